@@ -1,0 +1,57 @@
+# Everything that a person or CI runs. Needs a Rust toolchain, python3 with pip, and a C linker.
+
+PYTHON ?= python3
+SUTURE_ORACLE_CASES ?= 200000
+SUTURE_HOSTILE_CASES ?= 10000
+
+SUTURE := target/release/suture
+Z3 := .z3/lib/libz3.so
+
+# libz3 is found by an rpath that .cargo/config.toml sets and that is relative to target/; both would be lost to these
+unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTDOCFLAGS
+export CARGO_TARGET_DIR := target
+export SUTURE_ORACLE_CASES SUTURE_HOSTILE_CASES
+
+.PHONY: help build demo test bench oracle hostile clean
+
+help: ## lists these targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+build: $(Z3) ## builds target/release/suture
+	cargo build --release --locked --package suture-service --bin suture
+
+demo: build ## shows a stale operator's deletion of a live claim being denied
+	@$(SUTURE) check --state tests/demo/cluster --invariants tests/demo/invariants.yaml \
+	  --adapters tests/demo/adapters.yaml --review tests/demo/delete-claim.json; code=$$?; \
+	if [ $$code -ne 1 ]; then echo "demo: expected a denial (exit code 1), got exit code $$code" >&2; exit 1; fi
+
+test: $(Z3) ## checks format, lints and documentation, and runs every test
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
+	cargo test --locked --workspace
+
+bench: build ## measures decision time and memory on a generated cluster
+	$(SUTURE) bench
+
+oracle: $(Z3) ## compares verdicts with brute force, SUTURE_ORACLE_CASES random cases
+	cargo test --release --locked --package suture-tests --test oracle -- --nocapture
+
+hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES random cases
+	cargo test --release --locked --package suture-tests --test hostile -- --nocapture
+
+clean: ## removes what was built and downloaded
+	cargo clean
+	rm -rf .z3
+
+# pip verifies the hashes that the requirements pin; the library takes its place by a rename, so none is ever half there
+$(Z3): .cargo/z3-requirements.txt
+	@$(PYTHON) -m pip --version >/dev/null 2>&1 || \
+	  { echo "make: \`$(PYTHON) -m pip\` is needed to download Z3 (on Debian: apt-get install python3-pip)" >&2; exit 1; }
+	@rm -rf .z3/wheel && mkdir -p .z3/wheel
+	@$(PYTHON) -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+	  --require-hashes --dest .z3/wheel --requirement $< || \
+	  { echo "make: no Z3 with a hash that $< pins could be downloaded for this machine (see pip's error above);" >&2; \
+	    echo "make: \`cargo build --release --package suture-service --features vendored\` builds it from source" >&2; exit 1; }
+	@$(PYTHON) -m zipfile --extract .z3/wheel/*.whl .z3/wheel
+	@rm -rf .z3/lib && mv .z3/wheel/z3/lib .z3/lib && rm -rf .z3/wheel && touch $@

@@ -1,0 +1,94 @@
+//! Verdicts by problem: isomorphic problems, whatever their objects are called, are solved once.
+//!
+//! The cache is bounded by bytes. A hit gives the same answer as solving would: the canonical problem is what is solved,
+//! and the answer is translated back.
+
+use std::num::NonZeroUsize;
+
+use lru::LruCache;
+use suture_encode::problem::{Presolved, Problem};
+
+use crate::decision::Effort;
+use crate::solve::{Answer, Budget, Reason, Solved, solve_here};
+
+/// What an entry costs beside its key and its values.
+const ENTRY_BYTES: usize = 128;
+
+/// The cache, with the way past it.
+pub struct Verdicts {
+    entries: LruCache<Vec<u8>, Solved>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Verdicts {
+    /// An empty cache of at most so many bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        let most = NonZeroUsize::new((bytes_max / ENTRY_BYTES).max(1)).unwrap_or(NonZeroUsize::MIN);
+        Self { entries: LruCache::new(most), bytes: 0, bytes_max }
+    }
+
+    /// Whether a violating future exists.
+    pub fn solve(&mut self, problem: &Problem, budget: Budget, effort: &mut Effort) -> Answer {
+        match problem.presolve(&[]) {
+            Ok(Presolved::Unsat { core }) => {
+                effort.folded += 1;
+                return Answer::Unsat { core };
+            }
+            Ok(Presolved::Sat(witness)) => {
+                effort.folded += 1;
+                return Answer::Sat(witness);
+            }
+            Ok(Presolved::Open) => {}
+            Err(error) => return Answer::Unknown(Reason::Other(error.to_string())),
+        }
+        let canon = match problem.canonical() {
+            Ok(canon) => canon,
+            Err(error) => return Answer::Unknown(Reason::Other(error.to_string())),
+        };
+        let solved = match self.entries.get(&canon.key) {
+            Some(known) => {
+                effort.cached += 1;
+                known.clone()
+            }
+            None => {
+                effort.solved += 1;
+                let solved = solve_here(&canon.problem, budget);
+                effort.rlimit = effort.rlimit.saturating_add(solved.spent.rlimit);
+                // what the clock or the queue cut short is not the problem's answer
+                if !matches!(solved.answer, Answer::Unknown(Reason::Deadline | Reason::QueueFull)) {
+                    self.keep(canon.key.clone(), solved.clone());
+                }
+                solved
+            }
+        };
+        match solved.answer {
+            Answer::Sat(assignment) => match canon.restore(problem, &assignment) {
+                Ok(restored) => Answer::Sat(restored),
+                Err(error) => Answer::Unknown(Reason::Other(error.to_string())),
+            },
+            Answer::Unsat { core } => Answer::Unsat { core: canon.restore_core(&core) },
+            unknown => unknown,
+        }
+    }
+
+    fn keep(&mut self, key: Vec<u8>, solved: Solved) {
+        self.bytes = self.bytes.saturating_add(cost(&key, &solved));
+        if let Some((old_key, old)) = self.entries.push(key, solved) {
+            self.bytes = self.bytes.saturating_sub(cost(&old_key, &old));
+        }
+        while self.bytes > self.bytes_max {
+            let Some((old_key, old)) = self.entries.pop_lru() else { break };
+            self.bytes = self.bytes.saturating_sub(cost(&old_key, &old));
+        }
+    }
+}
+
+fn cost(key: &[u8], solved: &Solved) -> usize {
+    let answer = match &solved.answer {
+        Answer::Sat(assignment) => assignment.0.len() * 8,
+        Answer::Unsat { core } => core.len() * 4,
+        Answer::Unknown(_) => 0,
+    };
+    key.len() + answer + ENTRY_BYTES
+}

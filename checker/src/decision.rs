@@ -1,0 +1,127 @@
+//! What is decided about a request, as data: the verdict of every invariant instance, with its counterexample.
+//!
+//! The serialized form is the report of FORMATS (`check -o json`); texts are made once, in `explain`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use suture_specs::spec::Action;
+
+/// The strictest outcome over all instances that a change touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Outcome {
+    /// No instance can break, or only ones that are audited.
+    Allowed,
+    /// An instance whose invariant warns can break.
+    Warned,
+    /// Some instance could not be decided; what follows is what its invariant declares (`onUndecided`).
+    Undecided,
+    /// An instance whose invariant denies can break.
+    Denied,
+}
+
+/// What was found out about one instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Finding {
+    /// It holds in every future (the violating problem is UNSAT).
+    Proved,
+    /// A future breaks it and the change is to blame; the counterexample replays.
+    Refuted,
+    /// Neither.
+    Undecided,
+}
+
+/// One thing that happens on the way into the violating future.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepReport {
+    /// What happens.
+    pub effect: String,
+    /// To which objects.
+    pub objects: Vec<String>,
+}
+
+/// A violating future.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Counterexample {
+    /// What happens, in order.
+    pub steps: Vec<StepReport>,
+    /// The clause that fails, with its values.
+    pub broken: String,
+    /// Whether the concrete interpreter reaches the same violation. A refutation is only reported when it does.
+    pub replayed: bool,
+}
+
+/// The verdict on one instance.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    /// The invariant's name.
+    pub invariant: String,
+    /// The instance: `Kind/namespace/name`.
+    pub instance: String,
+    /// What was found.
+    pub outcome: Finding,
+    /// What the invariant does about a refutation.
+    pub action: Action,
+    /// Why it is undecided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// At most ten lines for the engineer on call; empty when proved.
+    pub message: String,
+    /// The violating future of a refutation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counterexample: Option<Counterexample>,
+    /// What the verdict relies on.
+    pub assumptions: Vec<String>,
+    /// The resourceVersions of the objects it was judged against, by their names.
+    pub proved_against: BTreeMap<String, String>,
+    /// What would have been allowed instead.
+    pub nearest_allowed: Vec<String>,
+}
+
+/// How long a decision took. The only part of a report that differs between two runs on the same input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Duration {
+    /// In all, in microseconds.
+    pub total_micros: u64,
+    /// In the solver, in microseconds.
+    pub solver_micros: u64,
+}
+
+/// Counters of one decision, for benchmarks and metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Instances judged.
+    pub instances: u64,
+    /// Problems that folded to a constant or had a plain witness.
+    pub folded: u64,
+    /// Problems given to the solver.
+    pub solved: u64,
+    /// Problems answered by the cache of verdicts.
+    pub cached: u64,
+    /// Resource units that the solver spent.
+    pub rlimit: u64,
+    /// Microseconds in folding, caching and solving problems.
+    pub solver_micros: u64,
+}
+
+/// The decision on one request, or on a batch judged together.
+#[derive(Clone, Debug, Serialize)]
+pub struct Decision {
+    /// The strictest outcome.
+    pub decision: Outcome,
+    /// The request's uid.
+    pub uid: String,
+    /// How long it took.
+    pub duration: Duration,
+    /// The version of the solver.
+    pub solver: String,
+    /// How many instances were proved.
+    pub proved: u64,
+    /// Every instance that is not proved (all of them when asked for), by invariant and instance.
+    pub verdicts: Vec<Verdict>,
+    /// The effort.
+    #[serde(skip)]
+    pub effort: Effort,
+}

@@ -1,0 +1,524 @@
+//! The decision on a change: which instances it reaches, whether a future breaks one, and whether the change is to blame.
+//!
+//! For each instance: every scenario (subsets of what is in flight, prefixes of a batch) and every outage that its
+//! invariant must survive is one problem. Most fold to a constant or have a plain witness; the others go to the solver
+//! by way of a cache that isomorphic problems share. A witness counts only when the concrete interpreter reaches the
+//! same violation ([`Distrust`](Undecided::Distrust) otherwise). A refuted instance that breaks without the change as
+//! well is not the change's fault, unless the change makes it worse.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use suture_encode::affected::Surface;
+use suture_encode::eval::Refusal;
+use suture_encode::outage::outages;
+use suture_encode::question::{Inputs, Judged, Question, encode, replay};
+use suture_encode::scene::Scene;
+use suture_encode::term::{Assignment, Bool, Int};
+use suture_model::change::{Change, Request};
+use suture_model::effects::View;
+use suture_model::futures::{Moment, Outage};
+use suture_model::interpret::Choice;
+use suture_model::object::{Key, Object};
+use suture_model::scenario::{Scenario, scenarios};
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::error::EvalError;
+use suture_specs::functions::Worlds;
+use suture_specs::spec::{Action, Exemption, Violations};
+
+use crate::cache::Verdicts;
+use crate::clock::Stopwatch;
+use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
+use crate::explain;
+use crate::inputs;
+use crate::solve::{Answer, Budget};
+use crate::version::{VersionError, z3_version};
+
+/// How an engine works.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What one question may cost.
+    pub budget: Budget,
+    /// Whether proved instances are listed too.
+    pub verbose: bool,
+    /// How many bytes of verdicts are kept.
+    pub cache_bytes: usize,
+    /// Whether a denial says what would have been allowed; costs a few decisions more.
+    pub suggest: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { budget: Budget::WEBHOOK, verbose: false, cache_bytes: 8 << 20, suggest: true }
+    }
+}
+
+/// What is to be decided.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// What the watch shows.
+    pub snapshot: &'a Snapshot,
+    /// Requests that were admitted and not seen yet, oldest first.
+    pub in_flight: &'a [Request],
+    /// The change.
+    pub change: &'a Change,
+    /// The clock, RFC 3339; without it no exemption is in force.
+    pub time: Option<&'a str>,
+    /// The exemptions.
+    pub exemptions: &'a [Exemption],
+}
+
+/// Decides changes against a set of invariants.
+pub struct Engine {
+    invariants: Vec<Arc<CompiledInvariant>>,
+    settings: Settings,
+    verdicts: Verdicts,
+    solver: &'static str,
+    /// What the proofs of the instance at hand rely on.
+    assumed: BTreeSet<String>,
+}
+
+/// Why an instance is undecided.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undecided {
+    /// The question cannot be encoded, or a kind was not read.
+    #[error("{0}")]
+    Refused(String),
+    /// The solver's budget ran out.
+    #[error("{0}")]
+    Solver(String),
+    /// The invariant's expression has no value in some future.
+    #[error("the invariant cannot be evaluated in some future: {0}")]
+    Fails(String),
+    /// A counterexample that the concrete interpreter does not reach. A bug.
+    #[error("distrust: the counterexample does not replay ({0})")]
+    Distrust(String),
+}
+
+/// A violating future that replays.
+pub(crate) struct Violation<'s, 'a> {
+    pub question: Question<'s, 'a>,
+    pub choices: Vec<Choice>,
+    pub message: String,
+    pub clause: usize,
+}
+
+/// What one scenario says about an instance.
+enum Examined<'s, 'a> {
+    Holds,
+    Breaks(Box<Violation<'s, 'a>>),
+    Unclear(Undecided),
+}
+
+impl Engine {
+    /// An engine for these invariants.
+    ///
+    /// # Errors
+    /// When the linked Z3 is too old.
+    pub fn new(invariants: Vec<Arc<CompiledInvariant>>, settings: Settings) -> Result<Self, VersionError> {
+        let verdicts = Verdicts::new(settings.cache_bytes);
+        Ok(Self { invariants, settings, verdicts, solver: z3_version()?, assumed: BTreeSet::new() })
+    }
+
+    /// The invariants.
+    pub fn invariants(&self) -> &[Arc<CompiledInvariant>] {
+        &self.invariants
+    }
+
+    /// Decides a change.
+    pub fn decide(&mut self, input: &Input<'_>) -> Decision {
+        let watch = Stopwatch::start();
+        let mut effort = Effort::default();
+        let (mut verdicts, proved) = self.judge_all(input, &mut effort);
+        if self.settings.suggest && verdicts.iter().any(|v| v.outcome == Finding::Refuted) {
+            self.suggest(input, &mut verdicts);
+        }
+        explain::finish(&mut verdicts);
+        let decision = verdicts.iter().map(outcome).max().unwrap_or(Outcome::Allowed);
+        let uid = input.change.requests.first().map(|r| r.uid.to_string()).unwrap_or_default();
+        if !self.settings.verbose {
+            verdicts.retain(|v| v.outcome != Finding::Proved);
+        }
+        Decision {
+            decision,
+            uid,
+            duration: Duration { total_micros: watch.micros(), solver_micros: effort.solver_micros },
+            solver: self.solver.to_owned(),
+            proved,
+            verdicts,
+            effort,
+        }
+    }
+
+    /// What is violated in the cluster as it is.
+    pub fn audit(&mut self, snapshot: &Snapshot, time: Option<&str>) -> Decision {
+        let watch = Stopwatch::start();
+        let state = State::new(snapshot);
+        let inputs = inputs::of(None, time);
+        let mut verdicts = Vec::new();
+        let mut proved = 0;
+        for compiled in self.invariants.clone() {
+            let none: [Scenario<'_>; 0] = [];
+            for key in Surface::new(&state, &none).of_kinds(&compiled, None) {
+                let Some(object) = state.get(&key).filter(|o| compiled.matches.admits(o)) else { continue };
+                match replay(&compiled, object, &inputs, Worlds { before: &state, now: &state }) {
+                    Judged::Holds => proved += 1,
+                    Judged::Violated { clause, message, .. } => {
+                        verdicts.push(explain::violated_now(&compiled, object, clause, &message));
+                    }
+                    Judged::Fails(why) => {
+                        verdicts.push(explain::undecided(&compiled, &key, &Undecided::Fails(why)));
+                    }
+                }
+            }
+        }
+        explain::finish(&mut verdicts);
+        Decision {
+            decision: verdicts.iter().map(outcome).max().unwrap_or(Outcome::Allowed),
+            uid: String::new(),
+            duration: Duration { total_micros: watch.micros(), solver_micros: 0 },
+            solver: self.solver.to_owned(),
+            proved,
+            verdicts,
+            effort: Effort::default(),
+        }
+    }
+
+    /// The verdicts on all instances that the change reaches, and how many are proved.
+    fn judge_all(&mut self, input: &Input<'_>, effort: &mut Effort) -> (Vec<Verdict>, u64) {
+        let before = State::new(input.snapshot);
+        let in_flight: Vec<&Request> = input.in_flight.iter().collect();
+        let mut verdicts = Vec::new();
+        let mut proved = 0;
+        let during = match scenarios(input.snapshot, &in_flight, Some(input.change), Moment::During) {
+            Ok(found) => found,
+            Err(error) => {
+                for compiled in &self.invariants {
+                    let key = input.change.requests.first().map(|r| r.target.clone());
+                    let key = key.unwrap_or_else(|| Key::of("Namespace", "", ""));
+                    verdicts.push(explain::undecided(compiled, &key, &Undecided::Refused(error.to_string())));
+                }
+                return (verdicts, 0);
+            }
+        };
+        let after = scenarios(input.snapshot, &in_flight, Some(input.change), Moment::After).unwrap_or_default();
+        let baseline = scenarios(input.snapshot, &in_flight, None, Moment::During).unwrap_or_default();
+        let mut surface = Surface::new(&before, &during);
+        let inputs = inputs::of(input.change.requests.first(), input.time);
+        for compiled in self.invariants.clone() {
+            if !binds(&compiled, input) {
+                continue;
+            }
+            let with = if compiled.hold == Moment::During { &during } else { &after };
+            for key in surface.instances(&compiled) {
+                let found = with.iter().find_map(|s| s.state.get(&key));
+                let Some(object) = before.get(&key).or(found).cloned() else { continue };
+                if !compiled.matches.admits(&object) || exempt(&compiled, &key, input) {
+                    continue;
+                }
+                effort.instances += 1;
+                self.assumed.clear();
+                let instance = Instance { compiled: &compiled, object: &object, inputs: &inputs, before: &before };
+                match self.judge(&instance, with, &baseline, effort) {
+                    Ok(None) => {
+                        proved += 1;
+                        if self.settings.verbose {
+                            let assumed = std::mem::take(&mut self.assumed).into_iter().collect();
+                            verdicts.push(explain::proved(&compiled, &key, assumed));
+                        }
+                    }
+                    Ok(Some(violation)) => verdicts.push(explain::refuted(&instance, &violation)),
+                    Err(why) => verdicts.push(explain::undecided(&compiled, &key, &why)),
+                }
+            }
+        }
+        (verdicts, proved)
+    }
+
+    /// The violation that the change is to blame for, if there is one.
+    fn judge<'s, 'a>(
+        &mut self,
+        instance: &Instance<'s, 'a>,
+        with: &'s [Scenario<'a>],
+        baseline: &'s [Scenario<'a>],
+        effort: &mut Effort,
+    ) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
+        let Some(violation) = self.first(instance, with, None, effort)? else { return Ok(None) };
+        if instance.compiled.violations == Violations::Strict {
+            return Ok(Some(violation));
+        }
+        if self.first(instance, baseline, None, effort)?.is_none() {
+            return Ok(Some(violation));
+        }
+        if instance.compiled.degree.is_none() {
+            return Ok(None);
+        }
+        // broken before: the change is to blame only if it can make it worse than it could become without
+        let worst = self.worst(instance, baseline, effort)?;
+        self.first(instance, with, Some(worst), effort)
+    }
+
+    /// The first violation in these scenarios, worse than a degree if one is given.
+    fn first<'s, 'a>(
+        &mut self,
+        instance: &Instance<'s, 'a>,
+        scenarios: &'s [Scenario<'a>],
+        worse_than: Option<i64>,
+        effort: &mut Effort,
+    ) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
+        let mut unclear = None;
+        for scenario in scenarios {
+            match self.examine(instance, scenario, worse_than, effort) {
+                Examined::Holds => {}
+                Examined::Breaks(violation) => return Ok(Some(violation)),
+                Examined::Unclear(why) => unclear = unclear.or(Some(why)),
+            }
+        }
+        unclear.map_or(Ok(None), Err)
+    }
+
+    /// The greatest degree over the violating futures of these scenarios.
+    fn worst(
+        &mut self,
+        instance: &Instance<'_, '_>,
+        scenarios: &[Scenario<'_>],
+        effort: &mut Effort,
+    ) -> Result<i64, Undecided> {
+        let mut worst = i64::MIN;
+        for scenario in scenarios {
+            loop {
+                let asked = (worst > i64::MIN).then_some(worst);
+                match self.examine(instance, scenario, asked, effort) {
+                    Examined::Holds => break,
+                    Examined::Unclear(why) => return Err(why),
+                    Examined::Breaks(violation) => {
+                        let degree = violation.degree(instance);
+                        match degree {
+                            Some(degree) if degree > worst => worst = degree,
+                            _ => break,
+                        }
+                    }
+                }
+            }
+        }
+        Ok(worst)
+    }
+
+    /// Whether some future of one scenario, under some outage, violates the instance.
+    fn examine<'s, 'a>(
+        &mut self,
+        instance: &Instance<'s, 'a>,
+        scenario: &'s Scenario<'a>,
+        worse_than: Option<i64>,
+        effort: &mut Effort,
+    ) -> Examined<'s, 'a> {
+        let compiled = instance.compiled;
+        let question = match instance.question(scenario, Outage::default()) {
+            Ok(question) => question,
+            Err(why) => return Examined::Unclear(why),
+        };
+        let possible = match outages(&question.scene, compiled.faults) {
+            Ok(possible) => possible,
+            Err(error) => return Examined::Unclear(Undecided::Refused(error.to_string())),
+        };
+        let mut unclear = None;
+        let mut first = Some(question);
+        for outage in possible {
+            let question = match first.take() {
+                Some(question) if outage == Outage::default() => Ok(question),
+                _ => instance.question(scenario, outage),
+            };
+            let examined = match question {
+                Ok(question) => self.answer(instance, question, worse_than, effort),
+                Err(why) => Examined::Unclear(why),
+            };
+            match examined {
+                Examined::Holds => {}
+                Examined::Unclear(why) => unclear = unclear.or(Some(why)),
+                breaks => return breaks,
+            }
+        }
+        unclear.map_or(Examined::Holds, Examined::Unclear)
+    }
+
+    /// Answers one question, and replays what the solver found.
+    fn answer<'s, 'a>(
+        &mut self,
+        instance: &Instance<'s, 'a>,
+        mut question: Question<'s, 'a>,
+        worse_than: Option<i64>,
+        effort: &mut Effort,
+    ) -> Examined<'s, 'a> {
+        if let Some(bound) = worse_than {
+            let worse = question.degree.as_ref().map(|d| Bool::gt(d, &Int::constant(bound), &question.problem.vars));
+            match worse {
+                Some(Ok(worse)) => question.problem.goal = Bool::and([question.problem.goal.clone(), worse]),
+                Some(Err(error)) => return Examined::Unclear(Undecided::Refused(error.to_string())),
+                // without a violation there is no degree to compare
+                None => return Examined::Holds,
+            }
+        }
+        match self.solve(&question, question.problem.goal.clone(), effort) {
+            Answer::Sat(solution) => Self::confirm(instance, question, &solution),
+            Answer::Unknown(reason) => Examined::Unclear(Undecided::Solver(reason.to_string())),
+            Answer::Unsat { core } => {
+                let relied = core.iter().filter_map(|label| question.meaning(*label));
+                self.assumed.extend(relied.map(ToString::to_string));
+                if question.fails.is_false() {
+                    return Examined::Holds;
+                }
+                match self.solve(&question, question.fails.clone(), effort) {
+                    Answer::Unsat { .. } => Examined::Holds,
+                    Answer::Unknown(reason) => Examined::Unclear(Undecided::Solver(reason.to_string())),
+                    Answer::Sat(solution) => Examined::Unclear(instance.failure(&question, &solution)),
+                }
+            }
+        }
+    }
+
+    /// Solves a question's futures for a goal: by folding, by a plain witness, from the cache, or with the solver.
+    fn solve(&mut self, question: &Question<'_, '_>, goal: Bool, effort: &mut Effort) -> Answer {
+        let problem = question.with_goal(goal);
+        let watch = Stopwatch::start();
+        let answer = self.verdicts.solve(&problem, self.settings.budget, effort);
+        effort.solver_micros = effort.solver_micros.saturating_add(watch.micros());
+        answer
+    }
+
+    /// A violation, if the concrete interpreter sees one in the solution; the smallest one that can be had cheaply.
+    fn confirm<'s, 'a>(
+        instance: &Instance<'s, 'a>,
+        question: Question<'s, 'a>,
+        solution: &Assignment,
+    ) -> Examined<'s, 'a> {
+        let calm = explain::calmer(&question, solution);
+        for solution in calm.iter().chain([solution]) {
+            let (choices, world) = match question.world(solution) {
+                Ok(found) => found,
+                Err(error) => return Examined::Unclear(Undecided::Distrust(error.to_string())),
+            };
+            for (coded, choice) in question.scene.coded().iter().zip(&choices) {
+                if let Some(limit) = suture_model::interpret::broken_limit(&coded.group, choice) {
+                    return Examined::Unclear(Undecided::Distrust(format!("breaks the limit that {}", limit.label)));
+                }
+            }
+            let worlds = Worlds { before: instance.before, now: &world };
+            if let Judged::Violated { clause, message, .. } =
+                replay(instance.compiled, instance.object, instance.inputs, worlds)
+            {
+                return Examined::Breaks(Box::new(Violation { question, choices, message, clause }));
+            }
+        }
+        Examined::Unclear(Undecided::Distrust("the concrete evaluator finds no violation".to_owned()))
+    }
+
+    /// Adds to each refuted verdict what would have been allowed.
+    fn suggest(&mut self, input: &Input<'_>, verdicts: &mut [Verdict]) {
+        let mut allowed = Vec::new();
+        for (text, variant) in explain::variants(input) {
+            let change = Change { requests: vec![variant] };
+            let mut effort = Effort::default();
+            let (judged, _) = self.judge_all(&Input { change: &change, ..*input }, &mut effort);
+            if judged.iter().all(|v| v.outcome == Finding::Proved) {
+                allowed.push(text);
+                break;
+            }
+        }
+        for verdict in verdicts.iter_mut().filter(|v| v.outcome == Finding::Refuted) {
+            verdict.nearest_allowed.clone_from(&allowed);
+        }
+    }
+}
+
+/// One instance with what is needed to ask about it.
+pub(crate) struct Instance<'s, 'a> {
+    pub compiled: &'s CompiledInvariant,
+    pub object: &'s Arc<Object>,
+    pub inputs: &'s Inputs,
+    pub before: &'s State<'a>,
+}
+
+impl<'s, 'a> Instance<'s, 'a> {
+    fn question(&self, scenario: &'s Scenario<'a>, outage: Outage) -> Result<Question<'s, 'a>, Undecided> {
+        let view = View { moment: self.compiled.hold, outage, places: false, lump: true };
+        let start = |grain| Scene::new(self.before, scenario, view.clone(), grain);
+        encode(self.compiled, self.object, self.inputs, &start).map_err(|refusal| match refusal {
+            Refusal::Unknown(why) => Undecided::Refused(why),
+            other => Undecided::Refused(other.to_string()),
+        })
+    }
+
+    fn failure(&self, question: &Question<'s, 'a>, solution: &Assignment) -> Undecided {
+        let Ok((_, world)) = question.world(solution) else {
+            return Undecided::Distrust("the solution does not decode".to_owned());
+        };
+        let worlds = Worlds { before: self.before, now: &world };
+        match replay(self.compiled, self.object, self.inputs, worlds) {
+            Judged::Fails(why) => Undecided::Fails(why),
+            _ => Undecided::Fails("an expression has no value".to_owned()),
+        }
+    }
+}
+
+impl Violation<'_, '_> {
+    fn degree(&self, instance: &Instance<'_, '_>) -> Option<i64> {
+        let groups: Vec<_> = self.question.scene.coded().iter().map(|c| &c.group).zip(&self.choices).collect();
+        let world =
+            suture_model::interpret::realize(self.question.scene.scenario, &self.question.scene.view.outage, &groups);
+        let worlds = Worlds { before: instance.before, now: &world };
+        match replay(instance.compiled, instance.object, instance.inputs, worlds) {
+            Judged::Violated { degree, .. } => degree,
+            _ => None,
+        }
+    }
+}
+
+fn outcome(verdict: &Verdict) -> Outcome {
+    match (verdict.outcome, verdict.action) {
+        (Finding::Proved, _) | (Finding::Refuted, Action::Audit) => Outcome::Allowed,
+        (Finding::Refuted, Action::Deny) => Outcome::Denied,
+        (Finding::Refuted, Action::Warn) => Outcome::Warned,
+        (Finding::Undecided, _) => Outcome::Undecided,
+    }
+}
+
+/// Whether the invariant judges requests of this change's authors.
+fn binds(compiled: &CompiledInvariant, input: &Input<'_>) -> bool {
+    compiled.subjects.is_empty()
+        || input.change.requests.iter().any(|r| compiled.subjects.iter().any(|s| s.covers(&r.user)))
+}
+
+/// Whether an exemption in force covers the instance for every author of the change.
+fn exempt(compiled: &CompiledInvariant, key: &Key, input: &Input<'_>) -> bool {
+    let Some(now) = input.time.and_then(|t| suture_specs::time::parse_timestamp(t).ok()) else { return false };
+    let name = key.to_string();
+    input.exemptions.iter().any(|exemption| {
+        let spec = &exemption.spec;
+        let in_force = suture_specs::time::parse_timestamp(&spec.expires).is_ok_and(|end| now < end);
+        let covers = spec.instances.iter().any(|i| *i == name);
+        let everyone = input
+            .change
+            .requests
+            .iter()
+            .all(|r| spec.subjects.iter().any(|s| s.covers(&r.user)));
+        in_force && covers && everyone && *spec.invariant == *compiled.name
+    })
+}
+
+/// The error of an expression that asks for a clock where there is none.
+pub(crate) fn no_clock() -> EvalError {
+    EvalError::invalid("the time is not known")
+}
+
+/// The names of objects, in order, each once.
+pub(crate) fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
+    keys.into_iter().collect::<BTreeSet<_>>().into_iter().map(|k| k.to_string()).collect()
+}
+
+/// The resourceVersions of what a verdict rests on.
+pub(crate) fn versions(objects: &[Arc<Object>]) -> BTreeMap<String, String> {
+    let known = objects.iter().filter(|o| !o.resource_version.is_empty());
+    known.map(|o| (o.key.to_string(), o.resource_version.to_string())).collect()
+}

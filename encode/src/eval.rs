@@ -1,0 +1,750 @@
+//! The symbolic evaluator: an expression of the invariant language in all futures of a scene at once.
+//!
+//! What does not depend on the future is evaluated concretely, by the evaluator of crate `specs`. A predicate over the
+//! items of a list is evaluated once per class and fate; `size`, `exists`, `all`, `filter` and `sum` become linear
+//! terms over counts. What is not linear in the counts is enumerated within [`VALUES_MAX`] or refused.
+
+use std::collections::BTreeMap;
+
+use suture_model::value::Str;
+use suture_specs::error::{EvalError, EvalErrorKind};
+use suture_specs::eval::{Env, eval};
+use suture_specs::functions::{Func, Worlds, call_nav};
+use suture_specs::ir::{Comprehension, Expr, Node};
+use suture_specs::value::{ListValue, Value, World};
+
+use crate::scene::Scene;
+use crate::sym::{Item, Member, Sym, Truth};
+use crate::term::{Bool, Int, TERM_NODES_MAX, TermError};
+
+/// How many values of an integer are told apart where a function of it is not linear.
+pub const VALUES_MAX: i128 = 64;
+
+/// Why a question cannot be put to the solver.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Two entities of one class must be told apart: encode again with a finer grain.
+    #[error("the invariant tells interchangeable objects apart")]
+    FinerIdentity,
+    /// The nodes of interchangeable entities must be told apart.
+    #[error("the invariant tells nodes apart")]
+    FinerNodes,
+    /// The expression relates what is not linear.
+    #[error("{0} of something that depends on the future is not supported")]
+    NotLinear(String),
+    /// A kind was not read.
+    #[error("{0}")]
+    Unknown(String),
+    /// The terms outgrew their limits.
+    #[error(transparent)]
+    Term(#[from] TermError),
+}
+
+type Answer = Result<Sym, Refusal>;
+
+/// Evaluates expressions over a scene.
+pub struct Evaluator<'e, 's, 'a> {
+    /// The scene; groups are added to it as they are read.
+    pub scene: &'e mut Scene<'s, 'a>,
+    globals: Env<'e>,
+    lets: BTreeMap<Str, &'e Expr>,
+    known_lets: BTreeMap<Str, Sym>,
+    locals: Vec<(Str, Sym)>,
+}
+
+impl<'e, 's, 'a> Evaluator<'e, 's, 'a>
+where
+    's: 'e,
+    'a: 'e,
+{
+    /// An evaluator over `scene` whose other variables (the instance, request, params, time) are in `globals`.
+    pub fn new(scene: &'e mut Scene<'s, 'a>, globals: Env<'e>, lets: &'e [(Str, Expr)]) -> Self {
+        let lets = lets.iter().map(|(name, expr)| (name.clone(), expr)).collect();
+        Self { scene, globals, lets, known_lets: BTreeMap::new(), locals: Vec::new() }
+    }
+
+    /// The value of an expression in all futures.
+    pub fn eval(&mut self, expr: &Expr) -> Answer {
+        if self.ground(expr, &mut Vec::new())? {
+            return self.concrete(expr);
+        }
+        let sym = self.node(expr)?;
+        match &sym {
+            Sym::Truth(t) if t.yes.size() > TERM_NODES_MAX => Err(TermError::TooLarge { nodes: t.yes.size() }.into()),
+            Sym::Error(error) => check_absence(error).map(|()| sym),
+            _ => Ok(sym),
+        }
+    }
+
+    /// When an expression that must be Boolean is true and when it is false.
+    pub fn truth(&mut self, expr: &Expr) -> Result<Truth, Refusal> {
+        Ok(self.eval(expr)?.as_truth())
+    }
+
+    fn node(&mut self, expr: &Expr) -> Answer {
+        match &expr.node {
+            Node::Const(value) => Ok(Sym::Known(value.clone())),
+            Node::Var(name) => self.var(name),
+            Node::Select { base, field } => {
+                if let Some(kind) = world_list(base, field) {
+                    return self.world_list(&kind);
+                }
+                self.access(expr, base)
+            }
+            Node::HasField { base, .. } | Node::OptSelect { base, .. } => self.access(expr, base),
+            Node::Index { base, index } | Node::OptIndex { base, index } => {
+                let index_ground = self.ground(index, &mut Vec::new())?;
+                if index_ground { self.access(expr, base) } else { Err(not_linear("an index")) }
+            }
+            Node::Call { func, args } => {
+                let mut values = Vec::with_capacity(args.len());
+                for arg in args {
+                    values.push(self.eval(arg)?);
+                }
+                self.call(*func, values)
+            }
+            Node::Not(a) => Ok(Sym::from_truth(self.truth(a)?.not())),
+            Node::And(a, b) => {
+                let left = self.truth(a)?;
+                if left.no.is_true() {
+                    return Ok(Sym::Known(Value::Bool(false)));
+                }
+                let right = self.truth(b)?;
+                Ok(Sym::from_truth(left.and(&right)))
+            }
+            Node::Or(a, b) => {
+                let left = self.truth(a)?;
+                if left.yes.is_true() {
+                    return Ok(Sym::Known(Value::Bool(true)));
+                }
+                let right = self.truth(b)?;
+                Ok(Sym::from_truth(left.or(&right)))
+            }
+            Node::Cond { cond, then, otherwise } => {
+                let cond = self.truth(cond)?;
+                match cond.constant() {
+                    Some(true) => return self.eval(then),
+                    Some(false) => return self.eval(otherwise),
+                    None => {}
+                }
+                let failed = EvalError::invalid("the condition has no value");
+                let alternatives = vec![
+                    (cond.yes.clone(), self.eval(then)?),
+                    (cond.no.clone(), self.eval(otherwise)?),
+                    (cond.fails(), Sym::Error(failed)),
+                ];
+                Ok(Sym::choice(alternatives, &self.scene.vars)?)
+            }
+            Node::List(elements) => {
+                let mut items = Vec::new();
+                for element in elements {
+                    if element.optional {
+                        return Err(not_linear("an optional element"));
+                    }
+                    items.push(Item { count: Int::constant(1), value: self.eval(&element.value)? });
+                }
+                Ok(Sym::Bag(items))
+            }
+            Node::Let { var, init, body } => {
+                let value = self.eval(init)?;
+                self.with(var, value, |e| e.eval(body))
+            }
+            Node::Map(_) => Err(not_linear("a map")),
+            Node::OptMap { .. } => Err(not_linear("optMap")),
+            Node::Comprehension { kind, range, vars, filter, body } => {
+                let range = self.eval(range)?;
+                self.comprehend(*kind, range, vars, filter.as_deref(), body)
+            }
+        }
+    }
+
+    fn var(&mut self, name: &Str) -> Answer {
+        if let Some((_, value)) = self.locals.iter().rev().find(|(local, _)| local == name) {
+            return Ok(value.clone());
+        }
+        if let Some(value) = self.known_lets.get(name) {
+            return Ok(value.clone());
+        }
+        if let Some(expr) = self.lets.get(name).copied() {
+            // a let sees no locals
+            let locals = std::mem::take(&mut self.locals);
+            let value = self.eval(expr);
+            self.locals = locals;
+            let value = value?;
+            self.known_lets.insert(name.clone(), value.clone());
+            return Ok(value);
+        }
+        match self.globals.get(name) {
+            Some(Ok(value)) => Ok(Sym::Known(value.clone())),
+            Some(Err(error)) => Ok(Sym::Error(error.clone())),
+            None => Ok(Sym::Error(EvalErrorKind::Unbound(name.to_string()).into())),
+        }
+    }
+
+    fn with<T>(&mut self, var: &Str, value: Sym, run: impl FnOnce(&mut Self) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        self.locals.push((var.clone(), value));
+        let result = run(self);
+        self.locals.pop();
+        result
+    }
+
+    // --- what does not depend on the future
+
+    /// Whether an expression has the same value in every future, its variables given; evaluates lets on the way.
+    fn ground(&mut self, expr: &Expr, bound: &mut Vec<Str>) -> Result<bool, Refusal> {
+        match &expr.node {
+            Node::Const(_) => Ok(true),
+            Node::Var(name) => {
+                if bound.contains(name) {
+                    return Ok(true);
+                }
+                if &**name == World::Now.name() && !self.locals.iter().any(|(n, _)| n == name) {
+                    return Ok(false);
+                }
+                Ok(matches!(self.var(name)?, Sym::Known(_) | Sym::Member(_)))
+            }
+            Node::Comprehension { range, vars, filter, body, .. } => {
+                if !self.ground(range, bound)? {
+                    return Ok(false);
+                }
+                let depth = bound.len();
+                bound.push(vars.0.clone());
+                bound.extend(vars.1.clone());
+                let mut all = self.ground(body, bound)?;
+                if let Some(filter) = filter {
+                    all = all && self.ground(filter, bound)?;
+                }
+                bound.truncate(depth);
+                Ok(all)
+            }
+            Node::Let { var, init, body } | Node::OptMap { base: init, var, body, .. } => {
+                if !self.ground(init, bound)? {
+                    return Ok(false);
+                }
+                bound.push(var.clone());
+                let all = self.ground(body, bound);
+                bound.pop();
+                all
+            }
+            Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => {
+                self.ground(base, bound)
+            }
+            Node::Not(a) => self.ground(a, bound),
+            Node::And(a, b) | Node::Or(a, b) => Ok(self.ground(a, bound)? && self.ground(b, bound)?),
+            Node::Index { base, index } | Node::OptIndex { base, index } => {
+                Ok(self.ground(base, bound)? && self.ground(index, bound)?)
+            }
+            Node::Cond { cond, then, otherwise } => {
+                Ok(self.ground(cond, bound)? && self.ground(then, bound)? && self.ground(otherwise, bound)?)
+            }
+            Node::Call { args, .. } => self.all_ground(args.iter(), bound),
+            Node::List(elements) => self.all_ground(elements.iter().map(|e| &e.value), bound),
+            Node::Map(entries) => self.all_ground(entries.iter().flat_map(|e| [&e.key, &e.value]), bound),
+        }
+    }
+
+    fn all_ground<'x>(&mut self, exprs: impl Iterator<Item = &'x Expr>, bound: &mut Vec<Str>) -> Result<bool, Refusal> {
+        for expr in exprs {
+            if !self.ground(expr, bound)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Evaluates a ground expression.
+    fn concrete(&mut self, expr: &Expr) -> Answer {
+        if let Node::Var(name) = &expr.node {
+            return self.var(name);
+        }
+        let mut env = self.globals.clone();
+        for (name, value) in self.known_lets.iter().chain(self.locals.iter().map(|(n, v)| (n, v))) {
+            if let Some(value) = value.value() {
+                env.bind(name, Ok(value));
+            }
+        }
+        for (name, value) in self.locals.clone() {
+            if let Sym::Member(member) = &value {
+                self.allow_reading(expr, &name, member)?;
+            }
+        }
+        match eval(expr, &env) {
+            Ok(value) => Ok(Sym::Known(value)),
+            Err(error) => {
+                check_absence(&error)?;
+                Ok(Sym::Error(error))
+            }
+        }
+    }
+
+    /// Refuses to read what tells the members of a class apart.
+    fn allow_reading(&self, expr: &Expr, name: &str, member: &Member) -> Result<(), Refusal> {
+        let Some((class, _)) = member.fate else { return Ok(()) };
+        if self.scene.class(class).is_none_or(|c| c.total <= 1) {
+            return Ok(());
+        }
+        match reading(expr, name) {
+            Reading::Common => Ok(()),
+            Reading::Node if self.scene.grain.nodes => Ok(()),
+            Reading::Node => Err(Refusal::FinerNodes),
+            Reading::Identity => Err(Refusal::FinerIdentity),
+        }
+    }
+
+    /// A field access whose base depends on the future: by each of the base's alternatives.
+    fn access(&mut self, expr: &Expr, base: &Expr) -> Answer {
+        let base_value = self.eval(base)?;
+        let slot: Str = "\u{1}base".into();
+        let mut rebased = expr.clone();
+        let stand_in = Expr { node: Node::Var(slot.clone()), ty: base.ty.clone(), span: base.span };
+        match &mut rebased.node {
+            Node::Select { base, .. }
+            | Node::HasField { base, .. }
+            | Node::OptSelect { base, .. }
+            | Node::Index { base, .. }
+            | Node::OptIndex { base, .. } => **base = stand_in,
+            _ => return Err(not_linear("this access")),
+        }
+        self.over(base_value, |e, value| match value {
+            Sym::Known(_) | Sym::Member(_) => e.with(&slot, value, |e| e.concrete(&rebased)),
+            Sym::Error(_) => Ok(value),
+            _ => Err(not_linear("a field")),
+        })
+    }
+
+    /// Applies `run` to each alternative of a value.
+    fn over(&mut self, value: Sym, mut run: impl FnMut(&mut Self, Sym) -> Answer) -> Answer {
+        match value {
+            Sym::Choice(alternatives) => {
+                let mut results = Vec::with_capacity(alternatives.len());
+                for (guard, alternative) in alternatives {
+                    results.push((guard, run(self, alternative)?));
+                }
+                Ok(Sym::choice(results, &self.scene.vars)?)
+            }
+            other => run(self, other),
+        }
+    }
+
+    // --- calls
+
+    fn call(&mut self, func: Func, args: Vec<Sym>) -> Answer {
+        if let Some(at) = args.iter().position(|a| matches!(a, Sym::Choice(_))) {
+            let Some(Sym::Choice(alternatives)) = args.get(at).cloned() else { return Err(not_linear(func.name())) };
+            let mut results = Vec::with_capacity(alternatives.len());
+            for (guard, alternative) in alternatives {
+                let mut chosen = args.clone();
+                if let Some(place) = chosen.get_mut(at) {
+                    *place = alternative;
+                }
+                results.push((guard, self.call(func, chosen)?));
+            }
+            return Ok(Sym::choice(results, &self.scene.vars)?);
+        }
+        if let Some(error) = args.iter().find(|a| matches!(a, Sym::Error(_))) {
+            return Ok(error.clone());
+        }
+        let values: Option<Vec<Value>> = args.iter().map(Sym::value).collect();
+        if let Some(values) = values {
+            if values.iter().any(|v| matches!(v, Value::World(World::Now))) {
+                return self.navigate(func, &args, &values);
+            }
+            for arg in &args {
+                if let Sym::Member(member) = arg {
+                    self.allow_call(func, member)?;
+                }
+            }
+            return self.plain(func, &values);
+        }
+        self.symbolic(func, args)
+    }
+
+    /// A call whose arguments are all concrete and that asks nothing about the future.
+    fn plain(&mut self, func: Func, values: &[Value]) -> Answer {
+        let worlds = Worlds { before: self.scene.before, now: self.scene.state() };
+        match call_nav(func, values, &worlds) {
+            Ok(value) => Ok(Sym::Known(value)),
+            Err(error) => {
+                check_absence(&error)?;
+                Ok(Sym::Error(error))
+            }
+        }
+    }
+
+    fn allow_call(&self, func: Func, member: &Member) -> Result<(), Refusal> {
+        let Some((class, _)) = member.fate else { return Ok(()) };
+        if self.scene.class(class).is_none_or(|c| c.total <= 1) || common(func) {
+            return Ok(());
+        }
+        match func {
+            Func::PodNode | Func::PodZone if self.scene.grain.nodes => Ok(()),
+            Func::PodNode | Func::PodZone => Err(Refusal::FinerNodes),
+            _ => Err(Refusal::FinerIdentity),
+        }
+    }
+
+    /// A call with at least one argument that is a term or a bag.
+    fn symbolic(&mut self, func: Func, args: Vec<Sym>) -> Answer {
+        let vars = &self.scene.vars;
+        if let [a, b] = args.as_slice() {
+            if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
+                let compared = match func {
+                    Func::Lt => Some(Bool::lt(&x, &y, vars)?),
+                    Func::Le => Some(Bool::le(&x, &y, vars)?),
+                    Func::Gt => Some(Bool::gt(&x, &y, vars)?),
+                    Func::Ge => Some(Bool::ge(&x, &y, vars)?),
+                    Func::Eq => Some(Bool::eq(&x, &y, vars)?),
+                    Func::Ne => Some(Bool::ne(&x, &y, vars)?),
+                    _ => None,
+                };
+                if let Some(compared) = compared {
+                    return Ok(Sym::truth(compared));
+                }
+                match func {
+                    Func::Add => return Ok(Sym::int(x.add(&y)?)),
+                    Func::Sub => return Ok(Sym::int(x.sub(&y)?)),
+                    Func::Mul => match (x.as_constant(), y.as_constant()) {
+                        (Some(k), _) => return Ok(Sym::int(y.scale(k)?)),
+                        (_, Some(k)) => return Ok(Sym::int(x.scale(k)?)),
+                        _ => {}
+                    },
+                    _ => {}
+                }
+            }
+        }
+        match (func, args.as_slice()) {
+            (Func::Neg, [Sym::Int(x)]) => return Ok(Sym::int(x.scale(-1)?)),
+            (Func::Size, [Sym::Bag(items)]) => {
+                return Ok(Sym::int(Int::sum(items.iter().map(|i| &i.count))?));
+            }
+            (Func::Sum, [Sym::Bag(items)]) => return self.sum(items),
+            (Func::Add, [a, b]) => {
+                if let (Some(mut a), Some(b)) = (as_bag(a), as_bag(b)) {
+                    a.extend(b);
+                    return Ok(Sym::Bag(a));
+                }
+            }
+            (Func::Eq | Func::Ne, [a, b]) => {
+                if let Some(equal) = self.bag_equality(a, b)? {
+                    let truth = Truth::of(equal);
+                    return Ok(Sym::from_truth(if func == Func::Eq { truth } else { truth.not() }));
+                }
+                if matches!(a, Sym::Truth(_)) || matches!(b, Sym::Truth(_)) {
+                    let (a, b) = (a.as_truth(), b.as_truth());
+                    let same = Truth {
+                        yes: Bool::or([
+                            Bool::and([a.yes.clone(), b.yes.clone()]),
+                            Bool::and([a.no.clone(), b.no.clone()]),
+                        ]),
+                        no: Bool::or([Bool::and([a.yes, b.no]), Bool::and([a.no, b.yes])]),
+                    };
+                    return Ok(Sym::from_truth(if func == Func::Eq { same } else { same.not() }));
+                }
+            }
+            (Func::In, [needle, Sym::Bag(items)]) => {
+                let mut found = Truth::known(false);
+                for item in items.clone() {
+                    let there = Bool::ge(&item.count, &Int::constant(1), &self.scene.vars)?;
+                    let same = self.call(Func::Eq, vec![needle.clone(), item.value])?.as_truth();
+                    found = found.or(&Truth::of(there).and(&same));
+                }
+                return Ok(Sym::from_truth(found));
+            }
+            _ => {}
+        }
+        self.enumerate(func, args)
+    }
+
+    /// The sum of a bag of integers.
+    fn sum(&mut self, items: &[Item]) -> Answer {
+        let mut sum = Int::constant(0);
+        for item in items {
+            let value = item.value.as_int().ok_or_else(|| not_linear("a sum"))?;
+            let part = match (value.as_constant(), item.count.as_constant()) {
+                (Some(k), _) => item.count.scale(k)?,
+                (_, Some(n)) => value.scale(n)?,
+                _ => return Err(not_linear("a sum of products")),
+            };
+            sum = sum.add(&part)?;
+        }
+        Ok(Sym::int(sum))
+    }
+
+    /// Whether a bag equals a list, where one of them is plainly empty.
+    fn bag_equality(&mut self, a: &Sym, b: &Sym) -> Result<Option<Bool>, Refusal> {
+        let (Some(a), Some(b)) = (as_bag(a), as_bag(b)) else { return Ok(None) };
+        let some = match (a.is_empty(), b.is_empty()) {
+            (true, _) => b,
+            (_, true) => a,
+            _ => return Err(not_linear("equality of lists")),
+        };
+        let size = Int::sum(some.iter().map(|i| &i.count))?;
+        Ok(Some(Bool::le(&size, &Int::constant(0), &self.scene.vars)?))
+    }
+
+    /// A function that is not linear: by every value that its symbolic arguments can take.
+    fn enumerate(&mut self, func: Func, args: Vec<Sym>) -> Answer {
+        for (at, arg) in args.iter().enumerate() {
+            let alternatives = match arg {
+                Sym::Int(int) => {
+                    let bounds = int.bounds(&self.scene.vars)?;
+                    if bounds.max - bounds.min >= VALUES_MAX {
+                        return Err(not_linear(func.name()));
+                    }
+                    let mut alternatives = Vec::new();
+                    for value in bounds.min..=bounds.max {
+                        let value = i64::try_from(value).map_err(|_| TermError::Overflow)?;
+                        let guard = Bool::eq(int, &Int::constant(value), &self.scene.vars)?;
+                        alternatives.push((guard, Sym::Known(Value::Int(value))));
+                    }
+                    alternatives
+                }
+                Sym::Truth(truth) => vec![
+                    (truth.yes.clone(), Sym::Known(Value::Bool(true))),
+                    (truth.no.clone(), Sym::Known(Value::Bool(false))),
+                    (truth.fails(), Sym::Error(EvalError::invalid("an argument has no value"))),
+                ],
+                _ => continue,
+            };
+            let mut chosen = args.clone();
+            if let Some(place) = chosen.get_mut(at) {
+                *place = Sym::Choice(alternatives);
+            }
+            return self.call(func, chosen);
+        }
+        Err(not_linear(func.name()))
+    }
+
+    // --- comprehensions
+
+    fn comprehend(
+        &mut self,
+        kind: Comprehension,
+        range: Sym,
+        names: &(Str, Option<Str>),
+        filter: Option<&Expr>,
+        body: &Expr,
+    ) -> Answer {
+        if names.1.is_some() {
+            return Err(not_linear("a comprehension with two variables"));
+        }
+        let name = &names.0;
+        self.over(range, |e, range| {
+            let items = match range {
+                Sym::Error(_) => return Ok(range),
+                other => e.items(other)?,
+            };
+            e.items_comprehend(kind, items, name, filter, body)
+        })
+    }
+
+    fn items_comprehend(
+        &mut self,
+        kind: Comprehension,
+        items: Vec<Item>,
+        name: &Str,
+        filter: Option<&Expr>,
+        body: &Expr,
+    ) -> Answer {
+        let mut decided = Truth::known(kind == Comprehension::All);
+        let mut kept: Vec<Item> = Vec::new();
+        let mut fails: Vec<Bool> = Vec::new();
+        let zero = Int::constant(0);
+        for mut item in items {
+            let there = Bool::ge(&item.count, &Int::constant(1), &self.scene.vars)?;
+            if there.is_false() {
+                continue;
+            }
+            if let Some(filter) = filter {
+                let counts = self.with(name, item.value.clone(), |e| e.truth(filter))?;
+                fails.push(Bool::and([there.clone(), counts.fails()]));
+                item.count = Int::ite(&counts.yes, &item.count, &zero, &self.scene.vars)?;
+            }
+            if matches!(kind, Comprehension::Map) {
+                let value = self.with(name, item.value.clone(), |e| e.eval(body))?;
+                kept.push(Item { count: item.count, value });
+                continue;
+            }
+            let holds = self.with(name, item.value.clone(), |e| e.truth(body))?;
+            match kind {
+                Comprehension::All => decided = decided.and(&Truth::of(there.not()).or(&holds)),
+                Comprehension::Exists => decided = decided.or(&Truth::of(there).and(&holds)),
+                Comprehension::Filter | Comprehension::ExistsOne => {
+                    fails.push(Bool::and([there, holds.fails()]));
+                    let count = Int::ite(&holds.yes, &item.count, &zero, &self.scene.vars)?;
+                    if count.as_constant() != Some(0) {
+                        kept.push(Item { count, value: item.value });
+                    }
+                }
+                _ => return Err(not_linear("this macro")),
+            }
+        }
+        let fails = Bool::or(fails);
+        let result = match kind {
+            Comprehension::All | Comprehension::Exists => Sym::from_truth(decided),
+            Comprehension::ExistsOne => {
+                let count = Int::sum(kept.iter().map(|i| &i.count))?;
+                Sym::truth(Bool::eq(&count, &Int::constant(1), &self.scene.vars)?)
+            }
+            _ => Sym::Bag(kept),
+        };
+        let failed = Sym::Error(EvalError::invalid("a part of the comprehension has no value"));
+        Ok(Sym::choice(vec![(fails.not(), result), (fails, failed)], &self.scene.vars)?)
+    }
+
+    /// The items of a list; objects by class and fate, where the future tells them apart.
+    fn items(&mut self, range: Sym) -> Result<Vec<Item>, Refusal> {
+        match range {
+            Sym::Bag(items) => Ok(items),
+            Sym::Known(Value::List(list)) => self.known_items(&list),
+            Sym::Known(Value::Map(map)) => {
+                Ok(map.iter().map(|(k, _)| Item { count: Int::constant(1), value: Sym::Known(k) }).collect())
+            }
+            _ => Err(not_linear("a comprehension")),
+        }
+    }
+
+    fn known_items(&mut self, list: &ListValue) -> Result<Vec<Item>, Refusal> {
+        let values: Vec<Value> = list.iter().collect();
+        let objects: Option<Vec<_>> = values.iter().map(|v| v.as_object().cloned()).collect();
+        match objects {
+            Some(objects) if !objects.is_empty() => self.by_fate(objects),
+            _ => Ok(values.into_iter().map(|v| Item { count: Int::constant(1), value: Sym::Known(v) }).collect()),
+        }
+    }
+}
+
+/// Whether `base.field` is a list of the future state, and of which kind.
+fn world_list(base: &Expr, field: &str) -> Option<suture_model::kinds::Kind> {
+    match &base.node {
+        Node::Var(name) if &**name == World::Now.name() => suture_specs::functions::world_field(field),
+        _ => None,
+    }
+}
+
+fn as_bag(sym: &Sym) -> Option<Vec<Item>> {
+    match sym {
+        Sym::Bag(items) => Some(items.clone()),
+        Sym::Known(Value::List(list)) => {
+            Some(list.iter().map(|v| Item { count: Int::constant(1), value: Sym::Known(v) }).collect())
+        }
+        _ => None,
+    }
+}
+
+fn not_linear(what: &str) -> Refusal {
+    Refusal::NotLinear(what.to_owned())
+}
+
+/// An error that is not CEL's own ends the question.
+fn check_absence(error: &EvalError) -> Result<(), Refusal> {
+    match &error.kind {
+        EvalErrorKind::UnknownKind(_) | EvalErrorKind::Steps(_) => Err(Refusal::Unknown(error.to_string())),
+        _ => Ok(()),
+    }
+}
+
+/// Functions of an object that read nothing which tells the members of a class apart.
+fn common(func: Func) -> bool {
+    matches!(
+        func,
+        Func::Ready
+            | Func::Live
+            | Func::Terminating
+            | Func::Label
+            | Func::Annotation
+            | Func::Requests
+            | Func::References
+            | Func::RestrictsNodes
+            | Func::HasSelector
+            | Func::Owners
+    )
+}
+
+/// What an expression reads of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reading {
+    Common,
+    Node,
+    Identity,
+}
+
+/// Fields of `metadata` that differ between objects which are otherwise alike.
+const OWN_META: [&str; 4] = ["name", "uid", "creationTimestamp", "resourceVersion"];
+
+fn reading(expr: &Expr, name: &str) -> Reading {
+    let mut path: Vec<&str> = Vec::new();
+    let mut at = expr;
+    loop {
+        match &at.node {
+            Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } => {
+                path.push(field);
+                at = base;
+            }
+            _ => break,
+        }
+    }
+    if matches!(&at.node, Node::Var(var) if &**var == name) {
+        path.reverse();
+        return match path.as_slice() {
+            [] | ["metadata" | "spec"] => Reading::Identity,
+            ["metadata", field, ..] if OWN_META.contains(field) => Reading::Identity,
+            ["spec", "nodeName", ..] => Reading::Node,
+            _ => Reading::Common,
+        };
+    }
+    let mut worst = Reading::Common;
+    let mut note = |part: &Expr| worst = worst.max(reading(part, name));
+    match &at.node {
+        Node::Const(_) | Node::Var(_) => {}
+        Node::Call { func, args } => {
+            for (position, arg) in args.iter().enumerate() {
+                let receiver = position == 0 && matches!(&arg.node, Node::Var(var) if &**var == name);
+                if receiver && common(*func) {
+                    continue;
+                }
+                if receiver && matches!(func, Func::PodNode | Func::PodZone) {
+                    worst = worst.max(Reading::Node);
+                    continue;
+                }
+                worst = worst.max(reading(arg, name));
+            }
+        }
+        Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => note(base),
+        Node::Index { base, index } | Node::OptIndex { base, index } => {
+            note(base);
+            note(index);
+        }
+        Node::Not(a) => note(a),
+        Node::And(a, b) | Node::Or(a, b) => {
+            note(a);
+            note(b);
+        }
+        Node::Cond { cond, then, otherwise } => {
+            note(cond);
+            note(then);
+            note(otherwise);
+        }
+        Node::List(elements) => elements.iter().for_each(|e| note(&e.value)),
+        Node::Map(entries) => entries.iter().for_each(|e| {
+            note(&e.key);
+            note(&e.value);
+        }),
+        Node::Let { init, body, .. } => {
+            note(init);
+            note(body);
+        }
+        Node::OptMap { base, body, .. } => {
+            note(base);
+            note(body);
+        }
+        Node::Comprehension { range, filter, body, .. } => {
+            note(range);
+            note(body);
+            if let Some(filter) = filter {
+                note(filter);
+            }
+        }
+    }
+    worst
+}

@@ -1,0 +1,15 @@
+//! From a scenario and an invariant to one question for a solver: slicing to what is read, the quotient into classes of
+//! interchangeable objects, and the invariant evaluated in all futures at once.
+//!
+//! This crate knows no solver and no syntax: it reads the model's futures and the typed expressions of `specs`.
+
+pub mod term;
+pub mod problem;
+pub mod smtlib;
+pub mod scene;
+pub mod sym;
+pub mod eval;
+mod navigate;
+pub mod question;
+pub mod outage;
+pub mod affected;

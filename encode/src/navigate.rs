@@ -1,0 +1,364 @@
+//! Navigation of the future state: the same functions as in crate `specs`, with every object in every fate it may meet.
+//!
+//! Candidates come from the scenario's concrete cluster; what a fate changes (an object that is gone, a pod that lost
+//! readiness) decides per fate. New pods come from the workloads whose template the selector matches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use suture_model::kinds::Kind;
+use suture_model::navigate as model;
+use suture_model::object::{Key, Object};
+use suture_model::selector::Selector;
+use suture_model::value::{Str, Val};
+use suture_specs::error::EvalErrorKind;
+use suture_specs::functions::{Func, Worlds, call_nav};
+use suture_specs::value::Value;
+
+use crate::eval::{Evaluator, Refusal};
+use crate::scene::ClassId;
+use crate::sym::{Item, Member, Sym, Truth};
+use crate::term::{Bool, Int};
+
+type Answer = Result<Sym, Refusal>;
+type Predicate<'p> = &'p dyn Fn(&Object) -> bool;
+
+/// How many objects of a list of the future state are looked at.
+const LIST_MAX: usize = 200_000;
+
+/// Kinds of workloads that make pods.
+const MAKERS: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"];
+
+impl<'e, 's, 'a> Evaluator<'e, 's, 'a>
+where
+    's: 'e,
+    'a: 'e,
+{
+    /// A function of the future state.
+    pub(crate) fn navigate(&mut self, func: Func, args: &[Sym], values: &[Value]) -> Answer {
+        match (func, values) {
+            (Func::At, [Value::Object(o), _]) => self.at(args.first(), o),
+            (Func::ExistsIn, [Value::Object(o), _]) => self.in_fates(args.first(), o, &|_| true),
+            (Func::LiveIn, [Value::Object(o), _]) => {
+                let uid = o.uid.clone();
+                self.in_fates(args.first(), o, &|there| {
+                    there.live() && (there.uid.is_empty() || uid.is_empty() || there.uid == uid)
+                })
+            }
+            (Func::Endpoints, [Value::Object(o), _]) => {
+                let selector = model::selector_of(self.scene.state(), o);
+                self.known_pods(func, values)?;
+                self.selected(&o.key.ns, selector, &Object::ready)
+            }
+            (Func::Selects, [Value::Object(o), _]) => {
+                let selector = model::selector_of(self.scene.state(), o);
+                self.known_pods(func, values)?;
+                self.selected(&o.key.ns, selector, &|_| true)
+            }
+            (Func::PodsMatching, [_, Value::String(ns), selector]) => {
+                self.known_pods(func, values)?;
+                let selector = label_selector(selector);
+                self.selected(ns, selector, &|_| true)
+            }
+            (Func::PodsOwnedBy, [_, Value::Object(o)]) => self.owned(func, values, o),
+            (Func::Referrers | Func::WantedBy | Func::AdmittedNodes | Func::HostClaimants, _) => {
+                self.listed(func, values, &Object::live)
+            }
+            (Func::OwnersIn | Func::Instances | Func::Volume | Func::Objects | Func::InNamespace, _) => {
+                self.listed(func, values, &|_| true)
+            }
+            (Func::ResolvesIn, [Value::Reference(r), _]) => {
+                let resolves = self.concretely(func, values)?;
+                match (resolves, self.scene.state().get(&r.target).cloned()) {
+                    (Sym::Known(Value::Bool(true)), Some(target)) => self.in_fates(None, &target, &Object::live),
+                    (answer, _) => Ok(answer),
+                }
+            }
+            (Func::UnresolvedOwners, [Value::Object(o), _]) => self.unresolved(func, values, o),
+            (Func::HasObject, [_, Value::String(kind), Value::String(ns), Value::String(name)]) => {
+                match self.concretely(func, values)? {
+                    Sym::Known(Value::Bool(true)) => {
+                        let kinds = self.scene.state().kinds().into_iter().filter(|k| *k.kind == **kind);
+                        let mut found = Truth::known(false);
+                        for kind in kinds.collect::<Vec<_>>() {
+                            if let Some(o) = self.scene.state().get(&Key::new(kind, ns, name)).cloned() {
+                                found = found.or(&self.in_fates(None, &o, &|_| true)?.as_truth());
+                            }
+                        }
+                        Ok(Sym::from_truth(found))
+                    }
+                    answer => Ok(answer),
+                }
+            }
+            // decided by the scenario alone: specs, references, budgets and claims of hosts have no fates
+            (
+                Func::HasSelector
+                | Func::WantedReplicas
+                | Func::DisruptionsWhenSettled
+                | Func::HostClaims
+                | Func::IsQuorumGroup,
+                _,
+            ) => self.concretely(func, values),
+            _ => Err(Refusal::NotLinear(func.name().to_owned())),
+        }
+    }
+
+    /// All objects of a kind in the future state.
+    pub(crate) fn world_list(&mut self, kind: &Kind) -> Answer {
+        let state = self.scene.state();
+        if state.base().unknown().contains(&kind.kind) {
+            return Err(Refusal::Unknown(format!("objects of kind `{}` were not read", kind.kind)));
+        }
+        let found: Vec<Arc<Object>> = state.list(kind, None).into_iter().cloned().collect();
+        if found.len() > LIST_MAX {
+            return Err(Refusal::NotLinear(format!("a list of {} objects", found.len())));
+        }
+        if !kind.is("Pod") {
+            return self.expand(found, &|_| true).map(Sym::Bag);
+        }
+        let mut groups: BTreeSet<Key> = found.iter().map(|p| self.scene.group_of(p)).collect();
+        for maker in MAKERS.iter().filter_map(|k| Kind::builtin(k)) {
+            let workloads: Vec<Arc<Object>> = state.list(&maker, None).into_iter().cloned().collect();
+            groups.extend(workloads.iter().map(|o| suture_model::effects::group_name(state, o)));
+        }
+        self.pods_of(groups, &|_| true)
+    }
+
+    /// Objects of a known list by class and fate, each as it is in the list: what `p.at(now)` of it is, its fate says.
+    pub(crate) fn by_fate(&mut self, objects: Vec<Arc<Object>>) -> Result<Vec<Item>, Refusal> {
+        let mut items = Vec::new();
+        let mut by_class: BTreeMap<ClassId, Vec<Arc<Object>>> = BTreeMap::new();
+        for object in objects {
+            let here = self.scene.state().get(&object.key).cloned();
+            let class = match &here {
+                Some(here) => self.scene.class_of(here)?,
+                None => None,
+            };
+            match class {
+                None => items.push(Item { count: Int::constant(1), value: Sym::Known(Value::Object(object)) }),
+                Some(class) => by_class.entry(class).or_default().push(object),
+            }
+        }
+        for (id, members) in by_class {
+            let Some(class) = self.scene.class(id) else { continue };
+            if class.entities.len() != members.len() {
+                return Err(Refusal::FinerIdentity);
+            }
+            let Some(first) = members.into_iter().next() else { continue };
+            for (at, count) in class.counts.clone().into_iter().enumerate() {
+                let member = Member { object: first.clone(), fate: Some((id, at)) };
+                items.push(Item { count, value: Sym::Member(member) });
+            }
+        }
+        Ok(items)
+    }
+
+    fn concretely(&mut self, func: Func, values: &[Value]) -> Answer {
+        let worlds = Worlds { before: self.scene.before, now: self.scene.state() };
+        match call_nav(func, values, &worlds) {
+            Ok(value) => Ok(Sym::Known(value)),
+            Err(error) => match error.kind {
+                EvalErrorKind::UnknownKind(_) | EvalErrorKind::Steps(_) => Err(Refusal::Unknown(error.to_string())),
+                _ => Ok(Sym::Error(error)),
+            },
+        }
+    }
+
+    /// Refuses when pods were not read.
+    fn known_pods(&mut self, func: Func, values: &[Value]) -> Result<(), Refusal> {
+        if self.scene.state().base().unknown().contains("Pod") {
+            self.concretely(func, values)?;
+            return Err(Refusal::Unknown("objects of kind `Pod` were not read".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The object in the future state.
+    fn at(&mut self, arg: Option<&Sym>, object: &Arc<Object>) -> Answer {
+        let absent = || Sym::Error(EvalErrorKind::NoSuchObject { object: object.key.to_string(), state: "now" }.into());
+        let mut alternatives = Vec::new();
+        for (count, member) in self.fates(arg, object)? {
+            let guard = Bool::ge(&count, &Int::constant(1), &self.scene.vars)?;
+            alternatives.push((guard, member.map_or_else(absent, Sym::Member)));
+        }
+        match alternatives.len() {
+            0 => Ok(absent()),
+            _ => Ok(Sym::choice(alternatives, &self.scene.vars)?),
+        }
+    }
+
+    /// When the object exists in the future state and satisfies a predicate there.
+    fn in_fates(&mut self, arg: Option<&Sym>, object: &Arc<Object>, holds: Predicate<'_>) -> Answer {
+        if self.scene.state().get(&object.key).is_none() && self.scene.state().base().unknown().contains(&object.key.kind.kind) {
+            return Err(Refusal::Unknown(format!("objects of kind `{}` were not read", object.key.kind)));
+        }
+        let mut yes = Vec::new();
+        for (count, member) in self.fates(arg, object)? {
+            if member.is_some_and(|m| holds(&m.object)) {
+                yes.push(Bool::ge(&count, &Int::constant(1), &self.scene.vars)?);
+            }
+        }
+        Ok(Sym::truth(Bool::or(yes)))
+    }
+
+    /// The alternatives of one object: how many times (0 or 1) each fate, and the object in it.
+    fn fates(&mut self, arg: Option<&Sym>, object: &Arc<Object>) -> Result<Vec<(Int, Option<Member>)>, Refusal> {
+        let one = Int::constant(1);
+        if let Some(Sym::Member(Member { fate: Some((id, at)), .. })) = arg {
+            let there = self.scene.class(*id).and_then(|c| c.fates.get(*at)).and_then(|f| f.object.clone());
+            return Ok(vec![(one, there.map(|object| Member { object, fate: Some((*id, *at)) }))]);
+        }
+        if let Some(failed) = self.scene.failed(&object.key) {
+            return Ok(vec![(one, Some(Member { object: failed.clone(), fate: None }))]);
+        }
+        let Some(here) = self.scene.state().get(&object.key).cloned() else { return Ok(vec![(one, None)]) };
+        let Some(id) = self.scene.class_of(&here)? else {
+            return Ok(vec![(one, Some(Member { object: here, fate: None }))]);
+        };
+        let Some(class) = self.scene.class(id) else { return Ok(Vec::new()) };
+        if class.total > 1 {
+            return Err(Refusal::FinerIdentity);
+        }
+        let fates = class.fates.iter().zip(&class.counts).enumerate();
+        Ok(fates
+            .map(|(at, (fate, count))| {
+                (count.clone(), fate.object.clone().map(|object| Member { object, fate: Some((id, at)) }))
+            })
+            .collect())
+    }
+
+    /// Pods of a namespace that a selector means, existing and new.
+    fn selected(&mut self, ns: &Str, selector: Option<Selector>, holds: Predicate<'_>) -> Answer {
+        let Some(selector) = selector else { return Ok(Sym::Bag(Vec::new())) };
+        let state = self.scene.state();
+        let existing: Vec<Arc<Object>> = state.pods_matching(ns, &selector).into_iter().cloned().collect();
+        let mut groups: BTreeSet<Key> = existing.iter().map(|p| self.scene.group_of(p)).collect();
+        for maker in MAKERS.iter().filter_map(|k| Kind::builtin(k)) {
+            for workload in state.list(&maker, Some(ns)) {
+                let labels = model::template_labels(state, workload).unwrap_or(Val::Null);
+                if selector.matches(&labels) {
+                    groups.insert(suture_model::effects::group_name(state, workload));
+                }
+            }
+        }
+        let ns = ns.clone();
+        self.pods_of(groups, &|pod| pod.key.ns == ns && selector.matches(pod.labels()) && holds(pod))
+    }
+
+    /// Pods below an object by controller references, existing and new.
+    fn owned(&mut self, func: Func, values: &[Value], object: &Arc<Object>) -> Answer {
+        self.known_pods(func, values)?;
+        let state = self.scene.state();
+        let existing: BTreeSet<Key> = model::pods_owned_by(state, object).into_iter().map(|p| p.key.clone()).collect();
+        let mut groups: BTreeSet<Key> = BTreeSet::new();
+        for key in &existing {
+            if let Some(pod) = state.get(key).cloned() {
+                groups.insert(self.scene.group_of(&pod));
+            }
+        }
+        let mut below: Vec<Arc<Object>> = vec![object.clone()];
+        below.extend(state.owned_by(&object.uid).into_iter().cloned());
+        let makers: BTreeSet<Key> = below.iter().map(|o| o.key.clone()).collect();
+        for workload in below.iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k))) {
+            groups.insert(suture_model::effects::group_name(state, workload));
+        }
+        let uids: BTreeSet<Str> = below.iter().filter(|o| makers.contains(&o.key)).map(|o| o.uid.clone()).collect();
+        self.pods_of(groups, &|pod| {
+            existing.contains(&pod.key) || pod.controller().is_some_and(|c| uids.contains(&c.uid))
+        })
+    }
+
+    /// The pods of these groups that satisfy a predicate, by class and fate.
+    fn pods_of(&mut self, groups: BTreeSet<Key>, holds: Predicate<'_>) -> Answer {
+        let mut items = Vec::new();
+        for name in groups {
+            let group = self.scene.add_group(&name)?;
+            let classes = self.scene.coded().get(group).map_or(0, |c| c.classes.len());
+            for class in 0..classes {
+                let Some(class_ref) = self.scene.class((group, class)) else { continue };
+                for (at, (fate, count)) in class_ref.fates.iter().zip(&class_ref.counts).enumerate() {
+                    let Some(object) = fate.object.as_ref().filter(|o| o.key.kind.is("Pod") && holds(o)) else { continue };
+                    let member = Member { object: object.clone(), fate: Some(((group, class), at)) };
+                    items.push(Item { count: count.clone(), value: Sym::Member(member) });
+                }
+            }
+        }
+        Ok(Sym::Bag(items))
+    }
+
+    /// A list that the concrete cluster gives, each object in the fates that satisfy a predicate.
+    fn listed(&mut self, func: Func, values: &[Value], holds: Predicate<'_>) -> Answer {
+        match self.concretely(func, values)? {
+            Sym::Known(Value::List(list)) => {
+                let objects = list.iter().filter_map(|v| v.as_object().cloned()).collect();
+                Ok(Sym::Bag(self.expand(objects, holds)?))
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn expand(&mut self, objects: Vec<Arc<Object>>, holds: Predicate<'_>) -> Result<Vec<Item>, Refusal> {
+        let mut items = Vec::new();
+        let mut by_class: BTreeMap<ClassId, usize> = BTreeMap::new();
+        for object in objects {
+            if let Some(failed) = self.scene.failed(&object.key).cloned() {
+                let member = Member { object: failed, fate: None };
+                items.push(Item { count: Int::constant(1), value: Sym::Member(member) });
+                continue;
+            }
+            match self.scene.class_of(&object)? {
+                None if holds(&object) => {
+                    let member = Member { object, fate: None };
+                    items.push(Item { count: Int::constant(1), value: Sym::Member(member) });
+                }
+                None => {}
+                Some(class) => *by_class.entry(class).or_default() += 1,
+            }
+        }
+        for (id, members) in by_class {
+            let Some(class) = self.scene.class(id) else { continue };
+            if class.entities.len() != members {
+                return Err(Refusal::FinerIdentity);
+            }
+            for (at, (fate, count)) in class.fates.iter().zip(&class.counts).enumerate() {
+                let Some(object) = fate.object.as_ref().filter(|o| holds(o)) else { continue };
+                let member = Member { object: object.clone(), fate: Some((id, at)) };
+                items.push(Item { count: count.clone(), value: Sym::Member(member) });
+            }
+        }
+        Ok(items)
+    }
+
+    /// The owner references that resolve to nothing in the future state.
+    fn unresolved(&mut self, func: Func, values: &[Value], object: &Arc<Object>) -> Answer {
+        let Sym::Known(Value::List(dangling)) = self.concretely(func, values)? else {
+            return Err(Refusal::NotLinear(func.name().to_owned()));
+        };
+        let mut items: Vec<Item> =
+            dangling.iter().map(|v| Item { count: Int::constant(1), value: Sym::Known(v) }).collect();
+        for owner in object.owners() {
+            let Some(solid) = model::owner_object(self.scene.state(), object, owner).cloned() else { continue };
+            let mut gone = Int::constant(0);
+            for (count, member) in self.fates(None, &solid)? {
+                if member.is_none() {
+                    gone = gone.add(&count)?;
+                }
+            }
+            if gone.as_constant() != Some(0) {
+                items.push(Item { count: gone, value: Sym::Known(Value::Owner(Arc::new(owner.clone()))) });
+            }
+        }
+        Ok(Sym::Bag(items))
+    }
+}
+
+fn label_selector(value: &Value) -> Option<Selector> {
+    let val = value.to_val()?;
+    match &val {
+        Val::Map(map) if !map.is_empty() && val.get("matchLabels").is_none() && val.get("matchExpressions").is_none() => {
+            Some(Selector::from_pairs(&val))
+        }
+        Val::Map(_) => Some(Selector::from_label_selector(&val)),
+        _ => None,
+    }
+}

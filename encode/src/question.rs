@@ -1,0 +1,199 @@
+//! The question about one instance in one scene: SAT means that a future violates it, UNSAT that none does.
+
+use suture_model::futures::LimitLabel;
+use suture_model::interpret::{Choice, realize};
+use suture_model::object::Object;
+use suture_model::state::State;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::error::EvalError;
+use suture_specs::eval::Env;
+use suture_specs::functions::Worlds;
+use suture_specs::value::Value;
+
+use crate::eval::{Evaluator, Refusal};
+use crate::problem::{Label, Problem};
+use crate::scene::{Grain, Scene};
+use crate::sym::Truth;
+use crate::term::{Assignment, Bool, Int, TermError};
+
+/// What an expression may read besides the worlds and the instance.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The request, as `request` shows it.
+    pub request: Value,
+    /// The clock; an expression that reads it fails when it is not known.
+    pub time: Result<Value, EvalError>,
+}
+
+/// An encoded question.
+pub struct Question<'s, 'a> {
+    /// The problem: assertions are the limits, the goal is that the instance is violated.
+    pub problem: Problem,
+    /// When evaluating the invariant fails instead.
+    pub fails: Bool,
+    /// How badly it is broken, where the invariant says so.
+    pub degree: Option<Int>,
+    /// The scene, to decode a solution with.
+    pub scene: Scene<'s, 'a>,
+}
+
+/// The variables of an evaluation over these worlds.
+pub fn environment<'w>(
+    compiled: &CompiledInvariant,
+    instance: &Value,
+    inputs: &Inputs,
+    worlds: Worlds<'w>,
+) -> Env<'w> {
+    let mut env = Env::new(worlds);
+    env.bind(&compiled.for_each.var, Ok(instance.clone()));
+    env.bind("request", Ok(inputs.request.clone()));
+    env.bind("params", Ok(Value::from(&compiled.params)));
+    env.bind("time", inputs.time.clone());
+    env
+}
+
+/// Encodes whether the instance can be violated in this scene, refining the scene's grain where the invariant needs it.
+///
+/// # Errors
+/// When the invariant relates what is not linear, or reads what was not read from the cluster.
+pub fn encode<'s, 'a>(
+    compiled: &CompiledInvariant,
+    instance: &std::sync::Arc<Object>,
+    inputs: &Inputs,
+    start: &dyn Fn(Grain) -> Scene<'s, 'a>,
+) -> Result<Question<'s, 'a>, Refusal> {
+    let mut grain = Grain { pinned: Some(instance.key.clone()), ..Grain::default() };
+    loop {
+        match encode_at(compiled, instance, inputs, start(grain.clone())) {
+            Err(Refusal::FinerIdentity) if !grain.identity => grain.identity = true,
+            Err(Refusal::FinerNodes) if !grain.nodes => {
+                grain.nodes = true;
+            }
+            other => return other,
+        }
+    }
+}
+
+fn encode_at<'s, 'a>(
+    compiled: &CompiledInvariant,
+    instance: &std::sync::Arc<Object>,
+    inputs: &Inputs,
+    mut scene: Scene<'s, 'a>,
+) -> Result<Question<'s, 'a>, Refusal> {
+    scene.view.places |= scene.grain.nodes;
+    let worlds = Worlds { before: scene.before, now: scene.state() };
+    let env = environment(compiled, &Value::Object(instance.clone()), inputs, worlds);
+    let (violated, fails, degree) = judge(compiled, env, &mut scene)?;
+    let problem = Problem { vars: scene.vars.clone(), assertions: scene.assertions.clone(), goal: violated };
+    problem.check()?;
+    Ok(Question { problem, fails, degree, scene })
+}
+
+/// When the instance is violated, when that cannot be said, and how badly.
+fn judge<'e, 's: 'e, 'a: 'e>(
+    compiled: &'e CompiledInvariant,
+    env: Env<'e>,
+    scene: &'e mut Scene<'s, 'a>,
+) -> Result<(Bool, Bool, Option<Int>), Refusal> {
+    let mut evaluator = Evaluator::new(scene, env, &compiled.lets);
+    let applies = match &compiled.for_each.where_ {
+        Some(expr) => evaluator.truth(expr)?,
+        None => Truth::known(true),
+    };
+    if applies.no.is_true() {
+        return Ok((Bool::truth(false), Bool::truth(false), None));
+    }
+    let mut holds = Truth::known(true);
+    for clause in &compiled.require {
+        holds = holds.and(&evaluator.truth(&clause.expression)?);
+    }
+    let violated = Bool::and([applies.yes.clone(), holds.no.clone()]);
+    let fails = Bool::and([
+        Bool::or([applies.fails(), Bool::and([applies.yes.clone(), holds.fails()])]),
+        violated.not(),
+    ]);
+    let degree = match &compiled.degree {
+        Some(expr) if !violated.is_false() => evaluator.eval(expr)?.as_int(),
+        _ => None,
+    };
+    Ok((violated, fails, degree))
+}
+
+impl<'s, 'a> Question<'s, 'a> {
+    /// The fates that a solution stands for, and the cluster that they make.
+    ///
+    /// # Errors
+    /// When the assignment is not one of this problem's.
+    pub fn world(&self, solution: &Assignment) -> Result<(Vec<Choice>, State<'a>), TermError> {
+        let choices = self.scene.decode(solution)?;
+        let groups: Vec<_> = self.scene.coded().iter().map(|c| &c.group).zip(&choices).collect();
+        let world = realize(self.scene.scenario, &self.scene.view.outage, &groups);
+        Ok((choices, world))
+    }
+
+    /// What a label of the problem means.
+    pub fn meaning(&self, label: Label) -> Option<&LimitLabel> {
+        self.scene.meaning(label)
+    }
+
+    /// The problem with another goal, over the same futures.
+    pub fn with_goal(&self, goal: Bool) -> Problem {
+        Problem { vars: self.problem.vars.clone(), assertions: self.problem.assertions.clone(), goal }
+    }
+}
+
+/// How an instance fares in one concrete future.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// It holds, or the invariant does not apply to it.
+    Holds,
+    /// This clause (by its index) fails.
+    Violated {
+        /// Which clause.
+        clause: usize,
+        /// Its message, or its source.
+        message: String,
+        /// How badly, where the invariant says so.
+        degree: Option<i64>,
+    },
+    /// Evaluating it fails.
+    Fails(String),
+}
+
+/// Judges an instance on concrete states with the evaluator of `specs`: the replay of a counterexample, and the oracle.
+pub fn replay(
+    compiled: &CompiledInvariant,
+    instance: &std::sync::Arc<Object>,
+    inputs: &Inputs,
+    worlds: Worlds<'_>,
+) -> Judged {
+    let mut env = environment(compiled, &Value::Object(instance.clone()), inputs, worlds);
+    for (name, expr) in &compiled.lets {
+        let value = suture_specs::eval::eval(expr, &env);
+        env.bind(name, value);
+    }
+    if let Some(expr) = &compiled.for_each.where_ {
+        match suture_specs::eval::eval_bool(expr, &env) {
+            Ok(true) => {}
+            Ok(false) => return Judged::Holds,
+            Err(error) => return Judged::Fails(error.to_string()),
+        }
+    }
+    let mut failure: Option<String> = None;
+    for (at, clause) in compiled.require.iter().enumerate() {
+        match suture_specs::eval::eval_bool(&clause.expression, &env) {
+            Ok(true) => {}
+            Ok(false) => {
+                let said = clause.message.as_ref().map(|m| suture_specs::eval::eval(m, &env));
+                let message = match said {
+                    Some(Ok(Value::String(text))) => text,
+                    _ => clause.text.clone().unwrap_or_else(|| clause.source.clone()),
+                };
+                let degree = compiled.degree.as_ref().and_then(|d| suture_specs::eval::eval(d, &env).ok()?.as_int());
+                return Judged::Violated { clause: at, message: message.to_string(), degree };
+            }
+            Err(error) => failure = failure.or(Some(error.to_string())),
+        }
+    }
+    failure.map_or(Judged::Holds, Judged::Fails)
+}

@@ -1,0 +1,344 @@
+//! One future set, prepared for counting: the groups it touches, split into classes of interchangeable entities, with a
+//! bounded variable for how many of a class met each fate.
+//!
+//! | model | here |
+//! |---|---|
+//! | an entity | one of a [`Class`]: same sets, same fates, same body (and node, and name, where the [`Grain`] asks) |
+//! | which fate it met | how many of its class met that fate |
+//! | a limit | an assertion over those counts, labelled |
+//!
+//! Groups are added when something first asks about one of their entities: what nothing reads is not encoded.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use suture_model::cascade::expected_to_go;
+use suture_model::effects::{View, group, group_name};
+use suture_model::futures::{Count, Entity, Fate, Group, LimitLabel};
+use suture_model::interpret::{Choice, failed_node};
+use suture_model::object::{Key, Object};
+use suture_model::scenario::Scenario;
+use suture_model::state::State;
+use suture_model::value::Str;
+
+use crate::problem::Label;
+use crate::term::{Assignment, Bool, Int, TermError, Vars};
+
+/// How finely entities are told apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Grain {
+    /// Every entity by itself: the invariant reads names.
+    pub identity: bool,
+    /// Entities on different nodes: the invariant reads nodes, or nodes fail.
+    pub nodes: bool,
+    /// This one by itself: the instance.
+    pub pinned: Option<Key>,
+}
+
+/// Entities that no limit and no reading of the invariant tells apart.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// The entities, as indexes into the group.
+    pub entities: Vec<usize>,
+    /// The fates of any of them.
+    pub fates: Vec<Fate>,
+    /// How many of them met each fate.
+    pub counts: Vec<Int>,
+    /// How many there are.
+    pub total: u32,
+}
+
+/// A group with its classes.
+#[derive(Clone, Debug)]
+pub struct Coded {
+    /// The group.
+    pub group: Group,
+    /// Its classes, in the order of their first entity.
+    pub classes: Vec<Class>,
+}
+
+/// Where an entity is: group and class.
+pub type ClassId = (usize, usize);
+
+/// A scenario under a view, with what has been encoded of it so far.
+pub struct Scene<'s, 'a> {
+    /// What the watch shows.
+    pub before: &'s State<'a>,
+    /// The concrete cluster from which effects start.
+    pub scenario: &'s Scenario<'a>,
+    /// Moment and outage.
+    pub view: View,
+    /// How finely entities are told apart.
+    pub grain: Grain,
+    /// The variables.
+    pub vars: Vars,
+    /// What limits the counts.
+    pub assertions: Vec<(Label, Bool)>,
+    coded: Vec<Coded>,
+    by_name: BTreeMap<Key, usize>,
+    class_of: BTreeMap<Key, ClassId>,
+    controller_group: BTreeMap<Str, Key>,
+    labels: Vec<LimitLabel>,
+    failed: BTreeMap<Key, Arc<Object>>,
+}
+
+/// The label of what holds by construction: the fates of a class add up.
+pub const STRUCTURE: Label = Label(0);
+
+impl<'s, 'a> Scene<'s, 'a> {
+    /// A scene in which nothing is encoded yet.
+    pub fn new(before: &'s State<'a>, scenario: &'s Scenario<'a>, view: View, grain: Grain) -> Self {
+        let failed = view
+            .outage
+            .nodes
+            .iter()
+            .filter_map(|name| {
+                let key = Key::of("Node", "", name);
+                let node = scenario.state.get(&key)?;
+                Some((key, Arc::new(failed_node(node))))
+            })
+            .collect();
+        Self {
+            before,
+            scenario,
+            view,
+            grain,
+            vars: Vars::new(),
+            assertions: Vec::new(),
+            coded: Vec::new(),
+            by_name: BTreeMap::new(),
+            class_of: BTreeMap::new(),
+            controller_group: BTreeMap::new(),
+            labels: Vec::new(),
+            failed,
+        }
+    }
+
+    /// The concrete cluster.
+    pub fn state(&self) -> &'s State<'a> {
+        &self.scenario.state
+    }
+
+    /// The groups encoded so far.
+    pub fn coded(&self) -> &[Coded] {
+        &self.coded
+    }
+
+    /// One class.
+    pub fn class(&self, id: ClassId) -> Option<&Class> {
+        self.coded.get(id.0)?.classes.get(id.1)
+    }
+
+    /// What a label of an assertion means; `None` for what holds by construction.
+    pub fn meaning(&self, label: Label) -> Option<&LimitLabel> {
+        self.labels.get((label.0 as usize).checked_sub(1)?)
+    }
+
+    /// The node as it is when it has failed in this outage.
+    pub fn failed(&self, key: &Key) -> Option<&Arc<Object>> {
+        self.failed.get(key)
+    }
+
+    /// The class of an object that exists in the scenario; `None` when it simply stays as it is.
+    pub fn class_of(&mut self, object: &Object) -> Result<Option<ClassId>, TermError> {
+        if let Some(id) = self.class_of.get(&object.key) {
+            return Ok(Some(*id));
+        }
+        let name = if object.key.kind.is("Pod") {
+            self.group_of(object)
+        } else if object.leaving || object.terminating() || expected_to_go(self.state(), object) {
+            object.key.clone()
+        } else {
+            return Ok(None);
+        };
+        self.add_group(&name)?;
+        Ok(self.class_of.get(&object.key).copied())
+    }
+
+    /// The name of a pod's group.
+    pub fn group_of(&mut self, pod: &Object) -> Key {
+        let Some(controller) = pod.controller().map(|c| c.uid.clone()) else {
+            return group_name(self.state(), pod);
+        };
+        if let Some(known) = self.controller_group.get(&controller) {
+            if *known != pod.key {
+                return known.clone();
+            }
+        }
+        let name = group_name(self.state(), pod);
+        if name != pod.key {
+            self.controller_group.insert(controller, name.clone());
+        }
+        name
+    }
+
+    /// Encodes a group, if it is not yet, and returns its index.
+    pub fn add_group(&mut self, name: &Key) -> Result<usize, TermError> {
+        if let Some(known) = self.by_name.get(name) {
+            return Ok(*known);
+        }
+        let described = group(self.scenario, name, &self.view);
+        let at = self.coded.len();
+        let classes = self.classes(&described, name)?;
+        for (class_at, class) in classes.iter().enumerate() {
+            for entity in &class.entities {
+                if let Some(key) = described.entities.get(*entity).and_then(|e| e.key.clone()) {
+                    self.class_of.insert(key, (at, class_at));
+                }
+            }
+        }
+        self.by_name.insert(name.clone(), at);
+        self.add_limits(&described, &classes)?;
+        self.coded.push(Coded { group: described, classes });
+        Ok(at)
+    }
+
+    /// The quotient of a group's entities.
+    fn classes(&mut self, group: &Group, name: &Key) -> Result<Vec<Class>, TermError> {
+        let mut order: Vec<Vec<usize>> = Vec::new();
+        let mut index: BTreeMap<Signature, usize> = BTreeMap::new();
+        for (at, entity) in group.entities.iter().enumerate() {
+            let signature = self.signature(entity, at);
+            match index.get(&signature) {
+                Some(known) => {
+                    if let Some(members) = order.get_mut(*known) {
+                        members.push(at);
+                    }
+                }
+                None => {
+                    index.insert(signature, order.len());
+                    order.push(vec![at]);
+                }
+            }
+        }
+        let mut classes = Vec::new();
+        for (number, entities) in order.into_iter().enumerate() {
+            let first = entities.first().and_then(|at| group.entities.get(*at));
+            let fates = first.map(|e| e.fates.clone()).unwrap_or_default();
+            let total: u32 = entities.iter().filter_map(|at| group.entities.get(*at)).map(|e| e.count).sum();
+            let counts = self.counts(&fates, total, &format!("{name}#{number}"))?;
+            classes.push(Class { entities, fates, counts, total });
+        }
+        Ok(classes)
+    }
+
+    fn signature(&self, entity: &Entity, at: usize) -> Signature {
+        let object = entity.key.as_ref().and_then(|key| self.state().get(key));
+        let before = entity.key.as_ref().and_then(|key| self.before.get(key));
+        let pinned = entity.key.is_some() && entity.key == self.grain.pinned;
+        let alone = self.grain.identity || pinned || entity.key.is_none();
+        let mut sets = entity.sets.clone();
+        sets.sort();
+        let down = object.is_some_and(|o| self.view.outage.nodes.contains(&o.node));
+        Signature {
+            alone: alone.then_some(at),
+            sets: sets.iter().map(|s| s.0).collect(),
+            fates: entity.fates.iter().map(|f| (f.kind, f.place)).collect(),
+            body: object.map(|o| o.body.clone()),
+            // a body that the change replaced tells entities apart even when the new ones are alike
+            before: before.filter(|b| object.is_none_or(|o| !Arc::ptr_eq(&o.body, &b.body))).map(|b| b.body.clone()),
+            node: object.filter(|_| self.grain.nodes).map(|o| o.node.clone()),
+            down,
+            leaving: object.is_some_and(|o| o.leaving),
+        }
+    }
+
+    /// A variable per fate; the last one is what is left.
+    fn counts(&mut self, fates: &[Fate], total: u32, name: &str) -> Result<Vec<Int>, TermError> {
+        let total = i64::from(total);
+        let mut counts = Vec::with_capacity(fates.len());
+        let mut rest = Int::constant(total);
+        for (at, fate) in fates.iter().enumerate() {
+            if at + 1 == fates.len() {
+                counts.push(rest.clone());
+                break;
+            }
+            let var = self.vars.fresh(0, total, format!("{name} {:?}", fate.kind))?;
+            rest = rest.sub(&Int::var(var))?;
+            counts.push(Int::var(var));
+        }
+        if fates.len() > 2 {
+            let adds_up = Bool::ge(&rest, &Int::constant(0), &self.vars)?;
+            self.assertions.push((STRUCTURE, adds_up));
+        }
+        Ok(counts)
+    }
+
+    fn add_limits(&mut self, group: &Group, classes: &[Class]) -> Result<(), TermError> {
+        for limit in &group.limits {
+            let mut alternatives = Vec::new();
+            for linear in &limit.any_of {
+                let mut terms: Vec<(Int, i64)> = Vec::new();
+                for (coefficient, counted) in &linear.terms {
+                    collect(group, classes, counted, *coefficient, &mut terms);
+                }
+                let sum = Int::weighted(terms.iter().map(|(int, factor)| (int, *factor)))?;
+                alternatives.push(Bool::le(&sum, &Int::constant(linear.at_most), &self.vars)?);
+            }
+            let holds = Bool::or(alternatives);
+            if holds.is_true() {
+                continue;
+            }
+            self.labels.push(limit.label.clone());
+            let label = Label(u32::try_from(self.labels.len()).unwrap_or(u32::MAX));
+            self.assertions.push((label, holds));
+        }
+        Ok(())
+    }
+
+    /// The choice of fates that an assignment of the variables is: entities of a class in their order take the fates in
+    /// theirs.
+    pub fn decode(&self, assignment: &Assignment) -> Result<Vec<Choice>, TermError> {
+        let mut choices = Vec::new();
+        for coded in &self.coded {
+            let mut choice: Choice = coded.group.entities.iter().map(|e| vec![0; e.fates.len()]).collect();
+            for class in &coded.classes {
+                let mut left = Vec::new();
+                for count in &class.counts {
+                    left.push(u32::try_from(count.eval(assignment)?.max(0)).unwrap_or(u32::MAX));
+                }
+                for entity in &class.entities {
+                    let mut open = coded.group.entities.get(*entity).map_or(0, |e| e.count);
+                    let Some(numbers) = choice.get_mut(*entity) else { continue };
+                    for (number, left) in numbers.iter_mut().zip(&mut left) {
+                        let taken = open.min(*left);
+                        *number = taken;
+                        *left -= taken;
+                        open -= taken;
+                    }
+                }
+            }
+            choices.push(choice);
+        }
+        Ok(choices)
+    }
+}
+
+/// What makes two entities interchangeable.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Signature {
+    alone: Option<usize>,
+    sets: Vec<u32>,
+    fates: Vec<(suture_model::futures::FateKind, Option<usize>)>,
+    body: Option<Arc<suture_model::object::Body>>,
+    before: Option<Arc<suture_model::object::Body>>,
+    node: Option<Str>,
+    down: bool,
+    leaving: bool,
+}
+
+/// Adds what a count means in terms of the classes.
+fn collect(group: &Group, classes: &[Class], counted: &Count, coefficient: i64, terms: &mut Vec<(Int, i64)>) {
+    for class in classes {
+        let first = class.entities.first().and_then(|at| group.entities.get(*at));
+        if !first.is_some_and(|e| e.sets.contains(&counted.set)) {
+            continue;
+        }
+        for (fate, count) in class.fates.iter().zip(&class.counts) {
+            let here = counted.places.as_ref().is_none_or(|p| fate.place.is_some_and(|at| p.contains(&at)));
+            if here && counted.fates.contains(&fate.kind) {
+                terms.push((count.clone(), coefficient));
+            }
+        }
+    }
+}

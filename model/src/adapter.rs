@@ -1,0 +1,66 @@
+//! What a custom resource means, as plain data: the values that a `ResourceAdapter`'s expressions take on one object.
+//!
+//! `model` neither parses nor evaluates expressions; whoever does (crate `specs`) implements [`Adapters`].
+
+use std::sync::Arc;
+
+use crate::kinds::Kind;
+use crate::object::{Key, Object};
+use crate::references::Reference;
+use crate::selector::Selector;
+use crate::value::Val;
+
+/// What an adapter says about one custom resource. Absent parts say nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AdapterFacts {
+    /// How many pods it wants.
+    pub replicas: Option<i64>,
+    /// The path of the field that `replicas` reads, if it is a plain field path (so that a scale request can set it).
+    pub replicas_path: Option<Vec<String>>,
+    /// The pods it runs, in its own namespace.
+    pub selector: Option<Selector>,
+    /// The labels of `selector`, for pods that its operator makes.
+    pub selector_labels: Val,
+    /// The claims it wants kept while it lives, in its own namespace.
+    pub claim_selector: Option<Selector>,
+    /// A PodTemplateSpec (a bare PodSpec is wrapped).
+    pub template: Option<Val>,
+    /// The objects that its operator makes and wants, if the adapter lists them (an empty list: none).
+    pub children: Option<Vec<Key>>,
+    /// What it needs or writes.
+    pub references: Vec<Reference>,
+    /// Whether the pods of `selector` vote.
+    pub quorum: bool,
+    /// What it scales.
+    pub scale_target: Option<Key>,
+    /// The replicas that it may set on its scale target, lowest and highest.
+    pub replica_range: Option<(i64, i64)>,
+    /// Whether deleting it deletes the claims of `claim_selector`.
+    pub deletes_volumes: bool,
+    /// Whether deleting it deletes its children.
+    pub cascades: bool,
+    /// Expressions that failed on this object, with their errors; such an object decides nothing.
+    pub errors: Vec<String>,
+}
+
+/// The loaded adapters.
+pub trait Adapters: Send + Sync + std::fmt::Debug {
+    /// What the adapter of this object's kind says about it; `None` when no adapter is for that kind.
+    fn facts(&self, object: &Object) -> Option<Arc<AdapterFacts>>;
+    /// The kinds that have an adapter.
+    fn kinds(&self) -> Vec<Kind>;
+}
+
+/// No adapters at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoAdapters;
+
+impl Adapters for NoAdapters {
+    fn facts(&self, _: &Object) -> Option<Arc<AdapterFacts>> {
+        None
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        Vec::new()
+    }
+}

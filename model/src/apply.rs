@@ -1,0 +1,216 @@
+//! The direct effect of one request on the objects, as the API server stores it; what follows is the effects' part.
+//!
+//! Sources: `apiserver/pkg/registry/generic/registry/store.go`, the `strategy.go` of each kind under `pkg/registry`,
+//! `pkg/registry/core/pod/storage`. Validation is not modelled: what the API server would refuse for a field's sake is
+//! applied, which judges more than can happen.
+
+use crate::change::{Operation, Propagation, Request};
+use crate::ingest::project;
+use crate::kinds::Kind;
+use crate::navigate::{definition_of, scale_path};
+use crate::object::{Key, Object};
+use crate::state::State;
+use crate::value::Val;
+
+mod eviction;
+mod write;
+
+/// What a request did to a state directly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Whether it did anything, or asks for a deletion.
+    pub effective: bool,
+    /// Why it did nothing.
+    pub why_not: Option<String>,
+    /// The objects whose deletion it asks for, or has completed by taking the last finalizer away; the latter are gone
+    /// from the state, the others untouched.
+    pub deletions: Vec<(Key, Propagation)>,
+    /// Whether the deletion is an eviction.
+    pub evicted: bool,
+}
+
+impl Applied {
+    fn done() -> Self {
+        Self { effective: true, ..Self::default() }
+    }
+
+    fn nothing(why: impl Into<String>) -> Self {
+        Self { why_not: Some(why.into()), ..Self::default() }
+    }
+
+    fn deleting(key: Key, propagation: Option<Propagation>) -> Self {
+        // apps, batch and custom resources delete in the background, and so does nearly everything else; the orphaning
+        // default of a ReplicationController of an old API version is left aside
+        let propagation = propagation.unwrap_or(Propagation::Background);
+        Self { effective: true, deletions: vec![(key, propagation)], ..Self::default() }
+    }
+}
+
+/// Puts the direct effect of a request into a state. A dry run is judged as if it were none.
+///
+/// Where a request of an API server shows an object that the state lacks or has with another uid, the watch is behind
+/// and the object is as the request shows it.
+pub fn apply(state: &mut State, request: &Request) -> Applied {
+    let request = &request.clone().resolve(state);
+    if let Some(shown) = newer(state, request) {
+        state.put(shown);
+    }
+    match (request.operation, &*request.subresource) {
+        (Operation::Create, "") => create(state, request),
+        (Operation::Create, "eviction") => eviction::evict(state, request),
+        (Operation::Create, "binding") => bind(state, request),
+        (Operation::Update, "") => update(state, request, write::whole),
+        (Operation::Update, "status") => update(state, request, write::status),
+        (Operation::Update, "ephemeralcontainers") => update(state, request, write::ephemeral_containers),
+        (Operation::Update, "resize") => update(state, request, write::resize),
+        (Operation::Update, "finalize") => update(state, request, write::finalize),
+        (Operation::Update, "scale") => scale(state, request),
+        (Operation::Delete, "") => delete(state, request),
+        (Operation::Connect, _) => Applied::nothing("a connection writes nothing"),
+        (_, other) => Applied::nothing(format!("the subresource `{other}` changes nothing that a fact is about")),
+    }
+}
+
+fn newer(state: &State, request: &Request) -> Option<Object> {
+    let old = request.old.as_ref().filter(|_| !request.uid.is_empty())?;
+    let shown = Object::from_val(&project(old)).ok().filter(|object| object.key == request.target)?;
+    let known = state.get(&request.target).is_some_and(|there| there.uid == shown.uid);
+    (!known).then_some(shown)
+}
+
+/// A live object of the same name refuses; one that is being deleted may be gone by then.
+fn create(state: &mut State, request: &Request) -> Applied {
+    if state.get(&request.target).is_some_and(|there| there.live()) {
+        return Applied::nothing(format!("`{}` exists already", request.target));
+    }
+    let object = request.object.as_ref().ok_or("the request holds no object".to_owned());
+    match object.and_then(|val| write::created(state, &request.target, val)) {
+        Ok(object) => {
+            state.put(object);
+            Applied::done()
+        }
+        Err(why) => Applied::nothing(why),
+    }
+}
+
+/// What an UPDATE writes: the old object, and the new one as the request holds it, make the object as it is stored.
+type Write = fn(&State, &Object, &Val) -> Val;
+
+fn update(state: &mut State, request: &Request, write: Write) -> Applied {
+    let Some(old) = state.get(&request.target).cloned() else {
+        return Applied::nothing(format!("`{}` does not exist", request.target));
+    };
+    let Some(new) = &request.object else { return Applied::nothing("the request holds no object") };
+    let asked = new.str_at(&["metadata", "uid"]).map_or("", |u| u);
+    let stored = request.old.as_ref().and_then(|o| o.str_at(&["metadata", "uid"])).map_or(&*old.uid, |u| u);
+    if !asked.is_empty() && !stored.is_empty() && asked != stored {
+        return Applied::nothing(format!("`{}` has another uid than the one written", request.target));
+    }
+    match Object::from_val(&write(state, &old, &project(new))) {
+        Ok(object) => store(state, &old, Object { key: old.key.clone(), leaving: old.leaving, ..object }),
+        Err(error) => Applied::nothing(error.to_string()),
+    }
+}
+
+/// Stores an updated object, or completes its deletion if it was only held by finalizers (`store.go`,
+/// `ShouldDeleteDuringUpdate`). A pod that is given time to stop is not held by finalizers only.
+fn store(state: &mut State, old: &Object, new: Object) -> Applied {
+    let held = |o: &Object| o.finalizers().next().is_some() || !o.val().items_at(&["spec", "finalizers"]).is_empty();
+    let stopping = new.val().int_at(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) > 0;
+    if new.terminating() && held(old) && !held(&new) && !stopping {
+        state.take(&old.key);
+        return Applied::deleting(old.key.clone(), None);
+    }
+    state.put(new);
+    Applied::done()
+}
+
+/// Sets the replicas. In a Scale the field is left out when it is 0 (`k8s.io/api/autoscaling/v1/types.go`).
+fn scale(state: &mut State, request: &Request) -> Applied {
+    let Some(old) = state.get(&request.target).cloned() else {
+        return Applied::nothing(format!("`{}` does not exist", request.target));
+    };
+    let Some(path) = replicas_path(state, &old) else {
+        return Applied::nothing(format!("`{}` has no scale", request.target));
+    };
+    let replicas = request.object.as_ref().and_then(|scale| scale.int_at(&["spec", "replicas"])).unwrap_or(0);
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    let scaled = old.map_body(|body| write::next_generation(body, &body.with_at(&path, Val::Int(replicas))));
+    state.put(scaled);
+    Applied::done()
+}
+
+/// Where an object keeps the replicas that its scale subresource sets: as its adapter says, else its definition, else
+/// where nearly every kind does, if it has a number there.
+fn replicas_path(state: &State, object: &Object) -> Option<Vec<String>> {
+    let usual = || Some(vec!["spec".to_owned(), "replicas".to_owned()]);
+    if write::REPLICATED.iter().any(|kind| object.key.kind.is(kind)) {
+        return usual();
+    }
+    let adapted = state.adapter(object).and_then(|facts| facts.replicas_path.clone());
+    let has_number = || object.val().int_at(&["spec", "replicas"]).and_then(|_| usual());
+    adapted.or_else(|| scale_path(state, object)).or_else(has_number)
+}
+
+/// Assigns a pod to a node, once (`pkg/registry/core/pod/storage/storage.go`, `setPodNodeAndMetadata`).
+fn bind(state: &mut State, request: &Request) -> Applied {
+    let Some(pod) = state.get(&request.target).cloned() else {
+        return Applied::nothing(format!("`{}` does not exist", request.target));
+    };
+    if pod.terminating() {
+        return Applied::nothing(format!("`{}` is being deleted", request.target));
+    }
+    if !pod.node.is_empty() {
+        return Applied::nothing(format!("`{}` is assigned to node `{}` already", request.target, pod.node));
+    }
+    let node = request.object.as_ref().and_then(|b| b.str_at(&["target", "name"])).filter(|n| !n.is_empty());
+    let Some(node) = node.cloned() else { return Applied::nothing("the binding names no node") };
+    state.put(Object { node, ..(*pod).clone() });
+    Applied::done()
+}
+
+fn delete(state: &State, request: &Request) -> Applied {
+    let Some(object) = state.get(&request.target) else {
+        return Applied::nothing(format!("`{}` does not exist", request.target));
+    };
+    match contradiction(object, request) {
+        Some(why) => Applied::nothing(why),
+        None => Applied::deleting(request.target.clone(), request.propagation),
+    }
+}
+
+/// Why the preconditions of a deletion do not hold of the object: as the request shows it, else as the state does.
+fn contradiction(object: &Object, request: &Request) -> Option<String> {
+    let shown = |field: &str| request.old.as_ref().and_then(|old| old.str_at(&["metadata", field]));
+    let uid = shown("uid").unwrap_or(&object.uid);
+    let version = shown("resourceVersion").unwrap_or(&object.resource_version);
+    let other = |asked: &Option<crate::value::Str>, stored: &str| {
+        asked.as_ref().is_some_and(|asked| !stored.is_empty() && **asked != *stored)
+    };
+    if other(&request.preconditions.uid, uid) {
+        return Some(format!("`{}` has another uid than the precondition asks for", request.target));
+    }
+    let stale = other(&request.preconditions.resource_version, version);
+    stale.then(|| format!("`{}` has another resourceVersion than the precondition asks for", request.target))
+}
+
+/// Whether the status of a kind is written through its subresource only. A Node's status comes with its creation, and
+/// a custom resource has the subresource if its definition says so (`apiextensions/v1`, `CustomResourceSubresources`).
+fn has_status_subresource(state: &State, kind: &Kind, version: &str) -> bool {
+    if kind.builtin_namespaced().is_some() && !is_custom_group(kind) {
+        return true;
+    }
+    let Some(definition) = definition_of(state, kind) else { return is_custom_group(kind) };
+    let versions = definition.val().items_at(&["spec", "versions"]);
+    let own = versions.iter().find(|v| v.str_at(&["name"]).is_some_and(|n| **n == *version));
+    let old_place = definition.val().at_some(&["spec", "subresources", "status"]).is_some();
+    old_place || own.is_some_and(|v| v.at_some(&["subresources", "status"]).is_some())
+}
+
+/// Kinds known from the start that are defined by definitions which every cluster ships with a status subresource.
+fn is_custom_group(kind: &Kind) -> bool {
+    matches!(&*kind.group, "gateway.networking.k8s.io" | "snapshot.storage.k8s.io")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! An eviction: a deletion that a PodDisruptionBudget may refuse (`pkg/registry/core/pod/storage/eviction.go`).
+
+use std::sync::Arc;
+
+use super::{Applied, contradiction};
+use crate::change::Request;
+use crate::kinds::Kind;
+use crate::navigate::selector_of;
+use crate::object::Object;
+use crate::state::State;
+use crate::value::Val;
+
+/// Asks for the deletion of the pod unless its budget refuses, and takes the disruption off the budget.
+pub(super) fn evict(state: &mut State, request: &Request) -> Applied {
+    let Some(pod) = state.get(&request.target).cloned() else {
+        return Applied::nothing(format!("`{}` does not exist", request.target));
+    };
+    if let Some(why) = contradiction(&pod, request) {
+        return Applied::nothing(why);
+    }
+    let evicted = Applied { evicted: true, ..Applied::deleting(request.target.clone(), request.propagation) };
+    let phase = pod.val().str_at(&["status", "phase"]).map_or("", |p| p);
+    if matches!(phase, "Succeeded" | "Failed" | "Pending") || pod.terminating() {
+        return evicted;
+    }
+    match budgets_over(state, &pod).as_slice() {
+        [] => evicted,
+        [budget] if bypasses(&pod, budget) => evicted,
+        [budget] => match allowed(budget) {
+            Some(allowed) if allowed <= 0 => Applied::nothing(format!("`{}` allows no disruption", budget.key)),
+            Some(allowed) => {
+                let path = ["status", "disruptionsAllowed"];
+                let spent = budget.map_body(|body| body.with_at(&path, Val::Int(allowed - 1)));
+                state.put(spent);
+                evicted
+            }
+            // a budget without a status: its controller has not counted yet, or the state left it out
+            None => evicted,
+        },
+        several => {
+            let names: Vec<String> = several.iter().map(|b| format!("`{}`", b.key)).collect();
+            Applied::nothing(format!("`{}` has more than one budget: {}", request.target, names.join(", ")))
+        }
+    }
+}
+
+fn budgets_over(state: &State, pod: &Object) -> Vec<Arc<Object>> {
+    let budgets = state.list(&Kind::new("policy", "PodDisruptionBudget"), Some(&pod.key.ns)).into_iter();
+    let over = budgets.filter(|b| selector_of(state, b).is_some_and(|s| s.matches(pod.labels())));
+    over.cloned().collect()
+}
+
+/// A pod that is not ready may go whatever the budget says, always or while the budget's other pods suffice
+/// (`unhealthyPodEvictionPolicy`).
+fn bypasses(pod: &Object, budget: &Object) -> bool {
+    if pod.ready() {
+        return false;
+    }
+    let policy = budget.val().str_at(&["spec", "unhealthyPodEvictionPolicy"]);
+    let count = |field: &str| budget.val().int_at(&["status", field]).unwrap_or(0);
+    let healthy = count("desiredHealthy") > 0 && count("currentHealthy") >= count("desiredHealthy");
+    healthy || policy.is_some_and(|p| &**p == "AlwaysAllow")
+}
+
+fn allowed(budget: &Object) -> Option<i64> {
+    budget.val().at_some(&["status"])?;
+    Some(budget.val().int_at(&["status", "disruptionsAllowed"]).unwrap_or(0))
+}

@@ -1,0 +1,136 @@
+//! What a write leaves in storage: defaults, and the fields that the API server takes from the old object.
+
+use super::has_status_subresource;
+use crate::ingest::project;
+use crate::object::{Key, Object};
+use crate::state::State;
+use crate::value::{Str, Val};
+
+/// Workloads whose `spec.replicas` is 1 when left out (`pkg/apis/apps/v1/defaults.go`, `pkg/apis/core/v1/defaults.go`).
+pub(super) const REPLICATED: [&str; 4] = ["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"];
+
+/// Fields of `metadata` that only the API server sets.
+const SYSTEM_META: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];
+
+/// A new object: with a uid of its own, in no deletion, and without a status where only the subresource writes one.
+///
+/// A uid that the manifest brings along is kept unless an object has or had it, so that an object made anew is another.
+pub(super) fn created(state: &State, key: &Key, manifest: &Val) -> Result<Object, String> {
+    let mut val = defaulted(key, &project(manifest));
+    for field in SYSTEM_META {
+        val = val.without_at(&["metadata", field]);
+    }
+    let version = val.str_at(&["apiVersion"]).map_or("", |v| v.rsplit('/').next().unwrap_or(""));
+    if has_status_subresource(state, &key.kind, version) && !key.kind.is("Node") {
+        val = val.without_at(&["status"]);
+    }
+    if key.kind.is("Pod") {
+        val = val.with_at(&["status", "phase"], Val::str("Pending"));
+    }
+    let mut object = Object::from_val(&val).map_err(|error| error.to_string())?;
+    let used = state.by_uid(&object.uid).is_some() || state.base().by_uid(&object.uid).is_some();
+    if object.uid.is_empty() || used {
+        object.uid = new_uid(state, key);
+    }
+    object.key = key.clone();
+    object.resource_version = "".into();
+    Ok(object)
+}
+
+/// `new:Kind/namespace/name`, with a prime for each time that it was made before.
+fn new_uid(state: &State, key: &Key) -> Str {
+    let mut uid = format!("new:{key}");
+    while state.by_uid(&uid).is_some() || state.base().by_uid(&uid).is_some() {
+        uid.push('\'');
+    }
+    uid.into()
+}
+
+/// The whole object is written, except its status where that has a subresource.
+pub(super) fn whole(state: &State, old: &Object, new: &Val) -> Val {
+    let mut val = defaulted(&old.key, new);
+    if has_status_subresource(state, &old.key.kind, &old.version) {
+        val = carry(&val, old, &["status"]);
+    }
+    if old.key.kind.is("Pod") && val.at_some(&["spec", "nodeName"]).is_none() {
+        val = carry(&val, old, &["spec", "nodeName"]);
+    }
+    next_generation(old.val(), &kept(&val, old))
+}
+
+/// The status is written, and of pods and nodes labels and annotations too: their status strategy leaves them
+/// (`pkg/registry/core/{pod,node}/strategy.go`).
+pub(super) fn status(_: &State, old: &Object, new: &Val) -> Val {
+    let mut val = old.to_val();
+    val = put(&val, &["status"], new.at_some(&["status"]));
+    if old.key.kind.is("Pod") || old.key.kind.is("Node") {
+        for field in ["labels", "annotations"] {
+            val = put(&val, &["metadata", field], new.at_some(&["metadata", field]));
+        }
+    }
+    val
+}
+
+/// Only the ephemeral containers of a pod are written.
+pub(super) fn ephemeral_containers(_: &State, old: &Object, new: &Val) -> Val {
+    put(&old.to_val(), &["spec", "ephemeralContainers"], new.at_some(&["spec", "ephemeralContainers"]))
+}
+
+/// Only the resources of a pod and of its containers are written (`pkg/registry/core/pod/strategy.go`,
+/// `podResizeStrategy`); the containers are taken as they come.
+pub(super) fn resize(_: &State, old: &Object, new: &Val) -> Val {
+    let mut val = old.to_val();
+    for field in ["containers", "initContainers", "resources"] {
+        let path = ["spec", field];
+        val = put(&val, &path, new.at_some(&path).or_else(|| old.val().at_some(&path)));
+    }
+    val
+}
+
+/// Only the finalizers in the spec of a Namespace are written.
+pub(super) fn finalize(_: &State, old: &Object, new: &Val) -> Val {
+    put(&old.to_val(), &["spec", "finalizers"], new.at_some(&["spec", "finalizers"]))
+}
+
+/// With what the API server carries over: uid and creation (they are the old one's where the new one has none), and the
+/// deletion, which no write starts or stops (`apiserver/pkg/registry/rest/update.go`, `BeforeUpdate`).
+fn kept(val: &Val, old: &Object) -> Val {
+    let mut val = val.clone();
+    for field in ["uid", "creationTimestamp", "resourceVersion"] {
+        if val.str_at(&["metadata", field]).is_none_or(|text| text.is_empty()) {
+            val = carry(&val, old, &["metadata", field]);
+        }
+    }
+    for field in SYSTEM_META {
+        val = carry(&val, old, &["metadata", field]);
+    }
+    val
+}
+
+/// With `metadata.generation` as the API server counts it: one more when the spec changes. What has none gets none.
+pub(super) fn next_generation(old: &Val, new: &Val) -> Val {
+    let path = ["metadata", "generation"];
+    let Some(generation) = old.int_at(&path) else { return new.clone() };
+    let spec = |val: &Val| val.at(&["spec"]).map(|spec| spec.without_at(&["nodeName"]));
+    let next = if spec(old) == spec(new) { generation } else { generation.saturating_add(1) };
+    let shown = new.int_at(&path).filter(|shown| *shown > next).unwrap_or(next);
+    new.with_at(&path, Val::Int(shown))
+}
+
+fn defaulted(key: &Key, val: &Val) -> Val {
+    let replicated = REPLICATED.iter().any(|kind| key.kind.is(kind));
+    let path = ["spec", "replicas"];
+    if replicated && val.at_some(&path).is_none() { val.with_at(&path, Val::Int(1)) } else { val.clone() }
+}
+
+/// With the old object's field in place of its own.
+fn carry(val: &Val, old: &Object, path: &[&str]) -> Val {
+    put(val, path, old.at(path).filter(|v| !v.is_null()).as_ref())
+}
+
+fn put(val: &Val, path: &[&str], value: Option<&Val>) -> Val {
+    match value {
+        Some(value) => val.with_at(path, value.clone()),
+        None => val.without_at(path),
+    }
+}

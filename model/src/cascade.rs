@@ -1,0 +1,190 @@
+//! What a deletion takes along: garbage collection, namespaces, definitions, adapters, volumes, pods of a lost node.
+//!
+//! The closure is a fixpoint and concrete. Everything in it is marked `leaving`: some future no longer has it, and no
+//! future keeps it. Sources: `pkg/controller/garbagecollector/garbagecollector.go` (an object goes when none of its
+//! owners is left; a dangling reference beside a solid one is dropped), `pkg/controller/namespace/deletion`,
+//! `apiextensions .../finalizer/crd_finalizer.go`, `pkg/controller/podgc`, KEP-1847 (StatefulSet claim retention),
+//! `pkg/controller/volume/persistentvolume` (reclaim).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::change::Propagation;
+use crate::kinds::Kind;
+use crate::navigate;
+use crate::object::{Key, Object, Owner};
+use crate::state::State;
+
+/// How deep a chain of owners is followed.
+const OWNER_DEPTH_MAX: usize = 16;
+
+/// Why an object is leaving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The request itself deletes it.
+    Requested,
+    /// The garbage collector follows its owner.
+    Collected,
+    /// Its namespace is deleted.
+    Namespace,
+    /// Its definition is deleted.
+    Definition,
+    /// Its operator deletes it with its parent.
+    Operator,
+    /// The claim retention policy of its StatefulSet says so.
+    Retention,
+    /// Its claim is gone and the volume's reclaim policy is Delete.
+    Reclaimed,
+    /// Its node is gone.
+    NodeGone,
+}
+
+impl Cause {
+    /// The effect in words, for a counterexample's step.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Requested => "the request deletes it",
+            Self::Collected => "garbage collection deletes what it owned",
+            Self::Namespace => "the namespace controller deletes what is in it",
+            Self::Definition => "the API server deletes its instances",
+            Self::Operator => "the operator deletes what belongs to it",
+            Self::Retention => "the StatefulSet's claim retention policy deletes its claims",
+            Self::Reclaimed => "the volume's reclaim policy Delete destroys the volume",
+            Self::NodeGone => "pods on the deleted node are removed",
+        }
+    }
+}
+
+/// Objects that are leaving, each with its reason and the object that it follows.
+pub type Leaving = BTreeMap<Key, (Cause, Key)>;
+
+/// Marks in `state` everything that these deletions take along, and adds it to `leaving`.
+pub fn cascade(state: &mut State<'_>, deletions: &[(Key, Propagation)], leaving: &mut Leaving) {
+    let mut queue: VecDeque<(Key, Propagation)> = VecDeque::new();
+    for (key, propagation) in deletions {
+        mark(state, leaving, key, Cause::Requested, key);
+        queue.push_back((key.clone(), *propagation));
+    }
+    while let Some((key, propagation)) = queue.pop_front() {
+        // an object whose last finalizer was taken is gone already; what followed it follows still
+        let Some(object) = state.get(&key).or_else(|| state.base().get(&key)).cloned() else { continue };
+        let mut found: Vec<(Key, Cause)> = Vec::new();
+        follow_scope(state, &object, &mut found);
+        follow_adapter(state, &object, &mut found);
+        follow_volumes(state, &object, propagation, &mut found);
+        follow_owner(state, &object, propagation, &mut found);
+        for (next, cause) in found {
+            if mark(state, leaving, &next, cause, &key) {
+                queue.push_back((next, Propagation::Background));
+            }
+        }
+    }
+}
+
+/// Marks one object as leaving; false when it is gone or was marked before.
+fn mark(state: &mut State<'_>, leaving: &mut Leaving, key: &Key, cause: Cause, because: &Key) -> bool {
+    let Some(object) = state.get(key) else { return false };
+    if object.leaving {
+        return false;
+    }
+    let marked = Object { leaving: true, ..(**object).clone() };
+    state.put(marked);
+    leaving.insert(key.clone(), (cause, because.clone()));
+    true
+}
+
+/// What a namespace, a definition or a node contains.
+fn follow_scope(state: &State<'_>, object: &Object, found: &mut Vec<(Key, Cause)>) {
+    if object.key.kind.is("Namespace") {
+        found.extend(state.in_namespace(&object.key.name).into_iter().map(|o| (o.key.clone(), Cause::Namespace)));
+    } else if object.key.kind.is("CustomResourceDefinition") {
+        found.extend(navigate::instances(state, object).into_iter().map(|o| (o.key.clone(), Cause::Definition)));
+    } else if object.key.kind.is("Node") {
+        found.extend(state.pods_on(&object.key.name).into_iter().map(|o| (o.key.clone(), Cause::NodeGone)));
+    }
+}
+
+/// What an operator deletes with its custom resource.
+fn follow_adapter(state: &State<'_>, object: &Object, found: &mut Vec<(Key, Cause)>) {
+    let Some(facts) = state.adapter(object) else { return };
+    if facts.cascades {
+        let listed = facts.children.clone().unwrap_or_default();
+        found.extend(listed.into_iter().map(|key| (key, Cause::Operator)));
+        if facts.children.is_none() {
+            found.extend(state.owned_by(&object.uid).into_iter().map(|o| (o.key.clone(), Cause::Operator)));
+        }
+    }
+    if let (true, Some(selector)) = (facts.deletes_volumes, &facts.claim_selector) {
+        let claims = state.matching(&Kind::new("", "PersistentVolumeClaim"), &object.key.ns, selector);
+        found.extend(claims.into_iter().map(|o| (o.key.clone(), Cause::Operator)));
+    }
+}
+
+/// Claims by retention policy, volumes by reclaim policy.
+fn follow_volumes(state: &State<'_>, object: &Object, propagation: Propagation, found: &mut Vec<(Key, Cause)>) {
+    let retention = ["spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted"];
+    let deletes = object.val().str_at(&retention).is_some_and(|p| &**p == "Delete");
+    if object.key.kind.is("StatefulSet") && deletes && propagation != Propagation::Orphan {
+        for claim in state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&object.key.ns)) {
+            if navigate::claim_ordinal(object, &claim.key.name).is_some() {
+                found.push((claim.key.clone(), Cause::Retention));
+            }
+        }
+    }
+    if object.key.kind.is("PersistentVolumeClaim") {
+        if let Some(volume) = navigate::volume(state, object) {
+            let policy = volume.val().str_at(&["spec", "persistentVolumeReclaimPolicy"]);
+            if policy.is_some_and(|p| &**p == "Delete") {
+                found.push((volume.key.clone(), Cause::Reclaimed));
+            }
+        }
+    }
+}
+
+/// Dependents by owner reference: orphaned, kept by another owner, or collected.
+fn follow_owner(state: &mut State<'_>, owner: &Object, propagation: Propagation, found: &mut Vec<(Key, Cause)>) {
+    let dependents: Vec<_> = state.owned_by(&owner.uid).into_iter().cloned().collect();
+    for dependent in dependents {
+        if dependent.leaving {
+            continue;
+        }
+        let kept = dependent.owners().iter().any(|o| {
+            o.uid != owner.uid
+                && keeps(state, &dependent, o)
+        });
+        if propagation == Propagation::Orphan || kept {
+            state.put(dependent.without_owner(&owner.uid));
+        } else {
+            found.push((dependent.key.clone(), Cause::Collected));
+        }
+    }
+}
+
+/// Whether this owner keeps the dependent from being collected. An owner of a kind that was not read may or may not be
+/// there; it is taken to keep nothing, so that the loss is among the futures.
+fn keeps(state: &State<'_>, dependent: &Object, owner: &Owner) -> bool {
+    navigate::owner_object(state, dependent, owner).is_some_and(|solid| !solid.leaving)
+}
+
+/// Whether an object that no request touched is about to go all the same: its namespace is being deleted, or every
+/// owner it names is gone or going (`garbagecollector.go`, `attemptToDeleteItem`).
+pub fn expected_to_go(state: &State<'_>, object: &Object) -> bool {
+    going(state, object, OWNER_DEPTH_MAX)
+}
+
+fn going(state: &State<'_>, object: &Object, depth: usize) -> bool {
+    let namespace = state.get(&Key::of("Namespace", "", &object.key.ns));
+    if !object.key.ns.is_empty() && namespace.is_some_and(|ns| !ns.live()) {
+        return true;
+    }
+    if depth == 0 || object.owners().is_empty() {
+        return false;
+    }
+    object.owners().iter().all(|owner| {
+        if state.base().unknown().contains(&owner.kind.kind) {
+            return false;
+        }
+        let Some(solid) = navigate::owner_object(state, object, owner) else { return true };
+        let orphans = solid.finalizers().any(|f| &**f == "orphan");
+        (!solid.live() && !orphans) || going(state, solid, depth - 1)
+    })
+}

@@ -1,0 +1,110 @@
+//! DaemonSets: one pod per node that admits it, replaced within maxUnavailable.
+//!
+//! Source: `pkg/controller/daemon/{daemon_controller.go,update.go}` (`nodeShouldRunDaemonPod`, `rollingUpdate`): pods on
+//! nodes that admit them no longer are removed; outdated pods go while fewer than maxUnavailable nodes lack a ready one;
+//! an outdated pod that is not ready goes first. Over-approximation: when `status.updatedNumberScheduled` lags, every
+//! pod may be the outdated one.
+
+use std::sync::Arc;
+
+use super::{Builder, Standing, at_most, count, pods_of, scaled};
+use crate::futures::{Entity, FateKind, LimitLabel};
+use crate::navigate;
+use crate::object::Object;
+use crate::value::Str;
+
+/// The pods of a DaemonSet.
+pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
+    let state = builder.state();
+    let pods = pods_of(state, set);
+    if !set.live() {
+        for pod in &pods {
+            builder.passive(pod);
+        }
+        return;
+    }
+    let nodes: Vec<Str> = navigate::daemon_nodes(state, set).into_iter().map(|n| n.key.name.clone()).collect();
+    let val = set.val();
+    let before = state.base().get(&set.key).filter(|o| o.uid == set.uid);
+    let changed = before.is_none_or(|b| b.val().at(&["spec", "template"]) != val.at(&["spec", "template"]));
+    let lagging = matches!(
+        (val.int_at(&["status", "updatedNumberScheduled"]), val.int_at(&["status", "desiredNumberScheduled"])),
+        (Some(updated), Some(desired)) if updated < desired
+    );
+    let rolling = val.str_at(&["spec", "updateStrategy", "type"]).is_none_or(|t| &**t == "RollingUpdate");
+    let outdated = rolling && (changed || lagging);
+    let template = navigate::template_of(state, set).map(|template| builder.template(&template));
+    builder.place();
+
+    let (updating, kept) = (builder.set(), builder.set());
+    let mut taken: Vec<Str> = Vec::new();
+    let mut unavailable = 0_i64;
+    for pod in &pods {
+        let standing = builder.standing(pod);
+        let misplaced = !nodes.contains(&pod.node) && !pod.node.is_empty();
+        let replaceable = outdated && !misplaced && standing == Standing::Kept && !pod.terminating();
+        if !misplaced {
+            taken.push(pod.node.clone());
+            unavailable += i64::from(!pod.ready() && standing == Standing::Kept);
+        }
+        let mut sets = Vec::new();
+        if standing == Standing::Kept && !misplaced {
+            sets.push(if replaceable { updating } else { kept });
+        }
+        let mut entity = builder.existing(pod, &sets, replaceable || misplaced);
+        let comes_back = !misplaced && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
+        if let (true, Some(template)) = (comes_back, template) {
+            entity.fates.extend(on_node(builder, template, &pod.key.name, &pod.node, false));
+        }
+        if builder.after() && (replaceable || misplaced) {
+            let goes = |kind: FateKind| !matches!(kind, FateKind::Stays | FateKind::BecomesReady | FateKind::Terminating);
+            entity.fates.retain(|f| goes(f.kind) && (misplaced || f.kind != FateKind::Gone));
+        }
+        if !pod.ready() {
+            for fate in entity.fates.iter_mut().filter(|f| f.kind == FateKind::Stays) {
+                fate.kind = FateKind::LosesReadiness;
+            }
+        }
+        builder.group.entities.push(entity);
+    }
+    if let Some(template) = template {
+        for node in nodes.iter().filter(|n| !taken.contains(n)) {
+            let fates = on_node(builder, template, &format!("{}-(new)", set.key.name), node, !builder.after());
+            builder.group.entities.push(Entity { key: None, count: 1, sets: vec![kept], fates });
+        }
+    }
+    if outdated && !builder.after() {
+        let field = val.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]);
+        let desired = i64::try_from(nodes.len()).unwrap_or(i64::MAX);
+        let allowed = scaled(field, desired, true, "1").max(unavailable);
+        let lacking =
+            [FateKind::LosesReadiness, FateKind::Terminating, FateKind::Gone, FateKind::NewUnready];
+        builder.limit(
+            LimitLabel::OneAtATime { workload: set.key.clone(), max_unavailable: allowed },
+            vec![at_most(vec![count(updating, &lacking)], allowed)],
+        );
+    }
+}
+
+/// The fates of a new pod on one node.
+fn on_node(
+    builder: &Builder<'_, '_>,
+    template: usize,
+    name: &str,
+    node: &Str,
+    may_lack: bool,
+) -> Vec<crate::futures::Fate> {
+    let down = builder.view.outage.nodes.contains(node);
+    let Some(template) = builder.templates.get(template) else { return Vec::new() };
+    let pod = Object { node: node.clone(), ..template.pod(&builder.name, builder.state().get(&builder.name).map(AsRef::as_ref), name) };
+    let fate = |kind, object| crate::futures::Fate { kind, place: None, object };
+    let mut fates = Vec::new();
+    if may_lack {
+        fates.push(fate(FateKind::NotMade, None));
+    }
+    if !builder.after() {
+        fates.push(fate(FateKind::NewUnready, Some(Arc::new(pod.clone()))));
+    }
+    fates.push(fate(FateKind::NewReady, Some(Arc::new(pod.with_ready(!down)))));
+    fates
+}

@@ -1,0 +1,326 @@
+//! Effects as declarations: for the pods of one workload, which fates each may meet and within which limits.
+//!
+//! | file | effect |
+//! |---|---|
+//! | `replicas` | ReplicaSet scale-down, Deployment rollout (RollingUpdate, Recreate), replacement |
+//! | `statefulset` | ordinals, partition, OrderedReady and Parallel, replacement |
+//! | `daemonset` | rollout, nodes that come and go |
+//! | `custom` | what an adapter says its operator does when `replicas` falls |
+//! | `hazard` | deletion, eviction, taint, lost node: what may happen to a pod whatever its controller does |
+//! | `placement` | where new pods may go |
+//!
+//! A pod that a request removes is not counted by its controller's arithmetic: the controller may have used its whole
+//! allowance before the request lands. Over-approximations stand with each effect.
+
+mod custom;
+mod daemonset;
+mod hazard;
+mod placement;
+mod replicas;
+mod statefulset;
+
+use std::sync::Arc;
+
+use crate::cascade::expected_to_go;
+use crate::futures::{Count, Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, SetId};
+use crate::kinds::Kind;
+use crate::object::{Key, Object};
+use crate::scenario::Scenario;
+use crate::state::State;
+use crate::value::{Str, Val};
+
+pub use placement::{NodeSignature, new_templates, node_signatures};
+
+/// How deep a chain of controllers is followed.
+const CONTROLLER_DEPTH_MAX: usize = 8;
+
+/// How finely a group is described.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct View {
+    /// Which moments.
+    pub moment: Moment,
+    /// What failed.
+    pub outage: Outage,
+    /// Whether new pods are told apart by where they are placed.
+    pub places: bool,
+    /// Whether nodes that are alike share one place.
+    pub lump: bool,
+}
+
+/// The workload that decides about this object: the highest controller of a known kind, or the object itself.
+pub fn group_name(state: &State<'_>, object: &Object) -> Key {
+    let mut top = object.key.clone();
+    if object.key.kind.is("Pod") && object.controller().is_none() {
+        if let Some(adopter) = adopter(state, object) {
+            return group_name(state, &adopter);
+        }
+    }
+    let mut at = object.clone();
+    for _ in 0..CONTROLLER_DEPTH_MAX {
+        let Some(owner) = at.controller() else { break };
+        let Some(next) = state.by_uid(&owner.uid).filter(|o| o.key.kind == owner.kind) else { break };
+        let decides = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet"].iter().any(|k| next.key.kind.is(k))
+            || (top.kind.is("Pod") && state.adapter(next).is_some_and(|f| f.replicas.is_some()));
+        if decides {
+            top = next.key.clone();
+        }
+        at = (**next).clone();
+    }
+    top
+}
+
+/// The controller that adopts a pod without one (`pkg/controller/controller_ref_manager.go`).
+fn adopter(state: &State<'_>, pod: &Object) -> Option<Object> {
+    ["ReplicaSet", "StatefulSet", "DaemonSet"].iter().find_map(|kind| {
+        let kind = Kind::builtin(kind)?;
+        state
+            .list(&kind, Some(&pod.key.ns))
+            .into_iter()
+            .find(|o| o.live() && adopts(state, o, pod))
+            .map(|o| (**o).clone())
+    })
+}
+
+/// Whether this controller would adopt this pod.
+fn adopts(state: &State<'_>, controller: &Object, pod: &Object) -> bool {
+    let matches = crate::navigate::selector_of(state, controller)
+        .is_some_and(|selector| !selector.is_empty() && selector.matches(pod.labels()));
+    matches && (!controller.key.kind.is("StatefulSet") || statefulset::ordinal(controller, pod).is_some())
+}
+
+/// The pods that a controller controls or would adopt, in the order of their names.
+fn pods_of(state: &State<'_>, controller: &Object) -> Vec<Arc<Object>> {
+    let mut pods: Vec<Arc<Object>> = state
+        .owned_by(&controller.uid)
+        .into_iter()
+        .filter(|p| p.key.kind.is("Pod") && p.controller().is_some_and(|c| c.uid == controller.uid))
+        .cloned()
+        .collect();
+    if let Some(selector) = crate::navigate::selector_of(state, controller).filter(|s| !s.is_empty()) {
+        let orphans = state.pods_matching(&controller.key.ns, &selector).into_iter().filter(|p| {
+            p.controller().is_none() && adopts(state, controller, p)
+        });
+        pods.extend(orphans.cloned());
+    }
+    pods.sort_by(|a, b| a.key.cmp(&b.key));
+    pods.dedup_by(|a, b| a.key == b.key);
+    pods
+}
+
+/// The group of this name: its pods, their fates and limits.
+pub fn group(scenario: &Scenario<'_>, name: &Key, view: &View) -> Group {
+    let state = &scenario.state;
+    let mut builder = Builder::new(scenario, view, name.clone());
+    let Some(object) = state.get(name).cloned() else { return builder.finish() };
+    if name.kind.is("Deployment") {
+        replicas::deployment(&mut builder, &object);
+    } else if name.kind.is("ReplicaSet") {
+        replicas::replica_set(&mut builder, &object);
+    } else if name.kind.is("StatefulSet") {
+        statefulset::stateful_set(&mut builder, &object);
+    } else if name.kind.is("DaemonSet") {
+        daemonset::daemon_set(&mut builder, &object);
+    } else if state.adapter(&object).is_some() && !name.kind.is("Pod") {
+        custom::custom_resource(&mut builder, &object);
+    } else {
+        builder.passive(&object);
+    }
+    builder.finish()
+}
+
+/// What a pod's own circumstances allow, before its controller does anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It stays unless its controller removes it.
+    Kept,
+    /// It may go, whatever its controller does.
+    AtRisk,
+    /// A request has removed it.
+    Removed,
+}
+
+/// Collects the entities and limits of a group.
+struct Builder<'s, 'a> {
+    scenario: &'s Scenario<'a>,
+    view: &'s View,
+    group: Group,
+    name: Key,
+    sets: u32,
+    templates: Vec<placement::Template>,
+    placed: Vec<(Key, SetId, usize)>,
+}
+
+impl<'s, 'a> Builder<'s, 'a> {
+    fn new(scenario: &'s Scenario<'a>, view: &'s View, name: Key) -> Self {
+        let group = Group { name: Some(name.clone()), ..Group::default() };
+        Self { scenario, view, group, name, sets: 0, templates: Vec::new(), placed: Vec::new() }
+    }
+
+    fn state(&self) -> &'s State<'a> {
+        &self.scenario.state
+    }
+
+    fn after(&self) -> bool {
+        self.view.moment == Moment::After
+    }
+
+    /// A new set of entities.
+    fn set(&mut self) -> SetId {
+        self.sets += 1;
+        SetId(self.sets)
+    }
+
+    fn limit(&mut self, label: LimitLabel, any_of: Vec<Linear>) {
+        self.group.limits.push(Limit { label, any_of });
+    }
+
+    /// The circumstances of an existing pod.
+    fn standing(&self, pod: &Object) -> Standing {
+        if self.scenario.removed.contains(&pod.key) && pod.leaving {
+            Standing::Removed
+        } else if pod.leaving || hazard::at_risk(self.state(), pod) || expected_to_go(self.state(), pod) {
+            Standing::AtRisk
+        } else {
+            Standing::Kept
+        }
+    }
+
+    /// An object that no effect of this group touches, except what happens to it whatever its controller does.
+    fn passive(&mut self, object: &Arc<Object>) {
+        let entity = self.existing(object, &[], false);
+        self.group.entities.push(entity);
+    }
+
+    /// The entity of an existing object; `removable` when its controller may remove it.
+    fn existing(&self, object: &Arc<Object>, sets: &[SetId], removable: bool) -> Entity {
+        let standing = self.standing(object);
+        let finished = self.after();
+        let is_pod = object.key.kind.is("Pod");
+        let mut kinds: Vec<FateKind> = Vec::new();
+        let stays = match standing {
+            Standing::Kept => !(object.terminating() && finished),
+            // after the closure is done, only a finalizer of its own keeps an object that leaves
+            Standing::AtRisk => !(finished && object.leaving),
+            Standing::Removed => false,
+        };
+        if stays {
+            kinds.push(FateKind::Stays);
+            if is_pod && !object.ready() && !object.terminating() && !hazard::finished(object) {
+                kinds.push(FateKind::BecomesReady);
+            }
+            if is_pod && object.ready() && hazard::on_failing_node(self.state(), object) {
+                kinds.push(FateKind::LosesReadiness);
+            }
+        }
+        if removable || standing != Standing::Kept || object.terminating() {
+            let held = object.finalizers().next().is_some();
+            if !object.terminating() && (!finished || held) {
+                kinds.push(FateKind::Terminating);
+            }
+            kinds.push(FateKind::Gone);
+        }
+        let fates = kinds.into_iter().map(|kind| self.fate_of(object, kind)).collect();
+        Entity { key: Some(object.key.clone()), count: 1, sets: sets.to_vec(), fates }
+    }
+
+    fn fate_of(&self, object: &Arc<Object>, kind: FateKind) -> Fate {
+        let down = self.view.outage.nodes.contains(&object.node) && !object.node.is_empty();
+        let object = match kind {
+            FateKind::Gone | FateKind::NotMade => None,
+            FateKind::Terminating => Some(Arc::new(object.with_deletion(DELETION_TIME))),
+            FateKind::Stays if down && object.ready() => Some(Arc::new(object.with_ready(false))),
+            FateKind::BecomesReady if !down => Some(Arc::new(object.with_ready(true))),
+            FateKind::LosesReadiness => Some(Arc::new(object.with_ready(false))),
+            _ => Some(object.clone()),
+        };
+        Fate { kind, place: None, object }
+    }
+
+    /// The fates of a pod that a controller may make from this template (an index from [`Self::template`]).
+    fn new_fates(&self, template: usize, name: &str, may_lack: bool) -> Vec<Fate> {
+        let Some(template) = self.templates.get(template) else { return Vec::new() };
+        let mut fates = Vec::new();
+        if may_lack {
+            fates.push(Fate { kind: FateKind::NotMade, place: None, object: None });
+        }
+        let pod = template.pod(&self.name, self.state().get(&self.name).map(AsRef::as_ref), name);
+        fates.push(Fate { kind: FateKind::NewUnready, place: None, object: Some(Arc::new(pod.clone())) });
+        if self.group.places.is_empty() && !self.wants_places() {
+            fates.push(Fate { kind: FateKind::NewReady, place: None, object: Some(Arc::new(pod.with_ready(true))) });
+            return fates;
+        }
+        for (at, place) in self.group.places.iter().enumerate() {
+            if !template.admits(at) {
+                continue;
+            }
+            let node = place.nodes.first().cloned().unwrap_or_else(|| "".into());
+            let placed = Object { node, ..pod.with_ready(!place.down) };
+            fates.push(Fate { kind: FateKind::NewReady, place: Some(at), object: Some(Arc::new(placed)) });
+        }
+        fates
+    }
+
+    fn wants_places(&self) -> bool {
+        self.view.places || self.after() || !self.view.outage.nodes.is_empty()
+    }
+
+    /// Registers the template of new pods; call [`Self::place`] once all are registered.
+    fn template(&mut self, template: &Val) -> usize {
+        let known = self.templates.iter().position(|t| *t.val() == *template);
+        known.unwrap_or_else(|| {
+            self.templates.push(placement::Template::new(template));
+            self.templates.len() - 1
+        })
+    }
+
+    /// Works out where pods of the registered templates may be placed.
+    fn place(&mut self) {
+        if self.wants_places() && !self.templates.is_empty() {
+            self.group.places = placement::places(self.scenario, &mut self.templates, self.view);
+        }
+    }
+
+    fn finish(mut self) -> Group {
+        placement::write_limits(&mut self);
+        self.group
+    }
+}
+
+/// The deletionTimestamp of a pod that an effect removes; only its presence matters.
+pub const DELETION_TIME: &str = "1970-01-01T00:00:00Z";
+
+/// `set` counted over these fates, at any place.
+fn count(set: SetId, fates: &[FateKind]) -> Count {
+    Count { set, fates: fates.to_vec(), places: None }
+}
+
+/// The sum of these counts is at most `bound`.
+fn at_most(counts: Vec<Count>, bound: i64) -> Linear {
+    Linear { terms: counts.into_iter().map(|c| (1, c)).collect(), at_most: bound }
+}
+
+/// The sum of these counts is at least `bound`.
+fn at_least(counts: Vec<Count>, bound: i64) -> Linear {
+    Linear { terms: counts.into_iter().map(|c| (-1, c)).collect(), at_most: -bound }
+}
+
+/// An integer or percentage of `of`, as Deployments, StatefulSets and DaemonSets read it
+/// (`apimachinery/pkg/util/intstr`, `GetScaledValueFromIntOrPercent`).
+fn scaled(value: Option<&Val>, of: i64, round_up: bool, default: &str) -> i64 {
+    let text: Str = match value {
+        Some(Val::Int(i)) => return *i,
+        Some(Val::Str(s)) => s.clone(),
+        _ => default.into(),
+    };
+    let Some(percent) = text.strip_suffix('%').and_then(|p| p.parse::<i64>().ok()) else {
+        return text.parse().unwrap_or(0);
+    };
+    let product = of.saturating_mul(percent);
+    if round_up { product.saturating_add(99).div_euclid(100) } else { product.div_euclid(100) }
+}
+
+/// Fates in which an existing pod is not there to serve any more.
+const LOST: [FateKind; 2] = [FateKind::Terminating, FateKind::Gone];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,597 @@
+//! Where new pods may go: any node that their hard constraints admit, and when a pod stays pending.
+//!
+//! Source: `pkg/scheduler/framework/plugins/{nodeaffinity,nodeunschedulable,tainttoleration,noderesources,
+//! interpodaffinity,podtopologyspread}`. Preferences are ignored: the scheduler may break every one of them.
+//!
+//! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
+//! keep it pending; a spread constraint counts pods that have gone since; several kinds of new pods share a node's room
+//! each on its own; required pod affinity and volume topology may always leave a pod pending. Pods of other workloads
+//! are taken to keep the resources that they request.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Builder, View, at_least, at_most, count, hazard};
+use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
+use crate::kinds::Kind;
+use crate::navigate::{SCHEDULING, node_zone, tolerates};
+use crate::object::{Key, Object};
+use crate::scenario::Scenario;
+use crate::selector::{Selector, node_matches};
+use crate::value::{Str, Val};
+
+/// Beyond so many places, a spread constraint over single nodes is not relied on.
+const SPREAD_DOMAINS_MAX: usize = 32;
+
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// A constraint that relates a new pod to the pods in its topology domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Term {
+    topology: Str,
+    selector: Selector,
+    /// The largest difference of a spread constraint; `None` for anti-affinity.
+    max_skew: Option<i64>,
+    /// Whether the selector is narrowed to one revision, so that old pods are not meant.
+    by_revision: bool,
+}
+
+/// The template of new pods, with what decides where they may go.
+#[derive(Clone, Debug)]
+pub struct Template {
+    val: Val,
+    terms: Vec<Term>,
+    may_always_pend: bool,
+    requests: Vec<(&'static str, i64)>,
+    admitted: Vec<bool>,
+    room: Vec<Room>,
+}
+
+/// How many pods of a template a place takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Room {
+    /// At most, were the group's own pods all gone; `None` without a bound.
+    most: Option<i64>,
+    /// For certain, were they all to stay.
+    least: Option<i64>,
+}
+
+impl Template {
+    /// The template of this pod template value ({metadata, spec}).
+    pub fn new(val: &Val) -> Self {
+        let spec = val.get("spec").cloned().unwrap_or_default();
+        let affinity = |kind: &str| {
+            spec.items_at(&["affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"]).to_vec()
+        };
+        let mut terms: Vec<Term> = affinity("podAntiAffinity").iter().filter_map(|t| term(t, None)).collect();
+        for spread in spec.items_at(&["topologySpreadConstraints"]) {
+            let hard = spread.str_at(&["whenUnsatisfiable"]).is_none_or(|w| &**w == "DoNotSchedule");
+            if hard {
+                terms.extend(term(spread, Some(spread.int_at(&["maxSkew"]).unwrap_or(1))));
+            }
+        }
+        let foreign = affinity("podAntiAffinity").iter().any(|t| term(t, None).is_none());
+        let volumes = spec.items_at(&["volumes"]).iter();
+        let claims = volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
+        let may_always_pend = foreign || !affinity("podAffinity").is_empty() || claims.count() > 0;
+        let requests = ["cpu", "memory"].map(|resource| (resource, crate::navigate::requests(&spec, resource)));
+        Self {
+            val: val.clone(),
+            terms,
+            may_always_pend,
+            requests: requests.into_iter().filter(|(_, amount)| *amount > 0).collect(),
+            admitted: Vec::new(),
+            room: Vec::new(),
+        }
+    }
+
+    /// The template's value.
+    pub fn val(&self) -> &Val {
+        &self.val
+    }
+
+    /// Whether a pod of this template may be placed there.
+    pub fn admits(&self, place: usize) -> bool {
+        self.admitted.get(place).copied().unwrap_or(false)
+    }
+
+    /// A pod made from the template by `maker`: not placed, not ready.
+    pub fn pod(&self, maker: &Key, owner: Option<&Object>, name: &str) -> Object {
+        let status = Val::object([("phase", Val::str("Pending"))]);
+        let val = Val::object([("apiVersion", Val::str("v1")), ("kind", Val::str("Pod"))])
+            .with("metadata", self.val.get("metadata").cloned().unwrap_or_default())
+            .with_at(&["metadata", "name"], Val::str(name))
+            .with_at(&["metadata", "namespace"], Val::Str(maker.ns.clone()))
+            .with("spec", self.val.get("spec").cloned().unwrap_or_default())
+            .with("status", status);
+        let val = match owner.filter(|o| !o.uid.is_empty()) {
+            Some(owner) => val.with_at(&["metadata", "ownerReferences"], Val::list(vec![controller_reference(owner)])),
+            None => val,
+        };
+        let val = val.with_at(&["metadata", "uid"], Val::str(format!("new:{}/{name}", maker.ns)));
+        Object::from_val(&val).unwrap_or_else(|_| Object::bare(Key::of("Pod", &maker.ns, name)))
+    }
+
+    fn labels(&self) -> &Val {
+        self.val.at(&["metadata", "labels"]).unwrap_or(&Val::Null)
+    }
+
+    fn spec(&self) -> &Val {
+        self.val.get("spec").unwrap_or(&Val::Null)
+    }
+}
+
+fn controller_reference(owner: &Object) -> Val {
+    let group = &owner.key.kind.group;
+    let api_version = if group.is_empty() { owner.version.to_string() } else { format!("{group}/{}", owner.version) };
+    Val::object([
+        ("apiVersion", Val::str(api_version)),
+        ("kind", Val::Str(owner.key.kind.kind.clone())),
+        ("name", Val::Str(owner.key.name.clone())),
+        ("uid", Val::Str(owner.uid.clone())),
+        ("controller", Val::Bool(true)),
+    ])
+}
+
+/// A constraint within the pod's own namespace; one that reaches elsewhere is not relied on.
+fn term(val: &Val, max_skew: Option<i64>) -> Option<Term> {
+    if val.at_some(&["namespaces"]).is_some() || val.at_some(&["namespaceSelector"]).is_some() {
+        return None;
+    }
+    let selector = val.get("labelSelector").filter(|s| !s.is_null())?;
+    let by_revision = val.items_at(&["matchLabelKeys"]).len() + val.items_at(&["mismatchLabelKeys"]).len() > 0;
+    Some(Term {
+        topology: val.str_at(&["topologyKey"])?.clone(),
+        selector: Selector::from_label_selector(selector),
+        max_skew,
+        by_revision,
+    })
+}
+
+/// What makes two nodes alike to new pods: admission and room by template, whether it is down, its domains, and the
+/// group's own pods there when they matter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeSignature {
+    admitted: Vec<bool>,
+    room: Vec<Room>,
+    down: bool,
+    domains: Vec<Option<Str>>,
+    alone: Option<Str>,
+}
+
+/// The places of a scenario for these templates, and what each template finds there.
+pub fn places(scenario: &Scenario<'_>, templates: &mut [Template], view: &View) -> Vec<Place> {
+    let signatures = signatures(scenario, templates, view);
+    let mut by_signature: BTreeMap<NodeSignature, Vec<Str>> = BTreeMap::new();
+    for (node, signature) in signatures {
+        by_signature.entry(signature).or_default().push(node);
+    }
+    let mut found: Vec<(Vec<Str>, NodeSignature)> = by_signature.into_iter().map(|(s, nodes)| (nodes, s)).collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    for (at, template) in templates.iter_mut().enumerate() {
+        template.admitted = found.iter().map(|(_, s)| s.admitted.get(at).copied().unwrap_or(false)).collect();
+        template.room = found.iter().map(|(_, s)| s.room.get(at).copied().unwrap_or_default()).collect();
+    }
+    found.into_iter().map(|(nodes, s)| Place { nodes, down: s.down }).collect()
+}
+
+/// The signature of every node for the templates that make new pods in the named groups, as [`places`] tells them
+/// apart when nothing is down.
+pub fn node_signatures(scenario: &Scenario<'_>, templates: &[Val]) -> BTreeMap<Str, NodeSignature> {
+    let templates: Vec<Template> = templates.iter().map(Template::new).collect();
+    let view = View { lump: true, ..View::default() };
+    signatures(scenario, &templates, &view).into_iter().collect()
+}
+
+fn signatures(scenario: &Scenario<'_>, templates: &[Template], view: &View) -> Vec<(Str, NodeSignature)> {
+    let state = &scenario.state;
+    let related = templates.iter().any(|t| !t.terms.is_empty());
+    let topologies: BTreeSet<&Str> =
+        templates.iter().flat_map(|t| &t.terms).map(|t| &t.topology).filter(|t| &***t != HOSTNAME).collect();
+    let mut out = Vec::new();
+    for node in state.list(&Kind::new("", "Node"), None) {
+        if !node.live() {
+            continue;
+        }
+        let ready = hazard::not_ready(node) != Some(true);
+        let matches: Vec<bool> = templates.iter().map(|t| node_matches(t.spec(), node)).collect();
+        if !matches.iter().any(|m| *m) {
+            continue;
+        }
+        let fits = templates.iter().zip(&matches).map(|(template, matches)| {
+            *matches && ready && tolerates(template.spec(), node, SCHEDULING)
+        });
+        let admitted: Vec<bool> = fits.collect();
+        let room: Vec<Room> = templates.iter().map(|template| room(scenario, template, node)).collect();
+        let admitted = admitted.iter().zip(&room).map(|(a, r)| *a && r.most != Some(0)).collect();
+        let busy = related && state.pods_on(&node.key.name).iter().any(|p| meant(templates, p));
+        let signature = NodeSignature {
+            admitted,
+            room,
+            down: view.outage.nodes.contains(&node.key.name),
+            domains: topologies.iter().map(|t| domain(node, t)).collect(),
+            alone: (busy || !view.lump).then(|| node.key.name.clone()),
+        };
+        out.push((node.key.name.clone(), signature));
+    }
+    out
+}
+
+/// Whether some constraint of the templates is about this pod, or the pod may have constraints of its own.
+fn meant(templates: &[Template], pod: &Object) -> bool {
+    templates.iter().flat_map(|t| &t.terms).any(|t| t.selector.matches(pod.labels()))
+        || pod.val().at_some(&["spec", "affinity", "podAntiAffinity"]).is_some()
+}
+
+fn domain(node: &Object, topology: &str) -> Option<Str> {
+    match node.label(topology) {
+        Some(value) => Some(value.clone()),
+        None if topology == HOSTNAME => Some(node.key.name.clone()),
+        None if topology == "topology.kubernetes.io/zone" => node_zone(node),
+        None => None,
+    }
+}
+
+/// The room of one node for one template, by requests and by the number of pods.
+fn room(scenario: &Scenario<'_>, template: &Template, node: &Object) -> Room {
+    let allocatable = node.val().at(&["status", "allocatable"]).unwrap_or(&Val::Null);
+    let pods = scenario.state.pods_on(&node.key.name);
+    let active = pods.into_iter().filter(|p| !hazard::finished(p));
+    let (mut all, mut staying) = (0_i64, 0_i64);
+    let mut used: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+    for pod in active {
+        // pods of the same template's family may go; anything else stays
+        let kin = template.labels().entries().len() > 0
+            && Selector::from_pairs(template.labels()).matches(pod.labels());
+        let stays = !kin && !pod.terminating() && !pod.leaving;
+        all += 1;
+        staying += i64::from(stays);
+        let spec = pod.val().get("spec").unwrap_or(&Val::Null);
+        for (resource, _) in &template.requests {
+            let amount = crate::navigate::requests(spec, resource);
+            let entry = used.entry(resource).or_default();
+            entry.0 = entry.0.saturating_add(amount);
+            entry.1 = entry.1.saturating_add(if stays { amount } else { 0 });
+        }
+    }
+    let stated = |resource: &str| crate::navigate::amount(allocatable.get(resource)?, resource);
+    let mut room = Room::default();
+    let mut bound = |total: Option<i64>, each: i64, used_all: i64, used_staying: i64| {
+        let Some(total) = total else { return };
+        let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
+        room.most = Some(room.most.map_or(i64::MAX, |m| m).min(fits(used_staying)));
+        room.least = Some(room.least.map_or(i64::MAX, |m| m).min(fits(used_all)));
+    };
+    bound(stated("pods"), 1, all, staying);
+    for (resource, each) in &template.requests {
+        let (used_all, used_staying) = used.get(resource).copied().unwrap_or_default();
+        bound(stated(resource), *each, used_all, used_staying);
+    }
+    room
+}
+
+/// The limits on where the new pods of `set` go, and on how many stay pending. Called when all entities are known.
+pub fn limit(builder: &mut Builder<'_, '_>, maker: Key, set: SetId, template: usize) {
+    builder.placed.push((maker, set, template));
+}
+
+/// Writes down the limits that [`limit`] asked for.
+pub fn write_limits(builder: &mut Builder<'_, '_>) {
+    if builder.group.places.is_empty() && !builder.wants_places() {
+        return;
+    }
+    let asked = std::mem::take(&mut builder.placed);
+    let topology = Topology::new(builder);
+    for (maker, set, template) in &asked {
+        let Some(own) = builder.templates.get(*template).cloned() else { continue };
+        capacity(builder, maker, *set, &own);
+        let mut stuck: BTreeMap<usize, Vec<Linear>> = BTreeMap::new();
+        for term in &own.terms {
+            match term.max_skew {
+                None => apart(builder, &topology, &asked, maker, *set, &own, term, &mut stuck),
+                Some(skew) => spread(builder, &topology, &asked, maker, *set, &own, term, skew, &mut stuck),
+            }
+        }
+        theirs(builder, &topology, maker, *set, &own, &mut stuck);
+        if builder.after() && !own.may_always_pend {
+            pending(builder, &topology, maker, *set, &own, &asked, stuck);
+        }
+    }
+}
+
+/// The nodes of the scenario by topology domain, and the group's existing pods in each.
+struct Topology {
+    /// For each place, its nodes' labels by topology key are alike except for the hostname.
+    nodes: Vec<std::sync::Arc<Object>>,
+    sizes: Vec<i64>,
+    /// Existing pods of the group: index into entities, node name, object.
+    existing: Vec<(usize, std::sync::Arc<Object>)>,
+    /// The node objects of existing pods.
+    homes: BTreeMap<Str, std::sync::Arc<Object>>,
+}
+
+impl Topology {
+    fn new(builder: &Builder<'_, '_>) -> Self {
+        let state = builder.state();
+        let node = |name: &Str| state.get(&Key::of("Node", "", name)).cloned();
+        let nodes = builder.group.places.iter().filter_map(|p| p.nodes.first().and_then(node)).collect();
+        let sizes = builder.group.places.iter().map(|p| i64::try_from(p.nodes.len()).unwrap_or(i64::MAX)).collect();
+        let existing: Vec<_> = builder
+            .group
+            .entities
+            .iter()
+            .enumerate()
+            .filter_map(|(at, e)| Some((at, state.get(e.key.as_ref()?)?.clone())))
+            .filter(|(_, o)| o.key.kind.is("Pod") && !o.node.is_empty())
+            .collect();
+        let homes = existing.iter().filter_map(|(_, o)| Some((o.node.clone(), node(&o.node)?))).collect();
+        Self { nodes, sizes, existing, homes }
+    }
+
+    /// The places by domain. For the hostname every place is a domain of its own (of as many domains as it has nodes).
+    fn domains(&self, topology: &str) -> BTreeMap<Str, Vec<usize>> {
+        let mut out: BTreeMap<Str, Vec<usize>> = BTreeMap::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            if let Some(value) = domain(node, topology) {
+                out.entry(value).or_default().push(at);
+            }
+        }
+        out
+    }
+
+    /// How many domains these places of one domain value stand for.
+    fn size(&self, topology: &str, places: &[usize]) -> i64 {
+        if topology == HOSTNAME { places.iter().filter_map(|at| self.sizes.get(*at)).sum() } else { 1 }
+    }
+
+    /// Existing pods in a domain that satisfy `means`.
+    fn existing_in(&self, topology: &str, value: &Str, means: impl Fn(&Object) -> bool) -> Vec<usize> {
+        let here = self.existing.iter().filter(|(_, pod)| {
+            self.homes.get(&pod.node).and_then(|n| domain(n, topology)).as_ref() == Some(value) && means(pod)
+        });
+        here.map(|(at, _)| *at).collect()
+    }
+}
+
+const STAY: [FateKind; 3] = [FateKind::Stays, FateKind::BecomesReady, FateKind::LosesReadiness];
+const NEW_PLACED: [FateKind; 1] = [FateKind::NewReady];
+
+fn placed_at(set: SetId, places: &[usize]) -> Count {
+    Count { set, fates: NEW_PLACED.to_vec(), places: Some(places.to_vec()) }
+}
+
+/// Puts these entities into a new set and returns it; `None` when there are none.
+fn gather(builder: &mut Builder<'_, '_>, entities: &[usize]) -> Option<SetId> {
+    if entities.is_empty() {
+        return None;
+    }
+    let set = builder.set();
+    for at in entities {
+        if let Some(entity) = builder.group.entities.get_mut(*at) {
+            entity.sets.push(set);
+        }
+    }
+    Some(set)
+}
+
+/// A place takes no more pods than it has room for.
+fn capacity(builder: &mut Builder<'_, '_>, _maker: &Key, set: SetId, own: &Template) {
+    for (at, room) in own.room.iter().enumerate() {
+        let (Some(most), true) = (room.most, own.admits(at)) else { continue };
+        let Some(place) = builder.group.places.get(at) else { continue };
+        let nodes = i64::try_from(place.nodes.len()).unwrap_or(i64::MAX);
+        let node = place.nodes.first().cloned().unwrap_or_else(|| "".into());
+        let bound = most.saturating_mul(nodes);
+        builder.limit(LimitLabel::Capacity { node }, vec![at_most(vec![placed_at(set, &[at])], bound)]);
+    }
+}
+
+type Asked = (Key, SetId, usize);
+
+/// The sets of new pods that a selector means.
+fn meant_new(builder: &Builder<'_, '_>, asked: &[Asked], selector: &Selector) -> Vec<SetId> {
+    let mut sets: Vec<SetId> = asked
+        .iter()
+        .filter(|(_, _, template)| builder.templates.get(*template).is_some_and(|t| selector.matches(t.labels())))
+        .map(|(_, set, _)| *set)
+        .collect();
+    sets.dedup();
+    sets
+}
+
+/// Required anti-affinity of the new pods' own.
+#[expect(clippy::too_many_arguments, reason = "one constraint needs the whole picture once")]
+fn apart(
+    builder: &mut Builder<'_, '_>,
+    topology: &Topology,
+    asked: &[Asked],
+    maker: &Key,
+    set: SetId,
+    own: &Template,
+    term: &Term,
+    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+) {
+    let label = || LimitLabel::AntiAffinity { workload: maker.clone(), topology: term.topology.clone() };
+    let others = meant_new(builder, asked, &term.selector);
+    let own_kind = term.selector.matches(own.labels());
+    for (value, places) in topology.domains(&term.topology) {
+        let size = topology.size(&term.topology, &places);
+        let here: Vec<Count> = others.iter().map(|s| placed_at(*s, &places)).collect();
+        if own_kind {
+            builder.limit(label(), vec![at_most(here.clone(), size)]);
+        } else {
+            for other in &here {
+                builder.limit(label(), vec![at_most(vec![placed_at(set, &places)], 0), at_most(vec![other.clone()], 0)]);
+            }
+        }
+        let means = |pod: &Object| term.selector.matches(pod.labels());
+        let found = topology.existing_in(&term.topology, &value, means);
+        let mut blocking = here;
+        if let Some(existing) = gather(builder, &found) {
+            blocking.push(count(existing, &STAY));
+            blocking.push(count(existing, &[FateKind::Terminating]));
+            if !term.by_revision {
+                let apart = vec![at_most(vec![placed_at(set, &places)], 0), at_most(vec![count(existing, &STAY)], 0)];
+                builder.limit(label(), apart);
+            }
+        }
+        let outsiders = outsider_in(builder, topology, &term.topology, &value, &term.selector);
+        for place in &places {
+            let alternatives = stuck.entry(*place).or_default();
+            if outsiders > 0 {
+                alternatives.push(Linear { terms: Vec::new(), at_most: 0 });
+            } else {
+                alternatives.push(at_least(blocking.clone(), size));
+            }
+        }
+    }
+}
+
+/// Anti-affinity of existing pods of the group against the new ones.
+fn theirs(
+    builder: &mut Builder<'_, '_>,
+    topology: &Topology,
+    maker: &Key,
+    set: SetId,
+    own: &Template,
+    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+) {
+    let path = ["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+    let against = |pod: &Object, key: &Str| {
+        pod.val().items_at(&path).iter().filter_map(|t| term(t, None)).any(|t| {
+            t.topology == *key && !t.by_revision && t.selector.matches(own.labels())
+        })
+    };
+    let mut keys: BTreeSet<Str> = BTreeSet::new();
+    for (_, pod) in &topology.existing {
+        keys.extend(pod.val().items_at(&path).iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
+    }
+    for key in keys {
+        for (value, places) in topology.domains(&key) {
+            let found = topology.existing_in(&key, &value, |pod| against(pod, &key));
+            let Some(existing) = gather(builder, &found) else { continue };
+            let label = LimitLabel::AntiAffinity { workload: maker.clone(), topology: key.clone() };
+            let apart = vec![at_most(vec![placed_at(set, &places)], 0), at_most(vec![count(existing, &STAY)], 0)];
+            builder.limit(label, apart);
+            for place in &places {
+                let held = vec![count(existing, &STAY), count(existing, &[FateKind::Terminating])];
+                stuck.entry(*place).or_default().push(at_least(held, 1));
+            }
+        }
+    }
+}
+
+/// How many pods outside the group a selector means in a domain.
+fn outsider_in(builder: &Builder<'_, '_>, topology: &Topology, key: &str, value: &Str, selector: &Selector) -> i64 {
+    let inside: BTreeSet<&Key> = topology.existing.iter().map(|(_, o)| &o.key).collect();
+    let state = builder.state();
+    let pods = state.pods_matching(&builder.name.ns, selector).into_iter();
+    let here = pods.filter(|p| {
+        !inside.contains(&p.key)
+            && !hazard::finished(p)
+            && state.get(&Key::of("Node", "", &p.node)).and_then(|n| domain(n, key)).as_ref() == Some(value)
+    });
+    i64::try_from(here.count()).unwrap_or(i64::MAX)
+}
+
+/// A spread constraint that may not be ignored: when the last new pod came into a domain, no other domain had fewer
+/// than `max_skew` less; what has gone since only makes the bound looser.
+#[expect(clippy::too_many_arguments, reason = "one constraint needs the whole picture once")]
+fn spread(
+    builder: &mut Builder<'_, '_>,
+    topology: &Topology,
+    asked: &[Asked],
+    maker: &Key,
+    set: SetId,
+    own: &Template,
+    term: &Term,
+    skew: i64,
+    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+) {
+    let domains = topology.domains(&term.topology);
+    let by_node = term.topology.as_ref() == HOSTNAME;
+    let too_many = by_node && (topology.nodes.len() > SPREAD_DOMAINS_MAX || topology.sizes.iter().any(|s| *s > 1));
+    if !term.selector.matches(own.labels()) || too_many {
+        for place in domains.values().flatten() {
+            stuck.entry(*place).or_default().push(Linear { terms: Vec::new(), at_most: 0 });
+        }
+        return;
+    }
+    let others = meant_new(builder, asked, &term.selector);
+    let means = |pod: &Object| term.selector.matches(pod.labels());
+    let mut held: BTreeMap<Str, (Option<SetId>, i64, i64)> = BTreeMap::new();
+    for value in domains.keys() {
+        let found = topology.existing_in(&term.topology, value, means);
+        let present = i64::try_from(found.len()).unwrap_or(i64::MAX);
+        let outside = outsider_in(builder, topology, &term.topology, value, &term.selector);
+        held.insert(value.clone(), (gather(builder, &found), present, outside));
+    }
+    let new_in = |value: &Str| -> Vec<Count> {
+        let places = domains.get(value).cloned().unwrap_or_default();
+        others.iter().map(|s| placed_at(*s, &places)).collect()
+    };
+    for (here, places) in &domains {
+        let Some((here_set, _, here_outside)) = held.get(here) else { continue };
+        for there in domains.keys().filter(|v| *v != here) {
+            let Some((there_set, there_present, there_outside)) = held.get(there) else { continue };
+            let mut terms: Vec<(i64, Count)> = new_in(here).into_iter().map(|c| (1, c)).collect();
+            terms.extend(here_set.map(|s| (1, count(s, &STAY))));
+            terms.extend(new_in(there).into_iter().map(|c| (-1, c)));
+            let bound = skew.saturating_add(*there_present).saturating_add(*there_outside);
+            let label =
+                LimitLabel::Spread { workload: maker.clone(), topology: term.topology.clone(), max_skew: skew };
+            let within = Linear { terms: terms.clone(), at_most: bound };
+            builder.limit(label, vec![at_most(vec![placed_at(set, places)], 0), within]);
+            // one more pod here would exceed the skew: here - there >= skew
+            let mut fuller: Vec<(i64, Count)> = terms.into_iter().map(|(k, c)| (-k, c)).collect();
+            fuller.extend(there_set.map(|s| (1, count(s, &STAY))));
+            let exceeds = Linear { terms: fuller, at_most: *here_outside - skew };
+            for place in places {
+                stuck.entry(*place).or_default().push(exceeds.clone());
+            }
+        }
+    }
+}
+
+/// A pod stays pending only when every place that admits it is full or forbidden.
+fn pending(
+    builder: &mut Builder<'_, '_>,
+    _topology: &Topology,
+    maker: &Key,
+    set: SetId,
+    own: &Template,
+    asked: &[Asked],
+    mut stuck: BTreeMap<usize, Vec<Linear>>,
+) {
+    let several = asked.iter().map(|(_, _, t)| t).collect::<BTreeSet<_>>().len() > 1;
+    for at in 0..builder.group.places.len() {
+        if !own.admits(at) {
+            continue;
+        }
+        let mut any_of = vec![at_most(vec![count(set, &[FateKind::NewUnready])], 0)];
+        any_of.append(&mut stuck.remove(&at).unwrap_or_default());
+        let room = own.room.get(at).copied().unwrap_or_default();
+        if let Some(least) = room.least {
+            let nodes = builder.group.places.get(at).map_or(1, |p| i64::try_from(p.nodes.len()).unwrap_or(i64::MAX));
+            let full = if several { 0 } else { least.saturating_mul(nodes) };
+            any_of.push(at_least(asked.iter().map(|(_, s, _)| placed_at(*s, &[at])).collect(), full));
+        }
+        builder.limit(LimitLabel::PendingOnlyIfStuck { workload: maker.clone() }, any_of);
+    }
+}
+
+/// The templates of the new pods that a group may have.
+pub fn new_templates(group: &Group) -> Vec<Val> {
+    let mut found: Vec<Val> = Vec::new();
+    for entity in &group.entities {
+        let made = entity.fates.iter().find(|f| f.kind == FateKind::NewUnready || f.kind == FateKind::NewReady);
+        let Some(pod) = made.and_then(|f| f.object.as_ref()) else { continue };
+        let template = Val::object([
+            ("metadata", pod.val().get("metadata").cloned().unwrap_or_default()),
+            ("spec", pod.val().get("spec").cloned().unwrap_or_default()),
+        ]);
+        if !found.contains(&template) {
+            found.push(template);
+        }
+    }
+    found
+}

@@ -1,0 +1,333 @@
+//! ReplicaSets and Deployments: scale-down by rank, rolling update within maxUnavailable, replacement of lost pods.
+//!
+//! Sources: `pkg/controller/controller_utils.go` (`ActivePodsWithRanks`: not assigned, pending, not ready, cheaper pods
+//! go first; what orders equals beyond that depends on time and is left open), `pkg/controller/deployment/rolling.go`,
+//! `.../util/deployment_util.go` (maxUnavailable rounds down, maxSurge up, both zero means one may be unavailable),
+//! `.../recreate.go`. Over-approximations: pods of any revision may go during a rolling update as long as enough stay
+//! ready; a ReplicaSet may make as many pods as it lacks at any moment; readiness stands for availability.
+
+use std::sync::Arc;
+
+use super::{Builder, LOST, Standing, at_least, at_most, count, pods_of, scaled};
+use crate::futures::{Entity, FateKind, LimitLabel, Linear, SetId};
+use crate::navigate;
+use crate::object::{Key, Object};
+use crate::value::Val;
+
+/// What the controller intends with the pods of one ReplicaSet.
+struct Intent {
+    /// How many pods are in excess and will be removed, by rank.
+    excess: i64,
+    /// How many pods it may still make.
+    missing: i64,
+}
+
+/// The pods of a ReplicaSet that no Deployment controls.
+pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
+    let wanted = custom_wish(builder, set).unwrap_or_else(|| replicas(set));
+    let pods = pods_of(builder.state(), set);
+    let present = present(builder, &pods);
+    let spec_wanted = replicas(set).min(wanted);
+    let intent = if set.live() { intent(builder, &pods, present, spec_wanted, wanted) } else { idle() };
+    register(builder, set, &intent);
+    builder.place();
+    let kept = builder.set();
+    let fresh = add_set(builder, set, &pods, &intent, kept, None, false);
+    settle(builder, set.key.clone(), &[kept, fresh], wanted, set.live());
+}
+
+/// The pods of a Deployment, through all its ReplicaSets.
+pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
+    let state = builder.state();
+    let wanted = custom_wish(builder, deployment).unwrap_or_else(|| replicas(deployment));
+    let mut sets: Vec<Arc<Object>> = state
+        .owned_by(&deployment.uid)
+        .into_iter()
+        .filter(|o| o.key.kind.is("ReplicaSet") && o.controller().is_some_and(|c| c.uid == deployment.uid))
+        .cloned()
+        .collect();
+    sets.sort_by(|a, b| a.key.cmp(&b.key));
+    let template = deployment.val().at(&["spec", "template"]).cloned().unwrap_or_default();
+    let current = sets.iter().position(|set| same_template(set, &template));
+    let paused = deployment.val().bool_at(&["spec", "paused"]).unwrap_or(false);
+    let pods: Vec<Vec<Arc<Object>>> = sets.iter().map(|set| pods_of(state, set)).collect();
+    let old_remains = sets.iter().zip(&pods).enumerate().any(|(at, (set, pods))| {
+        Some(at) != current && set.live() && (replicas(set) > 0 || !pods.is_empty())
+    });
+    let live = deployment.live();
+    let rolling = live && !paused && old_remains;
+    let recreate =
+        deployment.val().str_at(&["spec", "strategy", "type"]).is_some_and(|kind| &**kind == "Recreate");
+
+    let mut intents = Vec::new();
+    for (at, (set, pods)) in sets.iter().zip(&pods).enumerate() {
+        let here = present(builder, pods);
+        let target = if Some(at) == current && !rolling { replicas(set).min(wanted) } else { replicas(set) };
+        intents.push(if live && set.live() {
+            let goal = if Some(at) == current && !rolling { wanted } else { replicas(set) };
+            intent(builder, pods, here, target, goal)
+        } else {
+            idle()
+        });
+    }
+    let surge_field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxSurge"]);
+    let surge = scaled(surge_field, wanted, true, "25%");
+    let fresh_template = (live && (rolling || sets.is_empty() || current.is_none()))
+        .then(|| (builder.template(&template), wanted.saturating_add(surge)));
+    for (set, intent) in sets.iter().zip(&intents) {
+        register(builder, set, intent);
+    }
+    builder.place();
+
+    let kept = builder.set();
+    let mut fresh = Vec::new();
+    let old = builder.set();
+    for (at, ((set, pods), intent)) in sets.iter().zip(&pods).zip(&intents).enumerate() {
+        let old = (Some(at) != current).then_some(old);
+        fresh.push(add_set(builder, set, pods, intent, kept, old, rolling));
+    }
+    if let Some((template, pods)) = fresh_template {
+        fresh.push(add_new(builder, deployment.key.clone(), template, pods));
+    }
+    let mut counted = vec![kept];
+    counted.extend(&fresh);
+    if rolling && !recreate && !builder.after() {
+        rollout_floor(builder, deployment, &pods, &intents, wanted, surge, &counted);
+    }
+    if rolling && builder.after() {
+        let label = LimitLabel::Settled { workload: deployment.key.clone(), wanted };
+        let unready = fresh.iter().map(|set| count(*set, &[FateKind::NewUnready])).collect();
+        builder.limit(label, vec![at_most(vec![count(old, &THERE)], 0), at_least(unready, 1)]);
+    }
+    settle(builder, deployment.key.clone(), &counted, wanted, live);
+}
+
+/// Ready pods, old and new, stay at `replicas - maxUnavailable`, or at what is ready now if that is less.
+fn rollout_floor(
+    builder: &mut Builder<'_, '_>,
+    deployment: &Object,
+    pods: &[Vec<Arc<Object>>],
+    intents: &[Intent],
+    wanted: i64,
+    surge: i64,
+    counted: &[SetId],
+) {
+    let field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxUnavailable"]);
+    let mut unavailable = scaled(field, wanted, false, "25%");
+    if unavailable == 0 && surge == 0 {
+        unavailable = 1;
+    }
+    let ready = |standing: &dyn Fn(Standing) -> bool| -> i64 {
+        let found = pods.iter().flatten().filter(|p| p.ready() && standing(builder.standing(p))).count();
+        i64::try_from(found).unwrap_or(i64::MAX)
+    };
+    let (ready_kept, ready_lost) = (ready(&|s| s == Standing::Kept), ready(&|s| s != Standing::Kept));
+    let committed: i64 = intents.iter().map(|i| i.excess).sum();
+    let floor = (ready_kept + ready_lost - committed).min(wanted - unavailable) - ready_lost;
+    if floor > 0 {
+        let label =
+            LimitLabel::RolloutKeeps { workload: deployment.key.clone(), floor, max_unavailable: unavailable };
+        let ready = counted.iter().map(|set| ready_in(*set)).collect();
+        builder.limit(label, vec![at_least(ready, floor)]);
+    }
+}
+
+/// Fates in which a pod is there.
+const THERE: [FateKind; 5] =
+    [FateKind::Stays, FateKind::BecomesReady, FateKind::LosesReadiness, FateKind::NewUnready, FateKind::NewReady];
+
+/// Entities of `set` that are ready: those that were and stay (the set holds no others that stay), became, or are new.
+fn ready_in(set: SetId) -> crate::futures::Count {
+    count(set, &[FateKind::Stays, FateKind::BecomesReady, FateKind::NewReady])
+}
+
+/// `spec.replicas`, 1 when absent.
+fn replicas(object: &Object) -> i64 {
+    object.val().int_at(&["spec", "replicas"]).unwrap_or(1).max(0)
+}
+
+/// What the workload's parent wants of it, where an adapter says so and the parent has changed its mind.
+fn custom_wish(builder: &Builder<'_, '_>, workload: &Object) -> Option<i64> {
+    super::custom::wish(builder.state(), workload)
+}
+
+/// Active pods that their controller counts: those a request removes are still among them.
+fn present(builder: &Builder<'_, '_>, pods: &[Arc<Object>]) -> i64 {
+    let active = pods.iter().filter(|p| !p.terminating() && !super::hazard::finished(p));
+    let counted = active.filter(|p| !p.leaving || builder.scenario.removed.contains(&p.key)).count();
+    i64::try_from(counted).unwrap_or(i64::MAX)
+}
+
+fn idle() -> Intent {
+    Intent { excess: 0, missing: 0 }
+}
+
+fn intent(builder: &Builder<'_, '_>, pods: &[Arc<Object>], present: i64, low: i64, high: i64) -> Intent {
+    let excess = (present - low).max(0);
+    let lost = pods.iter().filter(|p| builder.standing(p) != Standing::Kept).count();
+    let lost = i64::try_from(lost).unwrap_or(i64::MAX);
+    Intent { excess, missing: (high - (present - lost - excess)).max(0) }
+}
+
+/// Whether a ReplicaSet was made from this pod template: equal but for the label that the Deployment adds.
+fn same_template(set: &Object, template: &Val) -> bool {
+    let hash = ["metadata", "labels", "pod-template-hash"];
+    let own = set.val().at(&["spec", "template"]).cloned().unwrap_or_default();
+    normal(&own.without_at(&hash)) == normal(&template.without_at(&hash))
+}
+
+/// A template without fields that mean the same absent or empty.
+fn normal(val: &Val) -> Val {
+    match val {
+        Val::Map(map) => Val::map(
+            map.iter()
+                .filter(|(k, _)| &***k != "creationTimestamp")
+                .map(|(k, v)| (k.clone(), normal(v)))
+                .filter(|(_, v)| !matches!(v, Val::Null) && !matches!(v, Val::Map(m) if m.is_empty()))
+                .collect(),
+        ),
+        Val::List(items) => Val::list(items.iter().map(normal).collect()),
+        other => other.clone(),
+    }
+}
+
+fn register(builder: &mut Builder<'_, '_>, set: &Object, intent: &Intent) {
+    if intent.missing > 0 {
+        if let Some(template) = navigate::template_of(builder.state(), set) {
+            builder.template(&template);
+        }
+    }
+}
+
+/// Adds the pods of one ReplicaSet. Ready pods go into `kept`; returns the set of its new pods.
+fn add_set(
+    builder: &mut Builder<'_, '_>,
+    set: &Object,
+    pods: &[Arc<Object>],
+    intent: &Intent,
+    kept: SetId,
+    old: Option<SetId>,
+    removable: bool,
+) -> SetId {
+    // ranks of the pods that the controller may choose from, lowest first
+    let mut ranks: Vec<(Rank, SetId)> = Vec::new();
+    let mut removed_sets = Vec::new();
+    for pod in pods {
+        let chosen = builder.standing(pod) == Standing::Kept && !pod.terminating();
+        let mut sets = Vec::new();
+        if chosen {
+            let rank = rank(pod);
+            let ranked = ranks.iter().find(|(known, _)| *known == rank).map(|(_, id)| *id);
+            let ranked = ranked.unwrap_or_else(|| {
+                let id = builder.set();
+                ranks.push((rank, id));
+                removed_sets.push(id);
+                id
+            });
+            sets.push(ranked);
+            sets.push(kept);
+            sets.extend(old);
+        }
+        let mut entity = builder.existing(pod, &sets, chosen && (removable || intent.excess > 0));
+        if chosen && !pod.ready() {
+            mark_unready(&mut entity);
+        }
+        builder.group.entities.push(entity);
+    }
+    if intent.excess > 0 && !removable {
+        limit_scale_down(builder, set, pods, intent, ranks, &removed_sets);
+    }
+    let template = (intent.missing > 0).then(|| navigate::template_of(builder.state(), set)).flatten();
+    match template {
+        Some(template) => {
+            let template = builder.template(&template);
+            add_new(builder, set.key.clone(), template, intent.missing)
+        }
+        None => builder.set(),
+    }
+}
+
+/// An unready pod that stays must not be counted as ready: its staying is renamed to losing readiness.
+fn mark_unready(entity: &mut Entity) {
+    for fate in &mut entity.fates {
+        if fate.kind == FateKind::Stays {
+            fate.kind = FateKind::LosesReadiness;
+        }
+    }
+}
+
+fn limit_scale_down(
+    builder: &mut Builder<'_, '_>,
+    set: &Object,
+    pods: &[Arc<Object>],
+    intent: &Intent,
+    mut ranks: Vec<(Rank, SetId)>,
+    removed_sets: &[SetId],
+) {
+    let workload = set.key.clone();
+    let removed = |sets: &[SetId]| -> Vec<crate::futures::Count> { sets.iter().map(|s| count(*s, &LOST)).collect() };
+    let label = LimitLabel::ScaleDownRemoves { workload: workload.clone(), pods: intent.excess };
+    builder.limit(label, vec![at_most(removed(removed_sets), intent.excess)]);
+    if builder.after() {
+        builder.limit(
+            LimitLabel::ScaleDownRemoves { workload: workload.clone(), pods: intent.excess },
+            vec![at_least(removed(removed_sets), intent.excess.min(chosen_count(builder, pods)))],
+        );
+    }
+    ranks.sort();
+    for boundary in 1..ranks.len() {
+        let (earlier, later) = ranks.split_at(boundary);
+        let earlier: Vec<SetId> = earlier.iter().map(|(_, id)| *id).collect();
+        let later: Vec<SetId> = later.iter().map(|(_, id)| *id).collect();
+        let size = builder.group.entities.iter().filter(|e| e.sets.iter().any(|s| earlier.contains(s))).count();
+        let size = i64::try_from(size).unwrap_or(i64::MAX);
+        let mut terms: Vec<_> = removed(&later).into_iter().map(|c| (1, c)).collect();
+        terms.extend(earlier.iter().map(|s| (-1, count(*s, &[FateKind::BecomesReady]))));
+        let in_order = Linear { terms, at_most: intent.excess - size };
+        let label = LimitLabel::VictimOrder { workload: workload.clone() };
+        builder.limit(label, vec![at_most(removed(&later), 0), in_order]);
+    }
+}
+
+fn chosen_count(builder: &Builder<'_, '_>, pods: &[Arc<Object>]) -> i64 {
+    let chosen = pods.iter().filter(|p| builder.standing(p) == Standing::Kept && !p.terminating()).count();
+    i64::try_from(chosen).unwrap_or(i64::MAX)
+}
+
+/// What orders victims independent of time: lower goes first.
+type Rank = (bool, u8, bool, i64);
+
+fn rank(pod: &Object) -> Rank {
+    let phase = match pod.val().str_at(&["status", "phase"]).map_or("", |s| &**s) {
+        "" | "Pending" => 0,
+        "Unknown" => 1,
+        _ => 2,
+    };
+    let cost = pod.annotation("controller.kubernetes.io/pod-deletion-cost").and_then(|c| c.parse().ok());
+    (!pod.node.is_empty(), phase, pod.ready(), cost.unwrap_or(0))
+}
+
+/// Adds up to `pods` new pods of a template.
+fn add_new(builder: &mut Builder<'_, '_>, maker: Key, template: usize, pods: i64) -> SetId {
+    let set = builder.set();
+    let bound = u32::try_from(pods).unwrap_or(u32::MAX);
+    let name = format!("{}-(new)", maker.name);
+    let fates = builder.new_fates(template, &name, true);
+    builder.group.entities.push(Entity { key: None, count: bound, sets: vec![set], fates });
+    super::placement::limit(builder, maker, set, template);
+    set
+}
+
+/// Once settled, the workload has exactly the pods it wants (fewer only if the existing ones cannot be replaced).
+fn settle(builder: &mut Builder<'_, '_>, workload: Key, counted: &[SetId], wanted: i64, live: bool) {
+    if !builder.after() || !live {
+        return;
+    }
+    let counts: Vec<_> = counted.iter().map(|set| count(*set, &THERE)).collect();
+    let label = LimitLabel::Settled { workload, wanted };
+    builder.limit(label.clone(), vec![at_most(counts.clone(), wanted)]);
+    let makes_new = builder.group.entities.iter().any(|e| e.key.is_none());
+    if makes_new {
+        builder.limit(label, vec![at_least(counts, wanted)]);
+    }
+}

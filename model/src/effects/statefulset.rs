@@ -1,0 +1,203 @@
+//! StatefulSets: which ordinals go, one at a time or all at once, and when nothing moves.
+//!
+//! Source: `pkg/controller/statefulset/stateful_set_control.go` (`updateStatefulSet`): condemned ordinals go from the
+//! highest; under OrderedReady nothing is removed or updated while a pod that stays is not running and ready; a rolling
+//! update removes one outdated pod (maxUnavailable with KEP-961) from the highest ordinal down to `partition` and waits
+//! for its replacement. Over-approximation: which of the outdated pods is the one in transition is left open.
+
+use std::sync::Arc;
+
+use super::{Builder, LOST, Standing, at_most, count, pods_of, scaled};
+use crate::futures::{Count, Entity, Fate, FateKind, LimitLabel, SetId};
+use crate::navigate;
+use crate::object::Object;
+
+/// How many pods of one StatefulSet that do not exist yet are described one by one.
+const MISSING_MAX: i64 = 1000;
+
+/// The ordinal of a pod by its name, if the name is one that this StatefulSet gives.
+pub fn ordinal(set: &Object, pod: &Object) -> Option<i64> {
+    let rest = pod.key.name.strip_prefix(&*set.key.name)?.strip_prefix('-')?;
+    let plain = rest == "0" || !rest.starts_with('0');
+    if plain && rest.bytes().all(|b| b.is_ascii_digit()) { rest.parse().ok() } else { None }
+}
+
+struct Plan {
+    first: i64,
+    wanted: i64,
+    low: i64,
+    ordered: bool,
+    partition: i64,
+    max_unavailable: i64,
+    outdated_all: bool,
+    update_revision: Option<crate::value::Str>,
+    rolling: bool,
+}
+
+fn plan(builder: &Builder<'_, '_>, set: &Object) -> Plan {
+    let val = set.val();
+    let own = val.int_at(&["spec", "replicas"]).unwrap_or(1).max(0);
+    let wish = super::custom::wish(builder.state(), set).unwrap_or(own);
+    let strategy = ["spec", "updateStrategy", "type"];
+    let rolling_field = |name| val.at(&["spec", "updateStrategy", "rollingUpdate", name]);
+    let before = builder.state().base().get(&set.key).filter(|o| o.uid == set.uid);
+    let same = before.is_some_and(|b| b.val().at(&["spec", "template"]) == val.at(&["spec", "template"]));
+    Plan {
+        first: val.int_at(&["spec", "ordinals", "start"]).unwrap_or(0),
+        wanted: if builder.after() { wish } else { own.max(wish) },
+        low: own.min(wish),
+        ordered: val.str_at(&["spec", "podManagementPolicy"]).is_none_or(|p| &**p != "Parallel"),
+        partition: rolling_field("partition").and_then(crate::value::Val::as_int).unwrap_or(0),
+        max_unavailable: scaled(rolling_field("maxUnavailable"), own, true, "1").max(1),
+        outdated_all: !same,
+        update_revision: val.str_at(&["status", "updateRevision"]).cloned(),
+        rolling: val.str_at(&strategy).is_none_or(|t| &**t == "RollingUpdate"),
+    }
+}
+
+impl Plan {
+    fn outdated(&self, pod: &Object) -> bool {
+        if !self.rolling {
+            return false;
+        }
+        let revision = pod.label("controller-revision-hash");
+        self.outdated_all
+            || matches!((revision, &self.update_revision), (Some(own), Some(update)) if own != update)
+    }
+
+    fn condemned(&self, ordinal: i64) -> bool {
+        ordinal < self.first || ordinal >= self.first.saturating_add(self.low)
+    }
+}
+
+/// The sets of entities by which the limits count.
+struct Sets {
+    condemned: SetId,
+    updating: SetId,
+    unready: SetId,
+    missing: SetId,
+    there: SetId,
+}
+
+/// The pods of a StatefulSet.
+pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
+    let plan = plan(builder, set);
+    let pods = pods_of(builder.state(), set);
+    if !set.live() {
+        for pod in &pods {
+            builder.passive(pod);
+        }
+        return;
+    }
+    let own = navigate::template_of(builder.state(), set);
+    let template = own.map(|template| builder.template(&template));
+    builder.place();
+    let sets = Sets {
+        condemned: builder.set(),
+        updating: builder.set(),
+        unready: builder.set(),
+        missing: builder.set(),
+        there: builder.set(),
+    };
+    let mut ordinals = Vec::new();
+    for pod in &pods {
+        let at = ordinal(set, pod);
+        ordinals.extend(at);
+        let entity = member(builder, set, &plan, &sets, pod, at, template);
+        builder.group.entities.push(entity);
+    }
+    if let Some(template) = template {
+        let last = plan.first.saturating_add(plan.wanted);
+        let absent = (plan.first..last).filter(|at| !ordinals.contains(at)).take(MISSING_MAX as usize);
+        let absent: Vec<i64> = absent.collect();
+        for at in absent {
+            let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), !builder.after());
+            let sets = vec![sets.missing, sets.there];
+            builder.group.entities.push(Entity { key: None, count: 1, sets, fates });
+        }
+        super::placement::limit(builder, set.key.clone(), sets.there, template);
+    }
+    limits(builder, set, &plan, &sets);
+}
+
+/// The entity of one existing pod.
+fn member(
+    builder: &Builder<'_, '_>,
+    set: &Object,
+    plan: &Plan,
+    sets: &Sets,
+    pod: &Arc<Object>,
+    ordinal: Option<i64>,
+    template: Option<usize>,
+) -> Entity {
+    let standing = builder.standing(pod);
+    let condemned = ordinal.is_none_or(|at| plan.condemned(at));
+    let updating = !condemned
+        && plan.outdated(pod)
+        && ordinal.is_some_and(|at| at >= plan.partition)
+        && !pod.terminating()
+        && standing == Standing::Kept;
+    let mut member_of = vec![sets.there];
+    if condemned && standing == Standing::Kept && !pod.terminating() {
+        member_of.push(sets.condemned);
+    }
+    if updating {
+        member_of.push(sets.updating);
+    }
+    if !condemned && standing == Standing::Kept && !pod.ready() {
+        member_of.push(sets.unready);
+    }
+    let mut entity = builder.existing(pod, &member_of, condemned || updating);
+    let replaced = !condemned && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
+    if let (true, Some(template)) = (replaced, template) {
+        entity.fates.extend(builder.new_fates(template, &pod.key.name, false));
+    }
+    if builder.after() {
+        settle_member(plan, &mut entity, condemned, updating, set);
+    }
+    entity
+}
+
+/// Once settled, condemned pods are gone and outdated ones replaced, unless the set is stuck on a pod that is not ready.
+fn settle_member(plan: &Plan, entity: &mut Entity, condemned: bool, updating: bool, set: &Object) {
+    let stuck = plan.ordered && set.val().int_at(&["status", "readyReplicas"]) != set.val().int_at(&["status", "replicas"]);
+    let keep = |fate: &Fate| match fate.kind {
+        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => stuck || !(condemned || updating),
+        FateKind::Terminating => false,
+        FateKind::Gone => condemned,
+        FateKind::NotMade | FateKind::NewUnready | FateKind::NewReady => true,
+    };
+    if entity.fates.iter().any(keep) {
+        entity.fates.retain(keep);
+    }
+}
+
+fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets) {
+    if builder.after() {
+        return;
+    }
+    let workload = set.key.clone();
+    let transit = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready];
+    let touched = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready, FateKind::NewReady];
+    builder.limit(
+        LimitLabel::OneAtATime { workload: workload.clone(), max_unavailable: plan.max_unavailable },
+        vec![at_most(vec![count(sets.updating, &transit)], plan.max_unavailable)],
+    );
+    if !plan.ordered {
+        return;
+    }
+    let still_unready = || -> Vec<Count> {
+        vec![
+            count(sets.unready, &[FateKind::Stays, FateKind::LosesReadiness]),
+            count(sets.missing, &[FateKind::NotMade, FateKind::NewUnready]),
+        ]
+    };
+    let label = LimitLabel::OrderedReady { workload };
+    builder.limit(label.clone(), vec![
+        at_most(vec![count(sets.updating, &touched)], 0),
+        at_most(still_unready(), 0),
+    ]);
+    builder.limit(label, vec![at_most(vec![count(sets.condemned, &LOST)], 0), at_most(still_unready(), 0)]);
+
+
+}

@@ -1,0 +1,177 @@
+//! Each effect by enumeration: which numbers of ready pods its worlds have.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::change::{Change, Request, User};
+use crate::effects::{View, group};
+use crate::futures::{Moment, Outage};
+use crate::interpret::{realize, worlds};
+use crate::kinds::Kind;
+use crate::object::{Key, Object};
+use crate::scenario::scenarios;
+use crate::snapshot::Snapshot;
+use crate::state::State;
+use crate::value::Val;
+
+fn val(text: &str) -> Val {
+    Val::from(&serde_json::from_str::<serde_json::Value>(text).unwrap())
+}
+
+fn pod(name: &str, owner: &str, node: &str, ready: bool) -> Val {
+    let (kind, owner) = owner.split_once('/').unwrap();
+    let ready = if ready { "True" } else { "False" };
+    val(&format!(
+        r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","namespace":"a","uid":"uid-{name}",
+        "labels":{{"app":"x"}},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"{kind}","name":"{owner}","uid":"{owner}",
+        "controller":true}}]}},"spec":{{"nodeName":"{node}"}},"status":{{"phase":"Running",
+        "conditions":[{{"type":"Ready","status":"{ready}"}}]}}}}"#
+    ))
+}
+
+fn workload(kind: &str, name: &str, owner: &str, replicas: i64, image: &str, more: &str) -> Val {
+    let owners = if owner.is_empty() {
+        String::new()
+    } else {
+        format!(
+            r#","ownerReferences":[{{"apiVersion":"apps/v1","kind":"Deployment","name":"{owner}","uid":"{owner}","controller":true}}]"#
+        )
+    };
+    val(&format!(
+        r#"{{"apiVersion":"apps/v1","kind":"{kind}","metadata":{{"name":"{name}","namespace":"a","uid":"{name}"{owners}}},
+        "spec":{{"replicas":{replicas},"selector":{{"matchLabels":{{"app":"x"}}}},"template":{{"metadata":{{"labels":
+        {{"app":"x"}}}},"spec":{{"containers":[{{"name":"c","image":"{image}"}}]}}}}{more}}}}}"#
+    ))
+}
+
+fn snapshot(objects: Vec<Val>) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    for object in objects {
+        snapshot.insert(Object::from_val(&object).unwrap());
+    }
+    snapshot.complete();
+    snapshot
+}
+
+/// The numbers of ready pods in all worlds of the named group after these requests.
+fn ready_counts(snapshot: &Snapshot, requests: Vec<Request>, name: &Key, moment: Moment) -> BTreeSet<usize> {
+    let change = Change { requests };
+    let mut counts = BTreeSet::new();
+    for scenario in scenarios(snapshot, &[], Some(&change), moment).unwrap() {
+        let view = View { moment, outage: Outage::default(), places: false, lump: false };
+        let group = group(&scenario, name, &view);
+        let _ = worlds(&group, &mut |choice| {
+            let world = realize(&scenario, &Outage::default(), &[(&group, choice)]);
+            let pods = world.list(&Kind::new("", "Pod"), None);
+            counts.insert(pods.iter().filter(|p| p.ready()).count());
+            ControlFlow::Continue(())
+        });
+    }
+    counts
+}
+
+fn scale(snapshot: &Snapshot, key: &Key, replicas: i64) -> Request {
+    Request::scale(User::admin(), &State::new(snapshot), key.clone(), replicas)
+}
+
+fn patch(snapshot: &Snapshot, key: &Key, patch: &str) -> Request {
+    Request::patch(User::admin(), &State::new(snapshot), key.clone(), &val(patch), "").unwrap()
+}
+
+const NEW_IMAGE: &str = r#"{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"2"}]}}}}"#;
+
+fn set_of(numbers: &[usize]) -> BTreeSet<usize> {
+    numbers.iter().copied().collect()
+}
+
+#[test]
+fn a_replica_set_removes_unready_pods_first() {
+    let owner = "ReplicaSet/rs";
+    let snapshot = snapshot(vec![
+        workload("ReplicaSet", "rs", "", 3, "1", ""),
+        pod("p1", owner, "n1", true),
+        pod("p2", owner, "n1", true),
+        pod("p3", owner, "n1", false),
+    ]);
+    let key = Key::of("ReplicaSet", "a", "rs");
+    // two wanted: the unready one goes, or it became ready and any one of three goes
+    let during = ready_counts(&snapshot, vec![scale(&snapshot, &key, 2)], &key, Moment::During);
+    assert_eq!(during, set_of(&[2, 3]));
+    let after = ready_counts(&snapshot, vec![scale(&snapshot, &key, 1)], &key, Moment::After);
+    assert_eq!(after, set_of(&[1]));
+}
+
+#[test]
+fn a_rolling_update_keeps_what_max_unavailable_says() {
+    let strategy = r#","strategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}}"#;
+    let owner = "ReplicaSet/d-1";
+    let snapshot = snapshot(vec![
+        workload("Deployment", "d", "", 3, "1", strategy),
+        workload("ReplicaSet", "d-1", "d", 3, "1", ""),
+        pod("p1", owner, "n1", true),
+        pod("p2", owner, "n1", true),
+        pod("p3", owner, "n1", true),
+    ]);
+    let key = Key::of("Deployment", "a", "d");
+    let during = ready_counts(&snapshot, vec![patch(&snapshot, &key, NEW_IMAGE)], &key, Moment::During);
+    assert_eq!(during.first(), Some(&2));
+    // an eviction comes on top of what the rollout has taken
+    let evicted = Request::evict(User::admin(), Key::of("Pod", "a", "p1"));
+    let both = ready_counts(&snapshot, vec![patch(&snapshot, &key, NEW_IMAGE), evicted], &key, Moment::During);
+    assert_eq!(both.first(), Some(&1));
+    assert_eq!(
+        ready_counts(&snapshot, vec![patch(&snapshot, &key, NEW_IMAGE)], &key, Moment::After),
+        set_of(&[3]),
+    );
+}
+
+#[test]
+fn recreate_takes_all_pods() {
+    let owner = "ReplicaSet/d-1";
+    let snapshot = snapshot(vec![
+        workload("Deployment", "d", "", 2, "1", r#","strategy":{"type":"Recreate"}"#),
+        workload("ReplicaSet", "d-1", "d", 2, "1", ""),
+        pod("p1", owner, "n1", true),
+        pod("p2", owner, "n1", true),
+    ]);
+    let key = Key::of("Deployment", "a", "d");
+    let during = ready_counts(&snapshot, vec![patch(&snapshot, &key, NEW_IMAGE)], &key, Moment::During);
+    assert_eq!(during.first(), Some(&0));
+}
+
+fn stateful(policy: &str, ready: [bool; 3]) -> Snapshot {
+    let more = format!(r#","podManagementPolicy":"{policy}","serviceName":"s""#);
+    let owner = "StatefulSet/s";
+    let mut objects = vec![workload("StatefulSet", "s", "", 3, "1", &more)];
+    objects.extend((0..3).map(|at| pod(&format!("s-{at}"), owner, "n1", ready[at])));
+    snapshot(objects)
+}
+
+#[test]
+fn a_stateful_set_goes_one_at_a_time() {
+    let key = Key::of("StatefulSet", "a", "s");
+    let healthy = stateful("OrderedReady", [true; 3]);
+    let rollout = |s: &Snapshot| ready_counts(s, vec![patch(s, &key, NEW_IMAGE)], &key, Moment::During);
+    assert_eq!(rollout(&healthy), set_of(&[2, 3]));
+    // OrderedReady waits for the pod that is not ready; Parallel does not
+    assert_eq!(rollout(&stateful("OrderedReady", [true, false, true])).first(), Some(&2));
+    assert_eq!(rollout(&stateful("Parallel", [false, true, true])).first(), Some(&1));
+}
+
+#[test]
+fn an_ordered_stateful_set_scales_down_only_while_the_rest_is_ready() {
+    let key = Key::of("StatefulSet", "a", "s");
+    let down = |s: &Snapshot| ready_counts(s, vec![scale(s, &key, 1)], &key, Moment::During);
+    assert_eq!(down(&stateful("OrderedReady", [true; 3])), set_of(&[1, 2, 3]));
+    assert_eq!(down(&stateful("OrderedReady", [false, true, true])), set_of(&[1, 2, 3]));
+    let stuck = stateful("OrderedReady", [false, true, true]);
+    let scenario = scenarios(&stuck, &[], Some(&Change { requests: vec![scale(&stuck, &key, 1)] }), Moment::During);
+    let scenario = scenario.unwrap().remove(0);
+    let group = group(&scenario, &key, &View::default());
+    let _ = worlds(&group, &mut |choice| {
+        let world = realize(&scenario, &Outage::default(), &[(&group, choice)]);
+        let is_ready = |name: &str| world.get(&Key::of("Pod", "a", name)).is_some_and(|p| p.ready());
+        assert!(is_ready("s-0") || (is_ready("s-1") && is_ready("s-2")), "touched before s-0 was ready");
+        ControlFlow::Continue(())
+    });
+}

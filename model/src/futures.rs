@@ -1,0 +1,263 @@
+//! What may become of a cluster: entities, the fates each may meet, and the limits on how many meet them.
+//!
+//! A [`Future`] set is a concrete cluster (`state`) in which some entities may still meet one of several fates. A
+//! *world* is an assignment of one fate to every entity within all limits. `model::interpret` enumerates worlds one
+//! entity at a time; crate `encode` counts them class by class.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::object::{Key, Object};
+use crate::value::Str;
+
+/// Which moments an invariant speaks about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Moment {
+    /// Every intermediate state of the change and of what it sets going.
+    #[default]
+    During,
+    /// States in which every started effect has finished.
+    After,
+}
+
+/// The faults that an invariant must survive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Faults {
+    /// How many nodes may fail together, at most.
+    pub nodes: u32,
+    /// How many zones may fail together, at most.
+    pub zones: u32,
+}
+
+/// One concrete choice of what failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Outage {
+    /// The nodes that are down.
+    pub nodes: BTreeSet<Str>,
+    /// The zones whose failure that is, for the report.
+    pub zones: BTreeSet<Str>,
+}
+
+/// What kind of thing happened to an entity. The order is canonical.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FateKind {
+    /// It is as the state shows it.
+    Stays,
+    /// A pod that was not ready became ready.
+    BecomesReady,
+    /// A ready pod is not ready any more.
+    LosesReadiness,
+    /// It bears a deletionTimestamp and is still there.
+    Terminating,
+    /// It is gone.
+    Gone,
+    /// A pod that a controller may make has not been made.
+    NotMade,
+    /// A new pod exists and is not ready (pending, starting or failing).
+    NewUnready,
+    /// A new pod exists and is ready.
+    NewReady,
+}
+
+/// One possible fate: its kind and the object as it then is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fate {
+    /// What happened.
+    pub kind: FateKind,
+    /// The place of a new pod: an index into [`Group::places`].
+    pub place: Option<usize>,
+    /// The object in that future; `None` when it does not exist there.
+    pub object: Option<Arc<Object>>,
+}
+
+/// Something that may meet one of several fates.
+#[derive(Clone, Debug)]
+pub struct Entity {
+    /// The object as the state shows it; `None` for a pod not made yet.
+    pub key: Option<Key>,
+    /// How many interchangeable ones of it there are: 1 for an object that exists, the number of pods that a
+    /// controller may make otherwise.
+    pub count: u32,
+    /// The sets it belongs to, by which limits count.
+    pub sets: Vec<SetId>,
+    /// Its possible fates, at least one, in canonical order.
+    pub fates: Vec<Fate>,
+}
+
+/// A set of entities within a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SetId(pub u32);
+
+/// Nodes that are alike to every new pod of a group: where a new pod may be placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The nodes; more than one only when telling them apart makes no difference.
+    pub nodes: Vec<Str>,
+    /// Whether they are down in this outage.
+    pub down: bool,
+}
+
+/// What a linear term counts: entities of a set that met one of these fates, at any place or at one of the named ones.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Count {
+    /// Which entities.
+    pub set: SetId,
+    /// Which fates.
+    pub fates: Vec<FateKind>,
+    /// Only these places; `None` for all.
+    pub places: Option<Vec<usize>>,
+}
+
+/// A linear inequality: the sum of coefficient × count is at most `at_most`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Linear {
+    /// Coefficients and what they count.
+    pub terms: Vec<(i64, Count)>,
+    /// The bound.
+    pub at_most: i64,
+}
+
+/// A limit on the worlds of a group: at least one of the inequalities holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Why.
+    pub label: LimitLabel,
+    /// The alternatives.
+    pub any_of: Vec<Linear>,
+}
+
+/// The reason of a limit, with its figures: the assumption that a proof relies on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LimitLabel {
+    /// A rolling update keeps this many pods available.
+    RolloutKeeps {
+        /// The workload.
+        workload: Key,
+        /// Pods kept ready.
+        floor: i64,
+        /// Its effective maxUnavailable.
+        max_unavailable: i64,
+    },
+    /// A controller makes at most so many pods.
+    AtMostMade {
+        /// The workload.
+        workload: Key,
+        /// How many new pods.
+        pods: i64,
+    },
+    /// A scale-down removes only what is in excess.
+    ScaleDownRemoves {
+        /// The workload.
+        workload: Key,
+        /// How many pods.
+        pods: i64,
+    },
+    /// A scale-down removes lower-ranked pods first (not assigned, pending, not ready, cheaper).
+    VictimOrder {
+        /// The workload.
+        workload: Key,
+    },
+    /// A StatefulSet replaces one pod at a time, from the highest ordinal down.
+    OneAtATime {
+        /// The workload.
+        workload: Key,
+        /// How many may be unavailable at once.
+        max_unavailable: i64,
+    },
+    /// An OrderedReady StatefulSet touches no pod while another one is not ready.
+    OrderedReady {
+        /// The workload.
+        workload: Key,
+    },
+    /// Once settled, the workload has the pods it wants.
+    Settled {
+        /// The workload.
+        workload: Key,
+        /// How many it wants.
+        wanted: i64,
+    },
+    /// Required anti-affinity keeps these pods apart.
+    AntiAffinity {
+        /// The workload.
+        workload: Key,
+        /// The topology key.
+        topology: Str,
+    },
+    /// A spread constraint that may not be ignored.
+    Spread {
+        /// The workload.
+        workload: Key,
+        /// The topology key.
+        topology: Str,
+        /// The largest allowed difference.
+        max_skew: i64,
+    },
+    /// A node takes no more than its allocatable resources.
+    Capacity {
+        /// One of the nodes.
+        node: Str,
+    },
+    /// A pod stays pending only when no node admits it.
+    PendingOnlyIfStuck {
+        /// The workload.
+        workload: Key,
+    },
+}
+
+impl fmt::Display for LimitLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RolloutKeeps { workload, floor, max_unavailable } => {
+                write!(f, "the rollout of {workload} keeps {floor} pods ready (maxUnavailable {max_unavailable})")
+            }
+            Self::AtMostMade { workload, pods } => write!(f, "{workload} makes at most {pods} new pods"),
+            Self::ScaleDownRemoves { workload, pods } => write!(f, "scaling {workload} down removes at most {pods} pods"),
+            Self::VictimOrder { workload } => {
+                write!(f, "the controller of {workload} removes pods that are not ready before ready ones")
+            }
+            Self::OneAtATime { workload, max_unavailable } => {
+                write!(f, "{workload} replaces at most {max_unavailable} pod at a time and waits until it is ready")
+            }
+            Self::OrderedReady { workload } => {
+                write!(f, "{workload} is OrderedReady: it removes no pod while another one is not ready")
+            }
+            Self::Settled { workload, wanted } => write!(f, "{workload} settles at the {wanted} pods it wants"),
+            Self::AntiAffinity { workload, topology } => {
+                write!(f, "required anti-affinity keeps new pods of {workload} apart by {topology}")
+            }
+            Self::Spread { workload, topology, max_skew } => {
+                write!(f, "new pods of {workload} are spread over {topology} with maxSkew {max_skew}")
+            }
+            Self::Capacity { node } => write!(f, "node {node} takes no more than it can allocate"),
+            Self::PendingOnlyIfStuck { workload } => {
+                write!(f, "a pod of {workload} stays pending only when no node admits it")
+            }
+        }
+    }
+}
+
+/// Entities whose limits are about one another: usually the pods of one workload.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// The workload, or the object itself where nothing controls it.
+    pub name: Option<Key>,
+    /// The entities.
+    pub entities: Vec<Entity>,
+    /// The limits, all of which hold.
+    pub limits: Vec<Limit>,
+    /// Where its new pods may be placed.
+    pub places: Vec<Place>,
+}
+
+/// One thing that happened on the way into a future, for the report.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Step {
+    /// What happened.
+    pub effect: String,
+    /// To which objects.
+    pub objects: Vec<Key>,
+}
+
+/// The fate that each entity of a world met: group and entity (and which of `count`) to the index of its fate.
+pub type Assignment = BTreeMap<(Key, usize, u32), usize>;

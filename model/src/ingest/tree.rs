@@ -1,0 +1,189 @@
+//! Builds a value from any serde source, within what the length of the text allows, sharing texts that recur.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use super::NESTING_MAX;
+use crate::value::{Str, Val};
+
+/// Values beyond one per byte of text: what aliases may add.
+const NODES_EXTRA: usize = 1_000_000;
+/// Bytes of strings beyond those of the text: what aliases may add.
+const BYTES_EXTRA: usize = 64 << 20;
+/// Strings up to this length are shared, and no more than so many.
+const SHARED_MAX_BYTES: usize = 32;
+const SHARED_MAX: usize = 50_000;
+
+/// What reading a text may still make.
+pub(super) struct Allowance {
+    nodes: Cell<usize>,
+    bytes: Cell<usize>,
+    texts: RefCell<BTreeSet<Str>>,
+}
+
+impl Allowance {
+    pub(super) fn of(text: &str) -> Self {
+        Self {
+            nodes: Cell::new(text.len().saturating_add(NODES_EXTRA)),
+            bytes: Cell::new(text.len().saturating_add(BYTES_EXTRA)),
+            texts: RefCell::new(BTreeSet::new()),
+        }
+    }
+
+    fn node<E: Error>(&self) -> Result<(), E> {
+        let left = self.nodes.get().checked_sub(1);
+        self.nodes.set(left.ok_or_else(|| E::custom("aliases expand to too many values"))?);
+        Ok(())
+    }
+
+    fn text<E: Error>(&self, text: &str) -> Result<Str, E> {
+        if text.len() > SHARED_MAX_BYTES {
+            let left = self.bytes.get().checked_sub(text.len());
+            self.bytes.set(left.ok_or_else(|| E::custom("aliases expand to too much text"))?);
+            return Ok(text.into());
+        }
+        let mut texts = self.texts.borrow_mut();
+        if let Some(known) = texts.get(text) {
+            return Ok(known.clone());
+        }
+        let new = Str::from(text);
+        if texts.len() < SHARED_MAX {
+            texts.insert(new.clone());
+        }
+        Ok(new)
+    }
+}
+
+/// Reads one value.
+#[derive(Clone, Copy)]
+pub(super) struct Tree<'a> {
+    allowance: &'a Allowance,
+    depth: usize,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn new(allowance: &'a Allowance) -> Self {
+        Self { allowance, depth: 0 }
+    }
+
+    fn inner<E: Error>(self) -> Result<Self, E> {
+        if self.depth >= NESTING_MAX {
+            return Err(E::custom(format!("nested deeper than {NESTING_MAX} levels")));
+        }
+        Ok(Self { depth: self.depth + 1, ..self })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Tree<'_> {
+    type Value = Val;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
+        self.allowance.node::<D::Error>()?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tree<'_> {
+    type Value = Val;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Val, E> {
+        Ok(Val::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Val, E> {
+        Ok(Val::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Val, E> {
+        Ok(Val::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Val, E> {
+        Ok(Val::Int(value))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a number beyond 64 signed bits keeps JSON's double precision")]
+    fn visit_u64<E>(self, value: u64) -> Result<Val, E> {
+        Ok(i64::try_from(value).map_or(Val::Float(value as f64), Val::Int))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a number beyond 64 signed bits keeps JSON's double precision")]
+    fn visit_i128<E>(self, value: i128) -> Result<Val, E> {
+        Ok(i64::try_from(value).map_or(Val::Float(value as f64), Val::Int))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a number beyond 64 signed bits keeps JSON's double precision")]
+    fn visit_u128<E>(self, value: u128) -> Result<Val, E> {
+        Ok(i64::try_from(value).map_or(Val::Float(value as f64), Val::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Val, E> {
+        Ok(Val::Float(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Val, E> {
+        self.allowance.text(value).map(Val::Str)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Val, A::Error> {
+        let inner = self.inner::<A::Error>()?;
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(inner)? {
+            items.push(item);
+        }
+        Ok(Val::list(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Val, A::Error> {
+        let inner = self.inner::<A::Error>()?;
+        let mut entries: Vec<(Str, Val)> = Vec::new();
+        while let Some(key) = map.next_key_seed(Name(self.allowance))? {
+            entries.push((key, map.next_value_seed(inner)?));
+        }
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let twice = entries.iter().zip(entries.iter().skip(1)).find(|(a, b)| a.0 == b.0);
+        match twice {
+            Some(((key, _), _)) => Err(A::Error::custom(format!("duplicate key `{}`", short(key)))),
+            None => Ok(Val::map(entries)),
+        }
+    }
+}
+
+/// Reads the name of a field.
+struct Name<'a>(&'a Allowance);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Str;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Str, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Str;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Str, E> {
+        self.0.text(value)
+    }
+}
+
+/// The start of a text, for an error.
+pub(super) fn short(text: &str) -> String {
+    text.chars().take(100).collect()
+}

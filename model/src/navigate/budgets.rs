@@ -1,0 +1,247 @@
+//! How many disruptions a PodDisruptionBudget allows, as its controller counts them, and the range of an autoscaler.
+//!
+//! Source: `pkg/controller/disruption/disruption.go` (`getExpectedPodCount`, `getExpectedScale`, `updatePdbStatus`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::definitions::scale_path;
+use super::owners::{controller_of, leaves_with_controller};
+use super::selection::selector_of;
+use super::template::{finished, template_labels, template_path, wanted_replicas};
+use crate::kinds::Kind;
+use crate::object::{Key, Object};
+use crate::references::typed;
+use crate::selector::Selector;
+use crate::state::State;
+use crate::value::Val;
+
+const WORKLOADS: [(&str, &str); 6] = [
+    ("apps", "Deployment"),
+    ("apps", "StatefulSet"),
+    ("apps", "ReplicaSet"),
+    ("apps", "DaemonSet"),
+    ("batch", "Job"),
+    ("", "ReplicationController"),
+];
+
+/// Some of the pods that a budget matches once everything has settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BudgetPods {
+    /// What makes them; `None` for pods without a controller.
+    pub workload: Option<Key>,
+    /// How many there are at least and at most, over the range of an autoscaler.
+    pub range: (i64, i64),
+    /// Whether their controller has a scale that the disruption controller can read; pods without a controller have
+    /// none and need none.
+    pub scaled: bool,
+}
+
+/// How many disruptions a budget allows once every pod that is wanted is ready, at the worst number in each
+/// autoscaler's range; `None` when it then matches no pod.
+///
+/// Allowed disruptions never fall as pods are added, hence the lowest numbers are the worst; at none at all there is
+/// nothing to disrupt, so one pod counts as the worst of a range that starts at 0.
+pub fn disruptions_when_settled(state: &State, budget: &Object) -> Option<i64> {
+    let groups = budget_pods(state, budget);
+    let sum = |pick: fn(&BudgetPods) -> i64| groups.iter().fold(0i64, |all, group| all.saturating_add(pick(group)));
+    let (low, high) = (sum(|g| g.range.0), sum(|g| g.range.1));
+    if high <= 0 {
+        return None;
+    }
+    let managed = groups.iter().filter(|g| g.workload.is_some() && g.range.1 > 0);
+    let countable = managed.clone().all(|g| g.scaled);
+    let scale = managed.fold(0i64, |all, group| all.saturating_add(group.range.0));
+    let (healthy, scale) = if low == 0 { (1, 1) } else { (low, scale) };
+    Some(disruptions_allowed(budget, healthy, countable.then_some(scale)))
+}
+
+/// How many disruptions a budget allows over `healthy` ready pods whose controllers' scales sum up to `scale`; `None`
+/// when one of them has none.
+pub fn disruptions_allowed(budget: &Object, healthy: i64, scale: Option<i64>) -> i64 {
+    let spec = |field: &str| budget.val().at_some(&["spec", field]);
+    let (expected, desired) = match (spec("maxUnavailable"), spec("minAvailable")) {
+        (Some(most), _) => {
+            let Some((scale, most)) = scale.and_then(|n| Some((n, scaled_value(most, n)?))) else { return 0 };
+            (scale, scale.saturating_sub(most).max(0))
+        }
+        (None, Some(Val::Int(least))) => (healthy, *least),
+        (None, Some(least)) => {
+            let Some((scale, least)) = scale.and_then(|n| Some((n, scaled_value(least, n)?))) else { return 0 };
+            // the controller leaves the expected count at the scale, which is positive wherever a pod is managed
+            (scale, least)
+        }
+        (None, None) => return 0,
+    };
+    if expected <= 0 { 0 } else { healthy.saturating_sub(desired).max(0) }
+}
+
+/// An integer, or a percentage of `total` rounded up (`intstr.GetScaledValueFromIntOrPercent`); `None` for neither.
+fn scaled_value(value: &Val, total: i64) -> Option<i64> {
+    match value {
+        Val::Int(int) => Some(*int),
+        Val::Str(text) => {
+            let percent: i64 = text.strip_suffix('%')?.parse().ok()?;
+            let product = total.checked_mul(percent)?;
+            Some(product / 100 + i64::from(product % 100 > 0))
+        }
+        _ => None,
+    }
+}
+
+/// The pods that a budget matches once everything has settled, by what makes them.
+///
+/// Workloads count by their template; a custom resource with a template counts unless a workload that it owns or wants
+/// does, and bounds that workload from below where it is the only one. Pods that nothing known makes count as they are.
+pub fn budget_pods(state: &State, budget: &Object) -> Vec<BudgetPods> {
+    let Some(selector) = selector_of(state, budget) else { return Vec::new() };
+    let ns = &*budget.key.ns;
+    let makers = makers(state, ns, &selector);
+    let mut groups: Vec<BudgetPods> = makers.iter().map(|maker| wanted_pods(state, maker)).collect();
+    let makers: BTreeSet<&Key> = makers.iter().map(|m| &m.key).collect();
+    let mut unmanaged = 0;
+    let mut others: BTreeMap<Key, (i64, Option<&Arc<Object>>)> = BTreeMap::new();
+    for pod in state.pods_matching(ns, &selector) {
+        if !pod.live() || finished(pod) || leaves_with_controller(state, pod) {
+            continue;
+        }
+        match pod.controller() {
+            None => unmanaged += 1,
+            Some(_) if is_made(state, pod, &makers) => {}
+            Some(owner) => {
+                let key = Key::new(owner.kind.clone(), ns, &owner.name);
+                others.entry(key).or_insert_with(|| (0, controller_of(state, pod))).0 += 1;
+            }
+        }
+    }
+    for (key, (count, controller)) in others {
+        let scale = controller.and_then(|c| scale_of(state, c));
+        let count = scale.unwrap_or(count);
+        groups.push(BudgetPods { workload: Some(key), range: (count, count), scaled: scale.is_some() });
+    }
+    if unmanaged > 0 {
+        groups.push(BudgetPods { workload: None, range: (unmanaged, unmanaged), scaled: false });
+    }
+    groups
+}
+
+/// The topmost live workloads in a namespace whose pods the selector matches.
+fn makers<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
+    let mut kinds: Vec<Kind> = WORKLOADS.iter().map(|(group, kind)| Kind::new(group, kind)).collect();
+    kinds.extend(state.base().adapters().kinds());
+    let mut found = Vec::new();
+    for kind in kinds {
+        found.extend(state.list(&kind, Some(ns)).into_iter().filter(|workload| {
+            let matches = || template_labels(state, workload).is_some_and(|labels| selector.matches(&labels));
+            workload.live()
+                && wanted_replicas(state, workload).is_some()
+                && !is_counted_elsewhere(state, workload)
+                && matches()
+                && !leaves_with_controller(state, workload)
+        }));
+    }
+    found
+}
+
+/// A ReplicaSet whose controller makes its pods through it, or a custom resource that has a workload for that.
+fn is_counted_elsewhere(state: &State, workload: &Object) -> bool {
+    if workload.key.kind.is("ReplicaSet") {
+        let makes = |c: &Arc<Object>| c.key.kind.is("Deployment") || is_maker(state, c);
+        return controller_of(state, workload).is_some_and(makes);
+    }
+    template_path(workload).is_none() && !child_workloads(state, workload).is_empty()
+}
+
+fn is_maker(state: &State, custom: &Object) -> bool {
+    state.adapter(custom).is_some_and(|facts| facts.template.is_some() && facts.replicas.is_some())
+}
+
+/// The workloads, other than ReplicaSets, that a custom resource owns or wants.
+fn child_workloads<'s>(state: &'s State, custom: &Object) -> Vec<&'s Arc<Object>> {
+    let owned = state.owned_by(&custom.uid).into_iter();
+    let listed = state.adapter(custom).and_then(|facts| facts.children.clone()).unwrap_or_default();
+    let listed: Vec<&Arc<Object>> = listed.iter().filter_map(|key| state.get(key)).collect();
+    let mut children: Vec<&Arc<Object>> = owned
+        .chain(listed)
+        .filter(|o| template_path(o).is_some() && !o.key.kind.is("ReplicaSet") && !o.key.kind.is("CronJob"))
+        .collect();
+    children.sort_by(|a, b| a.key.cmp(&b.key));
+    children.dedup_by(|a, b| a.key == b.key);
+    children
+}
+
+fn wanted_pods(state: &State, workload: &Object) -> BudgetPods {
+    let wanted = wanted_replicas(state, workload).unwrap_or(0);
+    let (low, high) = replica_range(state, workload).unwrap_or((wanted, wanted));
+    let parents =
+        state.base().adapters().kinds().into_iter().flat_map(|kind| state.list(&kind, Some(&workload.key.ns)));
+    // a custom resource that wants fewer takes its only workload down with it
+    let fewer = parents
+        .filter(|parent| parent.key != workload.key && parent.live())
+        .filter(|parent| matches!(child_workloads(state, parent).as_slice(), [only] if only.key == workload.key))
+        .filter_map(|parent| state.adapter(parent)?.replicas)
+        .min();
+    let through_set = || state.owned_by(&workload.uid).iter().any(|o| o.key.kind.is("ReplicaSet"));
+    BudgetPods {
+        workload: Some(workload.key.clone()),
+        range: (fewer.map_or(low, |n| n.min(low)).max(0), high.max(0)),
+        scaled: has_scale(state, workload) || (template_path(workload).is_none() && through_set()),
+    }
+}
+
+/// Whether a pod is under one of these workloads, or under a workload that will replace it by pods not matched.
+fn is_made(state: &State, pod: &Object, makers: &BTreeSet<&Key>) -> bool {
+    let mut above = controller_of(state, pod);
+    for _ in 0..16 {
+        let Some(owner) = above else { return false };
+        if makers.contains(&owner.key) || template_path(owner).is_some() {
+            return true;
+        }
+        above = controller_of(state, owner);
+    }
+    false
+}
+
+/// Whether the disruption controller can read the scale of a controller of pods: of the workloads it knows, and of a
+/// custom resource whose definition has a scale subresource. DaemonSets and Jobs have none.
+pub fn has_scale(state: &State, controller: &Object) -> bool {
+    match template_path(controller) {
+        Some(_) => ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"]
+            .iter()
+            .any(|k| controller.key.kind.is(k)),
+        None => scale_path(state, controller).is_some(),
+    }
+}
+
+/// The number in the scale subresource of a custom resource.
+fn scale_of(state: &State, custom: &Object) -> Option<i64> {
+    let path = scale_path(state, custom)?;
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    Some(custom.val().int_at(&path).unwrap_or(0))
+}
+
+/// The lowest and the highest number that autoscalers may set a workload to; `None` when nothing scales it.
+///
+/// A HorizontalPodAutoscaler leaves a workload at 0 alone unless its own minimum is 0
+/// (`pkg/controller/podautoscaler/horizontal.go`, `reconcileAutoscaler`).
+pub fn replica_range(state: &State, workload: &Object) -> Option<(i64, i64)> {
+    let idle = workload.val().int_at(&["spec", "replicas"]) == Some(0);
+    let mut ranges = Vec::new();
+    for scaler in state.list(&Kind::new("autoscaling", "HorizontalPodAutoscaler"), Some(&workload.key.ns)) {
+        let target = scaler.val().at_some(&["spec", "scaleTargetRef"]).and_then(|t| typed(t, &scaler.key.ns));
+        let low = scaler.val().int_at(&["spec", "minReplicas"]).unwrap_or(1);
+        if scaler.live() && target.is_some_and(|t| t == workload.key) && !(idle && low != 0) {
+            ranges.push((low, scaler.val().int_at(&["spec", "maxReplicas"]).unwrap_or(low)));
+        }
+    }
+    for kind in state.base().adapters().kinds() {
+        for scaler in state.list(&kind, None).into_iter().filter(|o| o.live()) {
+            let Some(facts) = state.adapter(scaler) else { continue };
+            if facts.scale_target.as_ref() == Some(&workload.key) {
+                ranges.extend(facts.replica_range);
+            }
+        }
+    }
+    let low = ranges.iter().map(|r| r.0).min()?;
+    Some((low, ranges.iter().map(|r| r.1).max()?.max(low)))
+}

@@ -1,0 +1,55 @@
+//! How invariants and effects navigate a cluster: pure functions over a [`State`].
+//!
+//! Where a function would conclude that something does not exist, it says [`UnknownKind`] if that kind was not read;
+//! where it lists objects, a sibling (`unread_users`, `unread_owners`) says of which kinds more may exist.
+
+mod budgets;
+mod definitions;
+mod hosts;
+mod owners;
+pub mod placement;
+mod resources;
+mod selection;
+mod storage;
+mod template;
+mod users;
+
+pub use budgets::{BudgetPods, budget_pods, disruptions_allowed, disruptions_when_settled, has_scale, replica_range};
+pub use definitions::{defined_kind, definition_of, instances, scale_path, served_versions};
+pub use hosts::{HostClaim, host_claimants, host_claims};
+pub use owners::{
+    controller_of, leaves_with_controller, owner_object, owner_resolves, same_template, top_controller, unread_owners,
+    wanted_by,
+};
+pub use placement::{
+    SCHEDULING, Tolerance, admitted_nodes, daemon_nodes, daemon_pod_spec, node_zone, restricts_nodes, tolerance,
+    tolerates, zone,
+};
+pub use resources::{amount, requests};
+pub use selection::{endpoints, pods_owned_by, selected, selector_of};
+pub use storage::{claim_of, claim_ordinal, claims_wanted, ordinals, pod_ordinal, volume, wants_claim};
+pub use template::{finished, pod_spec, template_labels, template_of, template_path, wanted_replicas};
+pub use users::{live_referrers, resolves, unread_users};
+
+use crate::kinds::Kind;
+use crate::state::State;
+use crate::value::Str;
+
+/// The answer depends on objects of a kind that was not read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[error("objects of kind `{0}` were not read")]
+pub struct UnknownKind(
+    /// The short name of the kind.
+    pub Str,
+);
+
+/// Whether objects of this kind were read at all.
+///
+/// # Errors
+/// When they were not: nothing may be concluded from their absence.
+pub fn known(state: &State, kind: &Kind) -> Result<(), UnknownKind> {
+    if state.base().unknown().contains(&kind.kind) { Err(UnknownKind(kind.kind.clone())) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests;

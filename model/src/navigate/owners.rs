@@ -1,0 +1,110 @@
+//! Who owns an object, and who wants it.
+
+use std::sync::Arc;
+
+use super::{UnknownKind, known};
+use crate::object::{Key, Object, Owner};
+use crate::state::State;
+use crate::value::{Str, Val};
+
+/// Controllers nest no deeper than this; a longer chain is a cycle or no controller's work.
+const OWNERS_MAX: usize = 16;
+
+/// Whether an owner reference names an object that exists: same kind, name and uid, in the child's namespace or
+/// cluster-scoped (`pkg/controller/garbagecollector/garbagecollector.go`, `isDangling`).
+///
+/// # Errors
+/// When it does not, and objects of that kind were not read.
+pub fn owner_resolves(state: &State, child: &Object, owner: &Owner) -> Result<bool, UnknownKind> {
+    if owner_object(state, child, owner).is_some() { Ok(true) } else { known(state, &owner.kind).map(|()| false) }
+}
+
+/// The object that an owner reference names.
+pub fn owner_object<'s>(state: &'s State, child: &Object, owner: &Owner) -> Option<&'s Arc<Object>> {
+    let places: [&str; 2] = [&child.key.ns, ""];
+    let found = places.into_iter().find_map(|ns| {
+        let there = state.get(&Key::new(owner.kind.clone(), ns, &owner.name));
+        there.filter(|o| o.uid == owner.uid)
+    });
+    found.filter(|o| o.key.ns.is_empty() || o.key.ns == child.key.ns)
+}
+
+/// The controller of an object, if it exists.
+pub fn controller_of<'s>(state: &'s State, object: &Object) -> Option<&'s Arc<Object>> {
+    owner_object(state, object, object.controller()?)
+}
+
+/// The topmost object above this one by controller references; itself when nothing controls it.
+pub fn top_controller(state: &State, object: &Arc<Object>) -> Arc<Object> {
+    let mut top = object.clone();
+    for _ in 0..OWNERS_MAX {
+        match controller_of(state, &top) {
+            Some(above) => top = above.clone(),
+            None => break,
+        }
+    }
+    top
+}
+
+/// Whether a controller of this object, at any depth, is being deleted without orphaning what it controls.
+pub fn leaves_with_controller(state: &State, object: &Object) -> bool {
+    let mut above = controller_of(state, object);
+    for _ in 0..OWNERS_MAX {
+        let Some(owner) = above else { return false };
+        if !owner.live() && !owner.finalizers().any(|f| &**f == "orphan") {
+            return true;
+        }
+        above = controller_of(state, owner);
+    }
+    false
+}
+
+/// The live owners that want an object, in the order of their keys.
+///
+/// That is its controller, if it is live and its adapter lists no children or this one, and every live custom resource
+/// whose adapter lists it. A Deployment does not want a ReplicaSet at 0 of another template: that is history, which it
+/// cleans up itself (`pkg/controller/deployment/sync.go`, `cleanupDeployment`).
+pub fn wanted_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+    let controller = controller_of(state, object).filter(|owner| {
+        let children = state.adapter(owner).and_then(|facts| facts.children.clone());
+        owner.live() && children.is_none_or(|c| c.contains(&object.key)) && !is_history(object, owner)
+    });
+    let mut owners: Vec<&Arc<Object>> = controller.into_iter().collect();
+    for kind in state.base().adapters().kinds() {
+        owners.extend(state.list(&kind, None).into_iter().filter(|parent| {
+            let children = state.adapter(parent).and_then(|facts| facts.children.clone());
+            parent.live() && children.is_some_and(|c| c.contains(&object.key))
+        }));
+    }
+    owners.sort_by(|a, b| a.key.cmp(&b.key));
+    owners.dedup_by(|a, b| a.key == b.key);
+    owners
+}
+
+/// The kinds that were not read and of which an object might want this one.
+pub fn unread_owners(state: &State, object: &Object) -> Vec<Str> {
+    let controller = object.controller().map(|c| c.kind.clone());
+    let kinds = state.base().adapters().kinds().into_iter().chain(controller);
+    let mut unread: Vec<Str> =
+        kinds.filter_map(|kind| known(state, &kind).err()).map(|UnknownKind(kind)| kind).collect();
+    unread.sort();
+    unread.dedup();
+    unread
+}
+
+fn is_history(object: &Object, owner: &Object) -> bool {
+    object.key.kind.is("ReplicaSet")
+        && owner.key.kind.is("Deployment")
+        && object.val().int_at(&["spec", "replicas"]) == Some(0)
+        && !same_template(object, owner)
+}
+
+/// Whether a ReplicaSet has the template of its Deployment, its hash left aside
+/// (`pkg/controller/deployment/util/deployment_util.go`, `EqualIgnoreHash`).
+pub fn same_template(set: &Object, deployment: &Object) -> bool {
+    let template = |o: &Object| {
+        let template = o.val().at(&["spec", "template"]).cloned().unwrap_or(Val::Null);
+        template.without_at(&["metadata", "labels", "pod-template-hash"])
+    };
+    template(set) == template(deployment)
+}

@@ -1,0 +1,60 @@
+//! What a pod asks for of a resource: the figure that the scheduler and quotas count.
+
+use crate::quantity::Quantity;
+use crate::value::Val;
+
+/// What a pod spec requests of a resource, in thousandths of a cpu, in units of anything else.
+///
+/// The larger of what runs together (containers and restartable init containers) and the largest init container beside
+/// the restartable ones before it, plus the overhead (`component-helpers/resource/helpers.go`, `PodRequests`); a limit
+/// stands for a request that is missing (`pkg/apis/core/v1/defaults.go`). Texts that are no quantity, which the API
+/// server refuses, count nothing.
+pub fn requests(pod_spec: &Val, resource: &str) -> i64 {
+    let total = pod_request(pod_spec, resource) + quantity(pod_spec, &["overhead"], resource).unwrap_or_default();
+    if resource == "cpu" { total.milli() } else { total.value() }
+}
+
+/// An amount that a node or quota states, in the unit of [`requests`].
+pub fn amount(val: &Val, resource: &str) -> Option<i64> {
+    let quantity = Quantity::from_val(val).ok()?;
+    Some(if resource == "cpu" { quantity.milli() } else { quantity.value() })
+}
+
+/// A pod's own request takes the place of its containers' (KEP-2837).
+fn pod_request(spec: &Val, resource: &str) -> Quantity {
+    let (together, start) = (running(spec, resource), starting(spec, resource));
+    let containers = together.max(start);
+    let own_limit = || quantity(spec, &["resources", "limits"], resource).filter(|_| containers == Quantity::default());
+    quantity(spec, &["resources", "requests"], resource).or_else(own_limit).unwrap_or(containers)
+}
+
+fn running(spec: &Val, resource: &str) -> Quantity {
+    let restartable = spec.items_at(&["initContainers"]).iter().filter(|c| restarts(c));
+    spec.items_at(&["containers"]).iter().chain(restartable).map(|c| container(c, resource)).sum()
+}
+
+fn starting(spec: &Val, resource: &str) -> Quantity {
+    let mut beside = Quantity::default();
+    let mut most = Quantity::default();
+    for init in spec.items_at(&["initContainers"]) {
+        let with_it = beside + container(init, resource);
+        if restarts(init) {
+            beside = with_it;
+        }
+        most = most.max(with_it);
+    }
+    most
+}
+
+fn restarts(init: &Val) -> bool {
+    init.str_at(&["restartPolicy"]).is_some_and(|p| &**p == "Always")
+}
+
+fn container(container: &Val, resource: &str) -> Quantity {
+    let limit = || quantity(container, &["resources", "limits"], resource);
+    quantity(container, &["resources", "requests"], resource).or_else(limit).unwrap_or_default()
+}
+
+fn quantity(val: &Val, path: &[&str], resource: &str) -> Option<Quantity> {
+    Quantity::from_val(val.at(path)?.get(resource)?).ok()
+}

@@ -1,0 +1,71 @@
+//! Which pods an object selects, and which it controls.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::object::Object;
+use crate::selector::Selector;
+use crate::state::State;
+use crate::value::Val;
+
+/// The selector of the pods that an object is about; `None` when it selects none.
+///
+/// An absent or empty Service selector selects nothing (`endpointslice_controller.go`); an empty selector of a budget
+/// of `policy/v1` selects everything and one of `policy/v1beta1` nothing (`pkg/registry/policy/poddisruptionbudget`);
+/// an empty podSelector of a NetworkPolicy selects everything.
+pub fn selector_of(state: &State, object: &Object) -> Option<Selector> {
+    let selector = object.val().at_some(&["spec", "selector"]);
+    let labels = || selector.map(Selector::from_label_selector);
+    match (&*object.key.kind.group, &*object.key.kind.kind) {
+        ("", "Service") => {
+            let external = object.val().str_at(&["spec", "type"]).is_some_and(|t| &**t == "ExternalName");
+            pairs(selector.filter(|_| !external))
+        }
+        ("", "ReplicationController") => {
+            pairs(selector).or_else(|| pairs(object.val().at_some(&["spec", "template", "metadata", "labels"])))
+        }
+        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") | ("batch", "Job") => labels(),
+        ("policy", "PodDisruptionBudget") => labels().filter(|s| !s.is_empty() || &*object.version != "v1beta1"),
+        ("networking.k8s.io", "NetworkPolicy") => {
+            let selector = object.val().at(&["spec", "podSelector"]).unwrap_or(&Val::Null);
+            Some(Selector::from_label_selector(selector))
+        }
+        _ => state.adapter(object)?.selector.clone(),
+    }
+}
+
+fn pairs(selector: Option<&Val>) -> Option<Selector> {
+    selector.map(Selector::from_pairs).filter(|s| !s.is_empty())
+}
+
+/// The pods in the object's namespace that it selects.
+pub fn selected<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+    selector_of(state, object).map_or_else(Vec::new, |selector| state.pods_matching(&object.key.ns, &selector))
+}
+
+/// The ready endpoints of a Service: the selected pods that are Ready. `publishNotReadyAddresses` is left aside, which
+/// counts fewer endpoints than there are.
+pub fn endpoints<'s>(state: &'s State, service: &Object) -> Vec<&'s Arc<Object>> {
+    selected(state, service).into_iter().filter(|pod| pod.ready()).collect()
+}
+
+/// The pods under an object by controller references with its uid, at any depth, in the order of their keys.
+pub fn pods_owned_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+    let mut pods = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut open = vec![object.uid.clone()];
+    while let Some(uid) = open.pop() {
+        for child in state.owned_by(&uid) {
+            if child.controller().is_none_or(|c| c.uid != uid) || !seen.insert(child.key.clone()) {
+                continue;
+            }
+            if child.key.kind.is("Pod") {
+                pods.push(child);
+            } else {
+                open.push(child.uid.clone());
+            }
+        }
+    }
+    pods.sort_by(|a, b| a.key.cmp(&b.key));
+    pods
+}

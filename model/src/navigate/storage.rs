@@ -1,0 +1,86 @@
+//! Claims and volumes: what a StatefulSet's ordinals want, and what a claim is bound to.
+
+use std::sync::Arc;
+
+use crate::kinds::Kind;
+use crate::object::{Key, Object};
+use crate::state::State;
+use crate::value::Str;
+
+/// No more names than this are listed; [`wants_claim`] has no limit.
+const CLAIMS_MAX: i64 = 100_000;
+
+/// The names of the claims that a StatefulSet wants: `template-set-ordinal` for the ordinals in
+/// `[ordinals.start, ordinals.start + replicas)` (`pkg/controller/statefulset/stateful_set_utils.go`,
+/// `getPersistentVolumeClaimName`, `getStartOrdinal`). More than 100,000 are cut; ask [`wants_claim`] instead.
+pub fn claims_wanted(set: &Object) -> Vec<String> {
+    let (start, end) = ordinals(set);
+    let end = end.min(start.saturating_add(CLAIMS_MAX));
+    let names = claim_templates(set);
+    names.flat_map(|name| (start..end).map(move |i| format!("{name}-{}-{i}", set.key.name))).collect()
+}
+
+/// Whether a StatefulSet wants a claim of this name in its namespace.
+pub fn wants_claim(set: &Object, claim: &str) -> bool {
+    claim_ordinal(set, claim).is_some_and(|i| {
+        let (start, end) = ordinals(set);
+        start <= i && i < end
+    })
+}
+
+/// The ordinal of a claim by its name, if one of the set's templates would make a claim of that name.
+pub fn claim_ordinal(set: &Object, claim: &str) -> Option<i64> {
+    claim_templates(set).find_map(|template| {
+        let rest = claim.strip_prefix(&**template)?.strip_prefix('-')?;
+        ordinal(rest.strip_prefix(&*set.key.name)?.strip_prefix('-')?)
+    })
+}
+
+/// The ordinal of a pod by its name, if it is one of this set's (`getParentNameAndOrdinal`).
+pub fn pod_ordinal(set: &Object, pod: &str) -> Option<i64> {
+    ordinal(pod.strip_prefix(&*set.key.name)?.strip_prefix('-')?)
+}
+
+/// The first ordinal of a set, and the one after its last.
+pub fn ordinals(set: &Object) -> (i64, i64) {
+    let start = set.val().int_at(&["spec", "ordinals", "start"]).unwrap_or(0);
+    let replicas = set.val().int_at(&["spec", "replicas"]).unwrap_or(1);
+    (start, start.saturating_add(replicas.max(0)))
+}
+
+/// An ordinal as the controller writes it, without leading zeros.
+fn ordinal(text: &str) -> Option<i64> {
+    let canonical = text == "0" || !text.starts_with(['0', '+', '-']);
+    text.parse().ok().filter(|_| canonical)
+}
+
+fn claim_templates(set: &Object) -> impl Iterator<Item = &Str> {
+    let is_set = set.key.kind.is("StatefulSet");
+    let templates = set.val().items_at(&["spec", "volumeClaimTemplates"]).iter().filter(move |_| is_set);
+    templates.filter_map(|t| t.str_at(&["metadata", "name"]))
+}
+
+/// The volume that a claim is bound to: the one it names, else the one that names it by uid
+/// (`pkg/controller/volume/persistentvolume/pv_controller.go`, `syncBoundClaim`, `IsVolumeBoundToClaim`).
+pub fn volume<'s>(state: &'s State, claim: &Object) -> Option<&'s Arc<Object>> {
+    if let Some(name) = claim.val().str_at(&["spec", "volumeName"]).filter(|n| !n.is_empty()) {
+        return state.get(&Key::of("PersistentVolume", "", name)).filter(|v| names_claim(v, claim, false));
+    }
+    state.list(&Kind::new("", "PersistentVolume"), None).into_iter().find(|v| names_claim(v, claim, true))
+}
+
+/// The claim that a volume is bound to, if it exists.
+pub fn claim_of<'s>(state: &'s State, volume: &Object) -> Option<&'s Arc<Object>> {
+    let ns = volume.val().str_at(&["spec", "claimRef", "namespace"])?;
+    let name = volume.val().str_at(&["spec", "claimRef", "name"])?;
+    state.get(&Key::of("PersistentVolumeClaim", ns, name)).filter(|c| names_claim(volume, c, true))
+}
+
+/// Whether a volume's claimRef is this claim; a volume without one may still become the claim's unless `strict`.
+fn names_claim(volume: &Object, claim: &Object, strict: bool) -> bool {
+    let Some(reference) = volume.val().at_some(&["spec", "claimRef"]) else { return !strict };
+    let uid = reference.str_at(&["uid"]).map_or("", |u| u);
+    reference.str_at(&["namespace"]).is_some_and(|ns| *ns == claim.key.ns)
+        && reference.str_at(&["name"]).is_some_and(|n| *n == claim.key.name)
+        && (uid.is_empty() || claim.uid.is_empty() || *uid == *claim.uid)
+}

@@ -1,0 +1,354 @@
+//! Small clusters, and what each question about them answers.
+
+use super::*;
+use crate::adapter::AdapterFacts;
+use crate::object::{Key, Object};
+use crate::references::Reference;
+use crate::selector::Selector;
+use crate::testing::{Adapter, adapted, cluster, key, names, val};
+use crate::value::Val;
+
+/// Calls a question with the state that a YAML shows.
+fn ask<R>(yaml: &str, question: impl Fn(&State) -> R) -> R {
+    let snapshot = cluster(yaml);
+    question(&State::new(&snapshot))
+}
+
+fn owned(kind: &str, name: &str, uid: &str) -> String {
+    format!("ownerReferences: [{{apiVersion: {kind}, name: {name}, uid: {uid}, controller: true}}]")
+}
+
+#[test]
+fn selectors_mean_what_their_kind_makes_of_them() {
+    let count = |manifest: &str| {
+        let yaml = format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: p, namespace: a, labels: {{app: x}}}}}}\n---\n\
+             {{apiVersion: v1, kind: Pod, metadata: {{name: q, namespace: b, labels: {{app: x}}}}}}\n---\n{{{manifest}}}"
+        );
+        ask(&yaml, |state| {
+            let object = state.iter().into_iter().find(|o| &*o.key.name == "o").unwrap();
+            selected(state, object).len()
+        })
+    };
+    let of = |api: &str, kind: &str, spec: &str| {
+        count(&format!("apiVersion: {api}, kind: {kind}, metadata: {{name: o, namespace: a}}, spec: {spec}"))
+    };
+    for (api, kind, spec, pods) in [
+        ("v1", "Service", "{selector: {app: x}}", 1),
+        ("v1", "Service", "{selector: {}}", 0),
+        ("v1", "Service", "{}", 0),
+        ("v1", "Service", "{type: ExternalName, selector: {app: x}}", 0),
+        ("policy/v1", "PodDisruptionBudget", "{selector: {}}", 1),
+        ("policy/v1beta1", "PodDisruptionBudget", "{selector: {}}", 0),
+        ("policy/v1", "PodDisruptionBudget", "{}", 0),
+        ("networking.k8s.io/v1", "NetworkPolicy", "{}", 1),
+        ("networking.k8s.io/v1", "NetworkPolicy", "{podSelector: {matchLabels: {app: y}}}", 0),
+        ("apps/v1", "Deployment", "{selector: {matchExpressions: [{key: app, operator: In, values: [x, y]}]}}", 1),
+        ("v1", "ReplicationController", "{template: {metadata: {labels: {app: x}}}}", 1),
+        ("v1", "ConfigMap", "{selector: {app: x}}", 0),
+    ] {
+        assert_eq!(of(api, kind, spec), pods, "{kind} {spec}");
+    }
+}
+
+#[test]
+fn pods_are_owned_at_any_depth() {
+    let yaml = format!(
+        "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: d, namespace: a, uid: d}}}}\n---\n\
+         {{apiVersion: apps/v1, kind: ReplicaSet, metadata: {{name: r, namespace: a, uid: r, {}}}}}\n---\n\
+         {{apiVersion: v1, kind: Pod, metadata: {{name: p, namespace: a, {}}}}}\n---\n\
+         {{apiVersion: v1, kind: Pod, metadata: {{name: stale, namespace: a, {}}}}}",
+        owned("apps/v1, kind: Deployment", "d", "d"),
+        owned("apps/v1, kind: ReplicaSet", "r", "r"),
+        owned("apps/v1, kind: ReplicaSet", "r", "older"),
+    );
+    ask(&yaml, |state| {
+        let deployment = state.get(&key("Deployment/a/d")).unwrap();
+        assert_eq!(names(&pods_owned_by(state, deployment)), ["Pod/a/p"]);
+        let stale = state.get(&key("Pod/a/stale")).unwrap();
+        assert_eq!(owner_resolves(state, stale, &stale.owners()[0]), Ok(false));
+    });
+}
+
+#[test]
+fn taints_keep_off_what_does_not_tolerate_them() {
+    let node = |spec: &str| val(&format!("{{apiVersion: v1, kind: Node, metadata: {{name: n}}, spec: {spec}}}"));
+    let gpu = "{taints: [{key: gpu, value: a100, effect: NoSchedule}]}";
+    let down = "{taints: [{key: down, effect: NoExecute}]}";
+    let soft = "{taints: [{key: soft, effect: PreferNoSchedule}]}";
+    for (spec, tolerations, expected) in [
+        ("{}", "[]", Tolerance::Forever),
+        (soft, "[]", Tolerance::Forever),
+        (gpu, "[]", Tolerance::Never),
+        (gpu, "[{key: gpu, value: a100}]", Tolerance::Forever),
+        (gpu, "[{key: gpu, operator: Equal, value: h100}]", Tolerance::Never),
+        (gpu, "[{key: gpu, operator: Exists, effect: NoExecute}]", Tolerance::Never),
+        (gpu, "[{key: gpu, operator: Exists}]", Tolerance::Forever),
+        (gpu, "[{operator: Exists}]", Tolerance::Forever),
+        (gpu, "[{key: gpu, operator: Gt, value: '1'}]", Tolerance::Never),
+        (down, "[{operator: Exists, tolerationSeconds: 300}]", Tolerance::Limited),
+        (down, "[{operator: Exists}]", Tolerance::Forever),
+        ("{unschedulable: true}", "[]", Tolerance::Never),
+        ("{unschedulable: true}", "[{key: node.kubernetes.io/unschedulable, operator: Exists}]", Tolerance::Forever),
+    ] {
+        let node = Object::from_val(&node(spec)).unwrap();
+        let pod = val(&format!("{{tolerations: {tolerations}}}"));
+        assert_eq!(tolerance(&pod, &node, SCHEDULING), expected, "{spec} {tolerations}");
+    }
+    let cordoned = Object::from_val(&node("{unschedulable: true}")).unwrap();
+    assert!(tolerates(&daemon_pod_spec(&Val::Null), &cordoned, SCHEDULING));
+}
+
+#[test]
+fn workloads_want_pods() {
+    let nodes = "{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {disk: ssd}}}\n---\n\
+                 {apiVersion: v1, kind: Node, metadata: {name: n2}, spec: {taints: [{key: x, effect: NoSchedule}]}}\n---\n";
+    for (kind, spec, wanted) in [
+        ("apps/v1, kind: Deployment", "{}", Some(1)),
+        ("apps/v1, kind: StatefulSet", "{replicas: 0}", Some(0)),
+        ("apps/v1, kind: DaemonSet", "{template: {spec: {}}}", Some(1)),
+        ("apps/v1, kind: DaemonSet", "{template: {spec: {nodeSelector: {disk: hdd}}}}", Some(0)),
+        ("apps/v1, kind: DaemonSet", "{template: {spec: {tolerations: [{operator: Exists}]}}}", Some(2)),
+        ("batch/v1, kind: Job", "{parallelism: 3, completions: 2}", Some(2)),
+        ("batch/v1, kind: Job", "{parallelism: 3, suspend: true}", Some(0)),
+        ("batch/v1, kind: CronJob", "{}", None),
+    ] {
+        let yaml = format!("{nodes}{{apiVersion: {kind}, metadata: {{name: w, namespace: a}}, spec: {spec}}}");
+        let found = ask(&yaml, |state| {
+            let workload = state.iter().into_iter().find(|o| &*o.key.name == "w").unwrap();
+            wanted_replicas(state, workload)
+        });
+        assert_eq!(found, wanted, "{kind} {spec}");
+    }
+}
+
+#[test]
+fn requests_are_what_the_scheduler_counts() {
+    for (spec, cpu) in [
+        ("{containers: [{resources: {requests: {cpu: 100m}}}, {resources: {limits: {cpu: '0.2'}}}]}", 300),
+        (
+            "{containers: [{resources: {requests: {cpu: 1}}}], initContainers: [{resources: {requests: {cpu: 3}}}]}",
+            3000,
+        ),
+        (
+            "{containers: [{resources: {requests: {cpu: 1}}}], initContainers: \
+             [{restartPolicy: Always, resources: {requests: {cpu: 1}}}, {resources: {requests: {cpu: 3}}}]}",
+            4000,
+        ),
+        ("{containers: [{resources: {requests: {cpu: 1}}}], overhead: {cpu: 250m}}", 1250),
+        ("{resources: {requests: {cpu: 2}}, containers: [{resources: {requests: {cpu: 1}}}]}", 2000),
+        ("{containers: [{}]}", 0),
+    ] {
+        assert_eq!(requests(&val(spec), "cpu"), cpu, "{spec}");
+    }
+    assert_eq!(requests(&val("{containers: [{resources: {requests: {memory: 1Gi}}}]}"), "memory"), 1 << 30);
+}
+
+#[test]
+fn claims_belong_to_ordinals() {
+    let set = val("{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, namespace: a}, spec: {replicas: 2, \
+         ordinals: {start: 3}, volumeClaimTemplates: [{metadata: {name: data}}, {metadata: {name: log}}]}}");
+    let set = Object::from_val(&set).unwrap();
+    assert_eq!(claims_wanted(&set), ["data-db-3", "data-db-4", "log-db-3", "log-db-4"]);
+    for (claim, wanted, made) in [
+        ("data-db-3", true, true),
+        ("log-db-4", true, true),
+        ("data-db-5", false, true),
+        ("data-db-2", false, true),
+        ("data-db-03", false, false),
+        ("data-dbx-3", false, false),
+        ("data-db", false, false),
+        ("other-db-3", false, false),
+    ] {
+        assert_eq!((wants_claim(&set, claim), claim_ordinal(&set, claim).is_some()), (wanted, made), "{claim}");
+    }
+}
+
+#[test]
+fn a_claim_and_its_volume_find_each_other() {
+    let claim = |volume: &str| {
+        format!(
+            "{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: c, namespace: a, uid: c1}}, spec: {{{volume}}}}}\n---\n"
+        )
+    };
+    let volume_of = |yaml: &str| {
+        ask(yaml, |state| {
+            let claim = state.get(&key("PersistentVolumeClaim/a/c")).unwrap();
+            volume(state, claim).map(|v| v.key.name.to_string())
+        })
+    };
+    let volume = |uid: &str| {
+        format!(
+            "{{apiVersion: v1, kind: PersistentVolume, metadata: {{name: v}}, spec: {{claimRef: {{namespace: a, name: c, uid: {uid}}}}}}}"
+        )
+    };
+    assert_eq!(volume_of(&(claim("volumeName: v") + &volume("c1"))), Some("v".into()));
+    assert_eq!(volume_of(&(claim("") + &volume("c1"))), Some("v".into()));
+    assert_eq!(volume_of(&(claim("volumeName: v") + &volume("older"))), None);
+    assert_eq!(volume_of(&claim("volumeName: v")), None);
+}
+
+const USERS: &str = "
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-0, namespace: a, labels: {app: db}}}
+- {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, namespace: a, uid: s}, spec: {replicas: 1, volumeClaimTemplates: [{metadata: {name: data}}]}}
+- {apiVersion: apps/v1, kind: Deployment, metadata: {name: idle, namespace: a, uid: d}, spec: {replicas: 0, template: &t {spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data-db-0}}]}}}}
+- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: idle-1, namespace: a, uid: r, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: idle, uid: d, controller: true}]}, spec: {replicas: 0, template: *t}}
+- {apiVersion: v1, kind: Pod, metadata: {name: done, namespace: a}, spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data-db-0}}]}, status: {phase: Succeeded}}
+- {apiVersion: v1, kind: Pod, metadata: {name: run, namespace: a}, spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data-db-0}}]}}
+- {apiVersion: v1, kind: Pod, metadata: {name: gone, namespace: a, deletionTimestamp: '2026-11-01T12:00:00Z'}, spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data-db-0}}]}}
+- {apiVersion: v1, kind: Pod, metadata: {name: follows, namespace: a, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: old, uid: o, controller: true}]}, spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data-db-0}}]}}
+- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: old, namespace: a, uid: o, deletionTimestamp: '2026-11-01T12:00:00Z', finalizers: [foregroundDeletion]}, spec: {replicas: 1}}
+- {apiVersion: example.com/v1, kind: Db, metadata: {name: db, namespace: a}}
+- {apiVersion: example.com/v1, kind: Db, metadata: {name: db, namespace: b}}
+";
+
+fn db_adapter() -> Vec<Adapter> {
+    vec![(Kind::new("example.com", "Db"), |_| AdapterFacts {
+        claim_selector: Some(Selector::from_pairs(&Val::object([("app", Val::str("db"))]))),
+        children: Some(vec![key("StatefulSet/a/db")]),
+        ..AdapterFacts::default()
+    })]
+}
+
+#[test]
+fn the_users_of_a_claim_are_live() {
+    let snapshot = adapted(USERS, db_adapter());
+    let state = State::new(&snapshot);
+    let claim = state.get(&key("PersistentVolumeClaim/a/data-db-0")).unwrap();
+    let users = names(&live_referrers(&state, claim));
+    assert_eq!(users, ["Pod/a/run", "Deployment/a/idle", "StatefulSet/a/db", "Db/a/db"]);
+    assert!(unread_users(&state, claim).is_empty());
+    let mut snapshot = snapshot.clone();
+    snapshot.mark_unknown("Db");
+    snapshot.mark_unknown("Secret");
+    assert_eq!(unread_users(&State::new(&snapshot), claim), ["Db".into()]);
+}
+
+#[test]
+fn an_adapter_wants_the_children_it_lists() {
+    let snapshot = adapted(USERS, db_adapter());
+    let state = State::new(&snapshot);
+    let wanted = |name: &str| names(&wanted_by(&state, state.get(&key(name)).unwrap()));
+    assert_eq!(wanted("StatefulSet/a/db"), ["Db/a/db", "Db/b/db"]);
+    assert_eq!(wanted("Deployment/a/idle"), Vec::<String>::new());
+    assert_eq!(wanted("ReplicaSet/a/idle-1"), ["Deployment/a/idle"]);
+    assert_eq!(wanted("Pod/a/follows"), Vec::<String>::new());
+    let mut state = state.clone();
+    let other = state.get(&key("Deployment/a/idle")).unwrap().map_body(|b| b.with_at(&["spec", "template"], Val::Null));
+    state.put(other);
+    assert!(wanted_by(&state, state.get(&key("ReplicaSet/a/idle-1")).unwrap()).is_empty());
+}
+
+#[test]
+fn a_reference_resolves_to_what_stays_and_has_its_keys() {
+    let yaml = "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: a}, data: {k: eA==}}\n---\n\
+                {apiVersion: v1, kind: Secret, metadata: {name: t, namespace: a, deletionTimestamp: x}}\n---\n\
+                {apiVersion: v1, kind: Namespace, metadata: {name: dying, deletionTimestamp: x}}";
+    let mut snapshot = cluster(yaml);
+    snapshot.mark_unknown("ConfigMap");
+    let state = State::new(&snapshot);
+    let to = |target: &str, keys: &[&str]| Reference {
+        keys: keys.iter().map(|k| (*k).into()).collect(),
+        ..Reference::new(key(target), "env")
+    };
+    for (target, keys, expected) in [
+        ("Secret/a/s", vec!["k"], Ok(true)),
+        ("Secret/a/s", vec!["other"], Ok(false)),
+        ("Secret/a/t", vec![], Ok(false)),
+        ("Secret/a/u", vec![], Ok(false)),
+        ("ServiceAccount/a/default", vec![], Ok(true)),
+        ("ServiceAccount/dying/default", vec![], Ok(false)),
+        ("ServiceAccount/a/other", vec![], Ok(false)),
+        ("ConfigMap/a/m", vec![], Err(UnknownKind("ConfigMap".into()))),
+    ] {
+        assert_eq!(resolves(&state, &to(target, &keys)), expected, "{target}");
+    }
+}
+
+#[test]
+fn a_budget_counts_what_is_wanted() {
+    let deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: w, namespace: a, uid: w}, \
+                      spec: {replicas: 4, template: {metadata: {labels: {app: w}}}}}\n---\n";
+    let scaler = |min: u32| {
+        format!(
+            "{{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {{name: h, namespace: a}}, spec: \
+             {{scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: w}}, minReplicas: {min}, maxReplicas: 9}}}}\n---\n"
+        )
+    };
+    let bare = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a, labels: {app: w}}}\n---\n";
+    let daemon = "{apiVersion: v1, kind: Node, metadata: {name: n}}\n---\n{apiVersion: apps/v1, kind: DaemonSet, metadata: \
+                  {name: d, namespace: a}, spec: {template: {metadata: {labels: {app: w}}, spec: {}}}}\n---\n";
+    for (cluster, spec, allowed) in [
+        (String::new(), "minAvailable: 1", None),
+        (deployment.to_owned(), "minAvailable: 1", Some(3)),
+        (deployment.to_owned(), "minAvailable: 5", Some(0)),
+        (deployment.to_owned(), "minAvailable: 51%", Some(1)),
+        (deployment.to_owned(), "maxUnavailable: 10%", Some(1)),
+        (deployment.to_owned(), "maxUnavailable: 0", Some(0)),
+        (deployment.to_owned(), "maxUnavailable: x", Some(0)),
+        (deployment.to_owned() + &scaler(1), "minAvailable: 1", Some(0)),
+        (deployment.to_owned() + &scaler(2), "minAvailable: 1", Some(1)),
+        (deployment.to_owned() + &scaler(0), "maxUnavailable: 1", Some(1)),
+        (bare.to_owned(), "minAvailable: 1", Some(0)),
+        (bare.to_owned(), "minAvailable: 0", Some(1)),
+        (bare.to_owned(), "maxUnavailable: 1", Some(0)),
+        (daemon.to_owned(), "minAvailable: 0", Some(1)),
+        (daemon.to_owned(), "maxUnavailable: 1", Some(0)),
+    ] {
+        let yaml = format!(
+            "{cluster}{{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {{name: b, namespace: a}}, \
+             spec: {{selector: {{matchLabels: {{app: w}}}}, {spec}}}}}"
+        );
+        let found =
+            ask(&yaml, |state| disruptions_when_settled(state, state.get(&key("PodDisruptionBudget/a/b")).unwrap()));
+        assert_eq!(found, allowed, "{cluster} {spec}");
+    }
+}
+
+#[test]
+fn hosts_are_claimed_by_class_and_path() {
+    let yaml = "
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: networking.k8s.io/v1, kind: IngressClass, metadata: {name: std, annotations: {ingressclass.kubernetes.io/is-default-class: 'true'}}}
+- {apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a, namespace: x}, spec: {ingressClassName: nginx, rules: [{host: H.example.com, http: {paths: [{path: /, pathType: Prefix}, {path: /b/, pathType: Prefix}]}}]}}
+- {apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: b, namespace: y, annotations: {kubernetes.io/ingress.class: nginx}}, spec: {rules: [{host: h.example.com, http: {paths: [{path: /b, pathType: Prefix}]}}]}}
+- {apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: c, namespace: y}, spec: {rules: [{}]}}
+- {apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: g, namespace: infra}, spec: {gatewayClassName: nginx}}
+- {apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: r, namespace: z}, spec: {parentRefs: [{name: g, namespace: infra}], hostnames: [h.example.com], rules: [{matches: [{path: {value: /b}}]}, {}]}}
+- {apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: s, namespace: z}, spec: {parentRefs: [{name: none}]}}
+";
+    ask(yaml, |state| {
+        let claims = |kind: &str| {
+            let claims = host_claims(state, state.get(&key(kind)).unwrap());
+            claims.iter().map(|c| format!("{} {}{}", c.class, c.host, c.path)).collect::<Vec<_>>()
+        };
+        assert_eq!(claims("Ingress/x/a"), ["nginx h.example.com/", "nginx h.example.com/b"]);
+        assert_eq!(claims("Ingress/y/c"), ["std */"]);
+        assert_eq!(claims("HTTPRoute/z/r"), ["nginx h.example.com/", "nginx h.example.com/b"]);
+        assert_eq!(claims("HTTPRoute/z/s"), ["Gateway/z/none */"]);
+        let claim = HostClaim { class: "nginx".into(), host: "h.example.com".into(), path: "/b".into() };
+        assert_eq!(names(&host_claimants(state, &claim)), ["HTTPRoute/z/r", "Ingress/x/a", "Ingress/y/b"]);
+    });
+}
+
+#[test]
+fn definitions_know_their_instances_and_versions() {
+    let yaml = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, spec: {group: e.com, \
+                names: {kind: Db}, versions: [{name: v1, served: true}, {name: v2, served: false}, {name: v3, served: true, \
+                subresources: {scale: {specReplicasPath: .spec.size}}}]}}\n---\n\
+                {apiVersion: e.com/v3, kind: Db, metadata: {name: a, namespace: n}}\n---\n\
+                {apiVersion: e.com/v1, kind: Db, metadata: {name: b, namespace: n}}";
+    ask(yaml, |state| {
+        let definition = state.get(&key("CustomResourceDefinition/x")).unwrap();
+        assert_eq!(names(&instances(state, definition)), ["Db/n/a", "Db/n/b"]);
+        assert_eq!(served_versions(definition), ["v1".into(), "v3".into()]);
+        let at = |name: &str| state.get(&Key::new(Kind::new("e.com", "Db"), "n", name)).unwrap();
+        assert_eq!(scale_path(state, at("a")), Some(vec!["spec".into(), "size".into()]));
+        assert_eq!(scale_path(state, at("b")), None);
+    });
+}

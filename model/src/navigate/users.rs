@@ -1,0 +1,97 @@
+//! Who uses an object now, and whether what an object names is there.
+
+use std::sync::Arc;
+
+use super::owners::{controller_of, leaves_with_controller};
+use super::storage::wants_claim;
+use super::template::finished;
+use super::{UnknownKind, known};
+use crate::kinds::Kind;
+use crate::object::{Key, Object};
+use crate::references::{Reference, references};
+use crate::state::State;
+use crate::value::Str;
+
+/// Kinds whose objects may use a claim.
+const CLAIM_USERS: [&str; 8] =
+    ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"];
+
+/// The live objects that need `target` now, in the order of their keys.
+///
+/// By reference; for a claim also StatefulSets by ordinal, custom resources by claim selector, and workloads whose
+/// template names it although they want no pods at the moment. Left out: what is leaving or terminating, what goes with
+/// its controller, what is finished (a finished pod mounts nothing, though pvc-protection lets its claim wait for it:
+/// `pvc_protection_controller.go`, `podUsesPVC`), and ReplicaSets at 0 that have a controller.
+pub fn live_referrers<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Object>> {
+    let is_claim = target.key.kind.is("PersistentVolumeClaim");
+    let adapters = state.base().adapters().as_ref();
+    let by_name = state.referrers(&target.key).into_iter().filter(|o| {
+        references(o, adapters)
+            .iter()
+            .any(|r| r.target == target.key && !r.write && (is_claim || (r.needed && !r.optional)))
+    });
+    let mut found: Vec<&Arc<Object>> = by_name.collect();
+    if is_claim {
+        found.extend(claimants(state, target));
+    }
+    found.retain(|o| o.live() && !finished(o) && !is_spent(state, o) && !leaves_with_controller(state, o));
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found.dedup_by(|a, b| a.key == b.key);
+    found
+}
+
+/// The StatefulSets and custom resources that want a claim without naming it.
+fn claimants<'s>(state: &'s State, claim: &Object) -> Vec<&'s Arc<Object>> {
+    let ns = Some(&*claim.key.ns);
+    let sets = state.list(&Kind::new("apps", "StatefulSet"), ns).into_iter();
+    let mut found: Vec<&Arc<Object>> = sets.filter(|set| wants_claim(set, &claim.key.name)).collect();
+    for kind in state.base().adapters().kinds() {
+        found.extend(state.list(&kind, ns).into_iter().filter(|custom| {
+            let facts = state.adapter(custom);
+            facts.is_some_and(|f| f.claim_selector.as_ref().is_some_and(|s| s.matches(claim.labels())))
+        }));
+    }
+    found
+}
+
+/// A ReplicaSet at 0 that its controller keeps for a rollback: the controller's template speaks for it.
+fn is_spent(state: &State, object: &Object) -> bool {
+    object.key.kind.is("ReplicaSet")
+        && object.val().int_at(&["spec", "replicas"]) == Some(0)
+        && controller_of(state, object).is_some()
+}
+
+/// The kinds that were not read and of which an object might use `target`: while there are any, an empty answer of
+/// [`live_referrers`] proves nothing.
+pub fn unread_users(state: &State, target: &Object) -> Vec<Str> {
+    let unknown = state.base().unknown();
+    if !target.key.kind.is("PersistentVolumeClaim") {
+        return unknown.iter().cloned().collect();
+    }
+    let custom = state.base().adapters().kinds();
+    let users = |kind: &Str| CLAIM_USERS.contains(&&**kind) || custom.iter().any(|c| c.kind == *kind);
+    unknown.iter().filter(|kind| users(kind)).cloned().collect()
+}
+
+/// Whether what a reference names is there to stay, with the keys it asks for.
+///
+/// Every live namespace has a ServiceAccount `default` (`pkg/controller/serviceaccount/serviceaccounts_controller.go`).
+///
+/// # Errors
+/// When it is not there, and objects of that kind were not read.
+pub fn resolves(state: &State, reference: &Reference) -> Result<bool, UnknownKind> {
+    let target = &reference.target;
+    if target.kind.is("ServiceAccount") && &*target.name == "default" {
+        let namespace = state.get(&Key::of("Namespace", "", &target.ns));
+        return Ok(namespace.is_none_or(|ns| ns.live()));
+    }
+    match state.get(target) {
+        Some(found) => Ok(found.live() && reference.keys.iter().all(|key| has_key(found, key))),
+        None => known(state, &target.kind).map(|()| false),
+    }
+}
+
+/// Whether a Secret or ConfigMap has a key.
+fn has_key(object: &Object, key: &str) -> bool {
+    ["data", "binaryData", "stringData"].iter().any(|part| object.val().at(&[part, key]).is_some())
+}

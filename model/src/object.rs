@@ -1,0 +1,383 @@
+//! One Kubernetes object: what identifies it in a header of its own, everything else in a body shared by its equals.
+//!
+//! The pods of one ReplicaSet differ in name, uid, node and creation time only. Those are kept in the header, so that
+//! such pods share one [`Body`] (little memory, and equal bodies make a class of interchangeable objects).
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::kinds::Kind;
+use crate::value::{Str, Val};
+
+/// What names an object: kind, namespace (empty for cluster-scoped kinds) and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// The kind.
+    pub kind: Kind,
+    /// The namespace; empty when cluster-scoped.
+    pub ns: Str,
+    /// The name.
+    pub name: Str,
+}
+
+impl Key {
+    /// The key of an object of a built-in kind; a kind that is not built in is taken to be in the core group.
+    pub fn of(kind: &str, ns: &str, name: &str) -> Self {
+        Self::new(Kind::builtin(kind).unwrap_or_else(|| Kind::new("", kind)), ns, name)
+    }
+
+    /// The key of an object.
+    pub fn new(kind: Kind, ns: &str, name: &str) -> Self {
+        Self { kind, ns: ns.into(), name: name.into() }
+    }
+}
+
+/// `Kind/namespace/name`, or `Kind/name` without a namespace: the name of an instance.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ns.is_empty() {
+            write!(f, "{}/{}", self.kind, self.name)
+        } else {
+            write!(f, "{}/{}/{}", self.kind, self.ns, self.name)
+        }
+    }
+}
+
+/// One entry of `metadata.ownerReferences`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    /// The owner's kind.
+    pub kind: Kind,
+    /// The owner's name.
+    pub name: Str,
+    /// The owner's uid; a reference resolves only if it matches.
+    pub uid: Str,
+    /// Whether this owner is the managing controller.
+    pub controller: bool,
+}
+
+/// Everything about an object that does not identify it.
+#[derive(Debug)]
+pub struct Body {
+    val: Val,
+    owners: Box<[Owner]>,
+    ready: bool,
+    terminating: bool,
+}
+
+impl Body {
+    fn new(val: Val, is_pod: bool) -> Self {
+        let owners = val.items_at(&["metadata", "ownerReferences"]).iter().filter_map(parse_owner).collect();
+        let ready = is_pod && pod_ready(&val);
+        let terminating = val.at_some(&["metadata", "deletionTimestamp"]).is_some();
+        Self { val, owners, ready, terminating }
+    }
+
+    /// The fields, without those of the header.
+    pub fn val(&self) -> &Val {
+        &self.val
+    }
+}
+
+impl PartialEq for Body {
+    fn eq(&self, other: &Self) -> bool {
+        self.val == other.val
+    }
+}
+impl Eq for Body {}
+impl PartialOrd for Body {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Body {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.val.cmp(&other.val)
+    }
+}
+
+fn parse_owner(reference: &Val) -> Option<Owner> {
+    let api_version = reference.str_at(&["apiVersion"]).map_or("", |s| &**s);
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    Some(Owner {
+        kind: Kind::new(group, reference.str_at(&["kind"])?),
+        name: reference.str_at(&["name"])?.clone(),
+        uid: reference.str_at(&["uid"]).cloned().unwrap_or_else(|| "".into()),
+        controller: reference.bool_at(&["controller"]).unwrap_or(false),
+    })
+}
+
+/// Ready condition true and phase neither Succeeded nor Failed (`pkg/api/v1/pod/util.go`, `IsPodReady`).
+fn pod_ready(val: &Val) -> bool {
+    let phase = val.str_at(&["status", "phase"]).map_or("", |s| &**s);
+    !matches!(phase, "Succeeded" | "Failed")
+        && val.items_at(&["status", "conditions"]).iter().any(|c| {
+            c.str_at(&["type"]).is_some_and(|t| &**t == "Ready")
+                && c.str_at(&["status"]).is_some_and(|s| &**s == "True")
+        })
+}
+
+/// Why a value is not a Kubernetes object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ObjectError {
+    /// Not a map at all.
+    #[error("not a Kubernetes object: expected a map with `apiVersion`, `kind` and `metadata`")]
+    NotAnObject,
+    /// A required field is missing or not a string.
+    #[error("not a Kubernetes object: `{0}` is missing or not a string")]
+    Missing(&'static str),
+}
+
+/// One object of a snapshot or of a possible future.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// What names it.
+    pub key: Key,
+    /// The version part of `apiVersion`.
+    pub version: Str,
+    /// `metadata.uid`; empty when the object has none yet.
+    pub uid: Str,
+    /// `spec.nodeName` of a pod; empty when not assigned, and for other kinds.
+    pub node: Str,
+    /// `metadata.creationTimestamp`; empty when unknown.
+    pub created: Str,
+    /// `metadata.resourceVersion`; empty when unknown.
+    pub resource_version: Str,
+    /// Whether a deletion that is under way will take this object (cascade, namespace or definition deletion),
+    /// although it bears no deletionTimestamp yet.
+    pub leaving: bool,
+    /// Everything else.
+    pub body: Arc<Body>,
+}
+
+/// Fields of `metadata` that the header keeps.
+const HEADER_META: [&str; 5] = ["name", "namespace", "uid", "creationTimestamp", "resourceVersion"];
+/// Fields of `metadata` that nothing reads.
+const DROPPED_META: [&str; 3] = ["managedFields", "selfLink", "generateName"];
+
+impl Object {
+    /// The object of this value.
+    ///
+    /// # Errors
+    /// When `apiVersion`, `kind` or `metadata.name` is missing.
+    pub fn from_val(val: &Val) -> Result<Self, ObjectError> {
+        if !matches!(val, Val::Map(_)) {
+            return Err(ObjectError::NotAnObject);
+        }
+        let kind = val.str_at(&["kind"]).ok_or(ObjectError::Missing("kind"))?;
+        let api_version = val.str_at(&["apiVersion"]).ok_or(ObjectError::Missing("apiVersion"))?;
+        let name = val.str_at(&["metadata", "name"]).ok_or(ObjectError::Missing("metadata.name"))?;
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = Kind::new(group, kind);
+        let namespaced = kind.builtin_namespaced();
+        let ns = match (namespaced, val.str_at(&["metadata", "namespace"])) {
+            (Some(false), _) => Str::from(""),
+            (Some(true), None) => Str::from("default"),
+            (_, ns) => ns.cloned().unwrap_or_else(|| "".into()),
+        };
+        let text = |path: &[&str]| val.str_at(path).cloned().unwrap_or_else(|| "".into());
+        let is_pod = kind.is("Pod");
+        let node = if is_pod { text(&["spec", "nodeName"]) } else { "".into() };
+        let meta = val.get("metadata").map(|meta| {
+            let kept = meta.entries().filter(|(k, v)| {
+                !HEADER_META.contains(&&***k) && !DROPPED_META.contains(&&***k) && !v.is_null()
+            });
+            Val::map(kept.map(|(k, v)| (k.clone(), v.clone())).collect())
+        });
+        let mut body = Vec::new();
+        for (k, v) in val.entries() {
+            match &**k {
+                "apiVersion" | "kind" => {}
+                "metadata" => body.push((k.clone(), meta.clone().unwrap_or_default())),
+                "spec" if is_pod => body.push((k.clone(), v.without_at(&["nodeName"]))),
+                _ => body.push((k.clone(), v.clone())),
+            }
+        }
+        Ok(Self {
+            key: Key { kind, ns, name: name.clone() },
+            version: version.into(),
+            uid: text(&["metadata", "uid"]),
+            node,
+            created: text(&["metadata", "creationTimestamp"]),
+            resource_version: text(&["metadata", "resourceVersion"]),
+            leaving: false,
+            body: Arc::new(Body::new(Val::map(body), is_pod)),
+        })
+    }
+
+    /// An object of which only the key is known.
+    pub fn bare(key: Key) -> Self {
+        let empty: Str = "".into();
+        Self {
+            key,
+            version: "v1".into(),
+            uid: empty.clone(),
+            node: empty.clone(),
+            created: empty.clone(),
+            resource_version: empty,
+            leaving: false,
+            body: Arc::new(Body::new(Val::map(Vec::new()), false)),
+        }
+    }
+
+    /// The whole manifest again, header included.
+    pub fn to_val(&self) -> Val {
+        let mut meta: Vec<(Str, Val)> =
+            self.val().get("metadata").map_or_else(Vec::new, |m| m.entries().map(|(k, v)| (k.clone(), v.clone())).collect());
+        let mut put = |key: &str, value: &Str| {
+            if !value.is_empty() {
+                meta.push((key.into(), Val::Str(value.clone())));
+            }
+        };
+        put("name", &self.key.name);
+        put("namespace", &self.key.ns);
+        put("uid", &self.uid);
+        put("creationTimestamp", &self.created);
+        put("resourceVersion", &self.resource_version);
+        let api_version =
+            if self.key.kind.group.is_empty() { self.version.to_string() } else { format!("{}/{}", self.key.kind.group, self.version) };
+        let mut whole = self
+            .val()
+            .with("metadata", Val::map(meta))
+            .with("apiVersion", Val::str(api_version))
+            .with("kind", Val::Str(self.key.kind.kind.clone()));
+        if !self.node.is_empty() {
+            whole = whole.with_at(&["spec", "nodeName"], Val::Str(self.node.clone()));
+        }
+        whole
+    }
+
+    /// The fields without those of the header.
+    pub fn val(&self) -> &Val {
+        self.body.val()
+    }
+
+    /// The value at a path of the whole manifest; header fields are found too.
+    pub fn at(&self, path: &[&str]) -> Option<Val> {
+        let text = |s: &Str| (!s.is_empty()).then(|| Val::Str(s.clone()));
+        match path {
+            [] | ["metadata"] => self.to_val().at(path).cloned(),
+            ["spec"] if !self.node.is_empty() => self.to_val().at(path).cloned(),
+            ["apiVersion"] => self.to_val().at(path).cloned(),
+            ["kind"] => Some(Val::Str(self.key.kind.kind.clone())),
+            ["metadata", "name"] => text(&self.key.name),
+            ["metadata", "namespace"] => text(&self.key.ns),
+            ["metadata", "uid"] => text(&self.uid),
+            ["metadata", "creationTimestamp"] => text(&self.created),
+            ["metadata", "resourceVersion"] => text(&self.resource_version),
+            ["spec", "nodeName"] if self.key.kind.is("Pod") => text(&self.node),
+            _ => self.val().at(path).cloned(),
+        }
+    }
+
+    /// A copy whose body is changed by `change`; the header stays.
+    #[must_use]
+    pub fn map_body(&self, change: impl FnOnce(&Val) -> Val) -> Self {
+        let body = Arc::new(Body::new(change(self.val()), self.key.kind.is("Pod")));
+        Self { body, ..self.clone() }
+    }
+
+    /// The owner references.
+    pub fn owners(&self) -> &[Owner] {
+        &self.body.owners
+    }
+
+    /// The managing controller's reference, if any.
+    pub fn controller(&self) -> Option<&Owner> {
+        self.owners().iter().find(|o| o.controller)
+    }
+
+    /// The value of a label.
+    pub fn label(&self, key: &str) -> Option<&Str> {
+        self.val().str_at(&["metadata", "labels", key])
+    }
+
+    /// The labels, as a map value (null when there are none).
+    pub fn labels(&self) -> &Val {
+        self.val().at(&["metadata", "labels"]).unwrap_or(&Val::Null)
+    }
+
+    /// The value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<&Str> {
+        self.val().str_at(&["metadata", "annotations", key])
+    }
+
+    /// The finalizers.
+    pub fn finalizers(&self) -> impl Iterator<Item = &Str> {
+        self.val().items_at(&["metadata", "finalizers"]).iter().filter_map(Val::as_str)
+    }
+
+    /// Whether it bears a deletionTimestamp.
+    pub fn terminating(&self) -> bool {
+        self.body.terminating
+    }
+
+    /// Whether it exists to stay: no deletionTimestamp, and no deletion under way takes it.
+    pub fn live(&self) -> bool {
+        !self.terminating() && !self.leaving
+    }
+
+    /// A pod that is Ready and not terminating (an endpoint, a voting member); false for other kinds.
+    pub fn ready(&self) -> bool {
+        self.body.ready && !self.terminating()
+    }
+
+    /// A copy with another readiness; only pods have one.
+    #[must_use]
+    pub fn with_ready(&self, ready: bool) -> Self {
+        if self.body.ready == ready {
+            return self.clone();
+        }
+        let status = if ready { "True" } else { "False" };
+        self.map_body(|val| {
+            let others = val.items_at(&["status", "conditions"]).iter();
+            let mut conditions: Vec<Val> =
+                others.filter(|c| c.str_at(&["type"]).is_none_or(|t| &**t != "Ready")).cloned().collect();
+            conditions.push(Val::object([("type", Val::str("Ready")), ("status", Val::str(status))]));
+            let phase = if ready { Val::str("Running") } else { val.at(&["status", "phase"]).cloned().unwrap_or_default() };
+            val.with_at(&["status", "conditions"], Val::list(conditions)).with_at(&["status", "phase"], phase)
+        })
+    }
+
+    /// A copy that bears a deletionTimestamp.
+    #[must_use]
+    pub fn with_deletion(&self, timestamp: &str) -> Self {
+        if self.terminating() {
+            return self.clone();
+        }
+        self.map_body(|val| val.with_at(&["metadata", "deletionTimestamp"], Val::str(timestamp)))
+    }
+
+    /// A copy with other owner references.
+    #[must_use]
+    pub fn without_owner(&self, uid: &str) -> Self {
+        self.map_body(|val| {
+            let left = val.items_at(&["metadata", "ownerReferences"]).iter();
+            let left: Vec<Val> = left.filter(|o| o.str_at(&["uid"]).is_none_or(|u| &**u != uid)).cloned().collect();
+            if left.is_empty() {
+                val.without_at(&["metadata", "ownerReferences"])
+            } else {
+                val.with_at(&["metadata", "ownerReferences"], Val::list(left))
+            }
+        })
+    }
+
+    /// A copy that shares the body of an equal object; keeps memory small when many objects are alike.
+    #[must_use]
+    pub fn sharing(mut self, body: Arc<Body>) -> Self {
+        self.body = body;
+        self
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+            && self.uid == other.uid
+            && self.node == other.node
+            && self.leaving == other.leaving
+            && (Arc::ptr_eq(&self.body, &other.body) || self.body == other.body)
+    }
+}
+impl Eq for Object {}

@@ -1,0 +1,130 @@
+//! The concrete choices around a change: which changes in flight have landed, and how far a batch has come.
+
+use std::collections::BTreeSet;
+
+use crate::apply::apply;
+use crate::cascade::{Leaving, cascade};
+use crate::change::{Change, Operation, Request};
+use crate::futures::{Moment, Step};
+use crate::object::Key;
+use crate::snapshot::Snapshot;
+use crate::state::State;
+
+/// How many changes in flight are told apart; beyond it the question is refused, since every subset is a scenario.
+pub const IN_FLIGHT_MAX: usize = 10;
+
+/// One concrete cluster from which effects start.
+#[derive(Clone, Debug)]
+pub struct Scenario<'a> {
+    /// The cluster, with everything that leaves marked.
+    pub state: State<'a>,
+    /// What leaves, and why.
+    pub leaving: Leaving,
+    /// What has happened so far, for the report.
+    pub steps: Vec<Step>,
+    /// Pods that a request removes (deletion, eviction), which controllers did not account for.
+    pub removed: BTreeSet<Key>,
+}
+
+impl<'a> Scenario<'a> {
+    /// The observed cluster, nothing in flight.
+    pub fn observed(snapshot: &'a Snapshot) -> Self {
+        Self { state: State::new(snapshot), leaving: Leaving::new(), steps: Vec::new(), removed: BTreeSet::new() }
+    }
+
+    /// Lets one request take effect. False when the API server would not act on it.
+    pub fn land(&mut self, request: &Request) -> bool {
+        let applied = apply(&mut self.state, request);
+        if !applied.effective {
+            return false;
+        }
+        let before: BTreeSet<Key> = self.leaving.keys().cloned().collect();
+        self.removed.extend(applied.deletions.iter().map(|(key, _)| key.clone()));
+        cascade(&mut self.state, &applied.deletions, &mut self.leaving);
+        self.steps.push(Step { effect: describe(request), objects: vec![request.target.clone()] });
+        let mut by_cause: Vec<Step> = Vec::new();
+        for (key, (cause, because)) in &self.leaving {
+            if before.contains(key) || key == because {
+                continue;
+            }
+            let effect = format!("{}: {}", because, cause.text());
+            match by_cause.iter_mut().find(|s| s.effect == effect) {
+                Some(step) => step.objects.push(key.clone()),
+                None => by_cause.push(Step { effect, objects: vec![key.clone()] }),
+            }
+        }
+        self.steps.extend(by_cause);
+        true
+    }
+}
+
+/// What a request does, in words.
+pub fn describe(request: &Request) -> String {
+    let verb = match (request.operation, request.subresource.as_str()) {
+        (Operation::Create, "eviction") => "evicts",
+        (Operation::Create, "binding") => "binds",
+        (Operation::Create, _) => "creates",
+        (Operation::Update, "scale") => "scales",
+        (Operation::Update, _) => "updates",
+        (Operation::Delete, _) => "deletes",
+        (Operation::Connect, _) => "connects to",
+    };
+    let replicas = request.object.as_ref().and_then(|o| o.int_at(&["spec", "replicas"]));
+    let extent = match replicas {
+        Some(replicas) if request.subresource == "scale" => format!(" to {replicas}"),
+        _ => String::new(),
+    };
+    format!("{} {verb} {}{extent}", request.user.username, request.target)
+}
+
+/// More changes are in flight than scenarios are told apart for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{count} changes are in flight and touch this, more than the {max} that are told apart")]
+pub struct TooManyInFlight {
+    /// How many.
+    pub count: usize,
+    /// How many at most.
+    pub max: usize,
+}
+
+/// The scenarios with the change applied: every subset of the changes in flight has landed, and (During) every prefix
+/// of a batch, (After) the whole of it. Without a change: the subsets alone.
+///
+/// # Errors
+/// When more than [`IN_FLIGHT_MAX`] changes are in flight.
+pub fn scenarios<'a>(
+    snapshot: &'a Snapshot,
+    in_flight: &[&Request],
+    change: Option<&Change>,
+    moment: Moment,
+) -> Result<Vec<Scenario<'a>>, TooManyInFlight> {
+    if in_flight.len() > IN_FLIGHT_MAX {
+        return Err(TooManyInFlight { count: in_flight.len(), max: IN_FLIGHT_MAX });
+    }
+    let mut all = Vec::new();
+    for subset in 0..(1_u32 << in_flight.len()) {
+        let mut start = Scenario::observed(snapshot);
+        let mut distinct = true;
+        for (at, landed) in in_flight.iter().enumerate() {
+            if subset & (1 << at) != 0 {
+                // a change without effect is the same scenario as the one where it has not landed
+                distinct &= start.land(landed);
+            }
+        }
+        if !distinct {
+            continue;
+        }
+        let Some(change) = change else {
+            all.push(start);
+            continue;
+        };
+        let last = change.requests.len();
+        for (at, request) in change.requests.iter().enumerate() {
+            start.land(request);
+            if moment == Moment::During || at + 1 == last {
+                all.push(start.clone());
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,311 @@
+//! The cluster as the watch shows it: objects with the indexes that effects and invariants navigate by.
+//!
+//! State is complete: what it does not hold does not exist, except that a Node or a PersistentVolume which pods or
+//! claims only name is present and unremarkable ([`Snapshot::complete`]), and that a kind listed as unknown was not
+//! read at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
+use crate::kinds::Kind;
+use crate::object::{Body, Key, Object};
+use crate::references::references;
+use crate::value::{Str, Val};
+
+type Slot = u32;
+
+/// The observed cluster. Built by [`Snapshot::insert`] and [`Snapshot::remove`], read through [`crate::state::State`].
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    slots: Vec<Option<Arc<Object>>>,
+    free: Vec<Slot>,
+    by_key: BTreeMap<Key, Slot>,
+    by_uid: BTreeMap<Str, Slot>,
+    by_owner: BTreeMap<Str, Vec<Slot>>,
+    by_node: BTreeMap<Str, Vec<Slot>>,
+    by_label: BTreeMap<LabelKey, Vec<Slot>>,
+    by_reference: BTreeMap<Key, Vec<Slot>>,
+    bodies: BTreeSet<Arc<Body>>,
+    texts: BTreeSet<Str>,
+    adapters: Arc<dyn Adapters>,
+    unknown: BTreeSet<Str>,
+}
+
+/// Namespace, label, value.
+type LabelKey = (Str, Str, Str);
+
+impl Default for Snapshot {
+    fn default() -> Self {
+        Self::new(Arc::new(NoAdapters))
+    }
+}
+
+impl Snapshot {
+    /// An empty snapshot that reads custom resources by these adapters.
+    pub fn new(adapters: Arc<dyn Adapters>) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_key: BTreeMap::new(),
+            by_uid: BTreeMap::new(),
+            by_owner: BTreeMap::new(),
+            by_node: BTreeMap::new(),
+            by_label: BTreeMap::new(),
+            by_reference: BTreeMap::new(),
+            bodies: BTreeSet::new(),
+            texts: BTreeSet::new(),
+            adapters,
+            unknown: BTreeSet::new(),
+        }
+    }
+
+    /// Declares a kind (by its short name) as not read: nothing is known of it.
+    pub fn mark_unknown(&mut self, kind: &str) {
+        self.unknown.insert(kind.into());
+    }
+
+    /// The kinds that were not read.
+    pub fn unknown(&self) -> &BTreeSet<Str> {
+        &self.unknown
+    }
+
+    /// What the adapter of this object says about it.
+    pub fn adapter(&self, object: &Object) -> Option<Arc<AdapterFacts>> {
+        self.adapters.facts(object)
+    }
+
+    /// The loaded adapters.
+    pub fn adapters(&self) -> &Arc<dyn Adapters> {
+        &self.adapters
+    }
+
+    /// Adds an object, or puts it in place of the one with its key.
+    pub fn insert(&mut self, object: Object) {
+        self.remove(&object.key);
+        let object = self.interned(object);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            Slot::try_from(self.slots.len() - 1).unwrap_or(Slot::MAX)
+        });
+        self.by_key.insert(object.key.clone(), slot);
+        if !object.uid.is_empty() {
+            self.by_uid.insert(object.uid.clone(), slot);
+        }
+        for owner in object.owners() {
+            self.by_owner.entry(owner.uid.clone()).or_default().push(slot);
+        }
+        if !object.node.is_empty() {
+            self.by_node.entry(object.node.clone()).or_default().push(slot);
+        }
+        for label in labels_of(&object) {
+            self.by_label.entry(label).or_default().push(slot);
+        }
+        for reference in references(&object, self.adapters.as_ref()) {
+            self.by_reference.entry(reference.target).or_default().push(slot);
+        }
+        if let Some(place) = self.slots.get_mut(slot as usize) {
+            *place = Some(Arc::new(object));
+        }
+    }
+
+    /// Takes an object out, if it is there.
+    pub fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
+        let slot = self.by_key.remove(key)?;
+        let object = self.slots.get_mut(slot as usize)?.take()?;
+        self.free.push(slot);
+        if self.by_uid.get(&object.uid) == Some(&slot) {
+            self.by_uid.remove(&object.uid);
+        }
+        for owner in object.owners() {
+            drop_slot(&mut self.by_owner, &owner.uid, slot);
+        }
+        drop_slot(&mut self.by_node, &object.node, slot);
+        for label in labels_of(&object) {
+            drop_slot(&mut self.by_label, &label, slot);
+        }
+        for reference in references(&object, self.adapters.as_ref()) {
+            drop_slot(&mut self.by_reference, &reference.target, slot);
+        }
+        Some(object)
+    }
+
+    /// Adds the Nodes that pods name and the PersistentVolumes that claims name, where the state does not hold them
+    /// (FORMATS: state). A Node so added is Ready; a volume so added is bound to its claim, and its reclaim policy is
+    /// the default of a StorageClass, Delete.
+    pub fn complete(&mut self) {
+        let mut missing = Vec::new();
+        for node in self.by_node.keys().filter(|n| !n.is_empty()) {
+            if !self.by_key.contains_key(&Key::of("Node", "", node)) && !self.unknown.contains("Node") {
+                missing.push(implicit_node(node));
+            }
+        }
+        for claim in self.list(&Kind::new("", "PersistentVolumeClaim"), None) {
+            let Some(volume) = claim.val().str_at(&["spec", "volumeName"]) else { continue };
+            let known = self.by_key.contains_key(&Key::of("PersistentVolume", "", volume));
+            if !known && !self.unknown.contains("PersistentVolume") {
+                missing.push(implicit_volume(volume, claim));
+            }
+        }
+        for val in missing {
+            if let Ok(object) = Object::from_val(&val) {
+                self.insert(object);
+            }
+        }
+    }
+
+    /// The object with this key.
+    pub fn get(&self, key: &Key) -> Option<&Arc<Object>> {
+        self.by_key.get(key).and_then(|slot| self.at(*slot))
+    }
+
+    /// The object with this uid.
+    pub fn by_uid(&self, uid: &str) -> Option<&Arc<Object>> {
+        self.by_uid.get(uid).and_then(|slot| self.at(*slot))
+    }
+
+    /// All objects, in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.by_key.values().filter_map(|slot| self.at(*slot))
+    }
+
+    /// The objects of a kind, in one namespace or all, in the order of their keys.
+    pub fn list(&self, kind: &Kind, ns: Option<&str>) -> Vec<&Arc<Object>> {
+        let low = Key::new(kind.clone(), ns.unwrap_or(""), "");
+        self.by_key
+            .range(low..)
+            .take_while(|(key, _)| key.kind == *kind && ns.is_none_or(|ns| *key.ns == *ns))
+            .filter_map(|(_, slot)| self.at(*slot))
+            .collect()
+    }
+
+    /// The objects in a namespace, of every kind.
+    pub fn in_namespace(&self, ns: &str) -> Vec<&Arc<Object>> {
+        let mut found = Vec::new();
+        for kind in self.kinds() {
+            found.extend(self.list(&kind, Some(ns)));
+        }
+        found
+    }
+
+    /// The kinds of which an object exists.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let mut kinds: Vec<Kind> = Vec::new();
+        let mut next = self.by_key.keys().next().map(|k| k.kind.clone());
+        while let Some(kind) = next {
+            // the first key after every key of this kind: no namespace starts with the highest character
+            let above = Key::new(kind.clone(), "\u{10ffff}", "");
+            next = self.by_key.range(above..).map(|(k, _)| k.kind.clone()).find(|k| *k != kind);
+            kinds.push(kind);
+        }
+        kinds
+    }
+
+    /// The objects that name this uid among their owners.
+    pub fn owned_by(&self, uid: &str) -> Vec<&Arc<Object>> {
+        self.slots_of(self.by_owner.get(uid))
+    }
+
+    /// The pods assigned to this node.
+    pub fn pods_on(&self, node: &str) -> Vec<&Arc<Object>> {
+        self.slots_of(self.by_node.get(node))
+    }
+
+    /// The objects (pods and claims) in a namespace that bear this label.
+    pub fn labelled(&self, ns: &str, key: &Str, value: &Str) -> Vec<&Arc<Object>> {
+        self.slots_of(self.by_label.get(&(Str::from(ns), key.clone(), value.clone())))
+    }
+
+    /// The objects that refer to this key.
+    pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
+        self.slots_of(self.by_reference.get(key))
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether there is no object.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    fn at(&self, slot: Slot) -> Option<&Arc<Object>> {
+        self.slots.get(slot as usize)?.as_ref()
+    }
+
+    fn slots_of(&self, slots: Option<&Vec<Slot>>) -> Vec<&Arc<Object>> {
+        let mut found: Vec<&Arc<Object>> = slots.into_iter().flatten().filter_map(|s| self.at(*s)).collect();
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found
+    }
+
+    fn interned(&mut self, mut object: Object) -> Object {
+        let body = match self.bodies.get(&object.body) {
+            Some(body) => body.clone(),
+            None => {
+                self.bodies.insert(object.body.clone());
+                object.body.clone()
+            }
+        };
+        for text in [&mut object.key.kind.group, &mut object.key.kind.kind, &mut object.key.ns, &mut object.version, &mut object.node, &mut object.created] {
+            match self.texts.get(text) {
+                Some(known) => *text = known.clone(),
+                None => {
+                    self.texts.insert(text.clone());
+                }
+            }
+        }
+        object.sharing(body)
+    }
+}
+
+fn labels_of(object: &Object) -> Vec<LabelKey> {
+    if !object.key.kind.is("Pod") && !object.key.kind.is("PersistentVolumeClaim") {
+        return Vec::new();
+    }
+    let pairs = object.labels().entries();
+    pairs.filter_map(|(k, v)| Some((object.key.ns.clone(), k.clone(), v.as_str()?.clone()))).collect()
+}
+
+fn drop_slot<K: Ord>(index: &mut BTreeMap<K, Vec<Slot>>, key: &K, slot: Slot) {
+    if let Some(slots) = index.get_mut(key) {
+        slots.retain(|s| *s != slot);
+        if slots.is_empty() {
+            index.remove(key);
+        }
+    }
+}
+
+fn implicit_node(name: &Str) -> Val {
+    let ready = Val::object([("type", Val::str("Ready")), ("status", Val::str("True"))]);
+    Val::object([
+        ("apiVersion", Val::str("v1")),
+        ("kind", Val::str("Node")),
+        (
+            "metadata",
+            Val::object([
+                ("name", Val::Str(name.clone())),
+                ("labels", Val::object([("kubernetes.io/hostname", Val::Str(name.clone()))])),
+            ]),
+        ),
+        ("status", Val::object([("conditions", Val::list(vec![ready]))])),
+    ])
+}
+
+fn implicit_volume(name: &Str, claim: &Object) -> Val {
+    let claim_ref = Val::object([
+        ("kind", Val::str("PersistentVolumeClaim")),
+        ("namespace", Val::Str(claim.key.ns.clone())),
+        ("name", Val::Str(claim.key.name.clone())),
+        ("uid", Val::Str(claim.uid.clone())),
+    ]);
+    Val::object([
+        ("apiVersion", Val::str("v1")),
+        ("kind", Val::str("PersistentVolume")),
+        ("metadata", Val::object([("name", Val::Str(name.clone()))])),
+        ("spec", Val::object([("claimRef", claim_ref), ("persistentVolumeReclaimPolicy", Val::str("Delete"))])),
+        ("status", Val::object([("phase", Val::str("Bound"))])),
+    ])
+}

@@ -1,0 +1,235 @@
+//! The command line: every subcommand and flag, as data.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Decides whether a change to a Kubernetes cluster can break an invariant in any future.
+///
+/// Exit codes: 0 allowed, clean, all passed; 1 denied, violated, a case failed; 2 usage or invalid input; 3 undecided;
+/// 4 a file cannot be read or written.
+#[derive(Debug, Parser)]
+#[command(name = "suture", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Arguments {
+    /// Flags of every subcommand.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every subcommand.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Common {
+    /// Also lists what is proved, passed or clean
+    #[arg(long, global = true)]
+    pub verbose: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Proves or refutes a change against a recorded cluster
+    Check(Box<Check>),
+    /// Runs suites: cases with requests and the outcomes they expect
+    Test(Test),
+    /// Says what is violated now
+    Audit(Audit),
+    /// Parses and compiles invariants, templates, adapters, policies and suites
+    Lint(Lint),
+    /// Measures decision time and memory on a generated cluster
+    Bench(Bench),
+    /// Prints the completion script of a shell
+    Completions(Completions),
+    /// Prints the versions of Suture and Z3
+    Version(Version),
+}
+
+/// The recorded cluster.
+#[derive(Debug, Args)]
+pub struct State {
+    /// Manifests as `kubectl get -o yaml` prints them: files, folders (*.yaml, *.yml, *.json in them, hidden ones left
+    /// out), or `-` for standard input
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    pub state: Vec<PathBuf>,
+    /// A kind that was not read: unknown instead of absent
+    #[arg(long, value_name = "KIND")]
+    pub unknown: Vec<String>,
+    /// The time it is, in RFC 3339 [default: the newest timestamp in the state]
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<String>,
+}
+
+/// What must hold, and what custom resources mean.
+#[derive(Debug, Args)]
+pub struct Policy {
+    /// Invariants, templates and exemptions: files or folders [default: each shipped template with its defaults]
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub invariants: Vec<PathBuf>,
+    /// ResourceAdapters: files or folders
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub adapters: Vec<PathBuf>,
+}
+
+/// `suture check`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("change").required(true).args(["review", "apply", "delete", "scale"]))]
+pub struct Check {
+    /// The recorded cluster.
+    #[command(flatten)]
+    pub state: State,
+    /// What must hold.
+    #[command(flatten)]
+    pub policy: Policy,
+    /// The AdmissionReview to decide
+    #[arg(long, value_name = "FILE")]
+    pub review: Option<PathBuf>,
+    /// Manifests to apply, judged together: updates where the object exists, creations where it does not
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub apply: Vec<PathBuf>,
+    /// An object to delete; given more than once, judged together
+    #[arg(long, value_name = "KIND/NS/NAME")]
+    pub delete: Vec<String>,
+    /// What becomes of the dependents of what is deleted [default: the API server's]
+    #[arg(long, value_name = "POLICY", value_enum, requires = "delete")]
+    pub propagation_policy: Option<PropagationPolicy>,
+    /// An object to scale; given more than once, judged together
+    #[arg(long, value_name = "KIND/NS/NAME=N")]
+    pub scale: Vec<String>,
+    /// Who asks: a user name; service accounts get their groups [default: kubernetes-admin of system:masters]
+    #[arg(long = "as", value_name = "USER", conflicts_with = "review")]
+    pub user: Option<String>,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
+}
+
+/// The propagation policies of a deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum PropagationPolicy {
+    /// Dependents are collected after it.
+    Background,
+    /// Dependents are collected before it.
+    Foreground,
+    /// Dependents stay, without it as owner.
+    Orphan,
+}
+
+/// `suture test`.
+#[derive(Debug, Args)]
+pub struct Test {
+    /// Suites: files, or folders that are searched for them
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t = TestFormat::Text)]
+    pub output: TestFormat,
+}
+
+/// `suture audit`.
+#[derive(Debug, Args)]
+pub struct Audit {
+    /// The recorded cluster.
+    #[command(flatten)]
+    pub state: State,
+    /// What must hold.
+    #[command(flatten)]
+    pub policy: Policy,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
+}
+
+/// `suture lint`.
+#[derive(Debug, Args)]
+pub struct Lint {
+    /// Files or folders
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+}
+
+/// `suture bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// Nodes of the cluster
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub nodes: u32,
+    /// Pods of the cluster [default: 30 for each node]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub pods: Option<u32>,
+    /// Where the generator starts: the same seed makes the same cluster and the same requests
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    pub seed: u64,
+    /// Decisions for each template, fewer if they take longer than three seconds
+    #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub requests: u32,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t = BenchFormat::Text)]
+    pub output: BenchFormat,
+}
+
+/// `suture completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// `suture version`.
+#[derive(Debug, Args)]
+pub struct Version {
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
+}
+
+/// The forms of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// The forms of a test's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// For people.
+    Text,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// JUnit's XML, for CI.
+    Junit,
+}
+
+/// The forms of a benchmark's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BenchFormat {
+    /// A table.
+    Text,
+    /// JSON.
+    Json,
+}

@@ -1,0 +1,242 @@
+//! The generated cluster, in the shape of clusterloader2's load test: 100 nodes for each namespace; a quarter of the pods
+//! in Deployments of 250, a quarter in Deployments of 30, half in Deployments of 5. Beside them, what that test leaves
+//! out and invariants are about: StatefulSets with claims, quorum groups, Services, budgets, Ingresses, custom resources.
+
+use suture_model::value::Val;
+
+use super::manifests::{self, APP, Ids, Needs};
+use super::prng::Prng;
+
+/// How large a cluster is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Nodes.
+    pub nodes: usize,
+    /// Pods.
+    pub pods: usize,
+    /// Where the generator starts.
+    pub seed: u64,
+}
+
+/// Pods of a node in clusterloader2's load test.
+pub const PODS_PER_NODE: usize = 30;
+/// Nodes for each namespace in the same test.
+const NODES_PER_NAMESPACE: usize = 100;
+/// The sizes of Deployments, each with its share of the pods in percent.
+const DEPLOYMENTS: [(usize, usize); 3] = [(250, 25), (30, 25), (5, 50)];
+/// Percent of the pods that StatefulSets run, taken from the small Deployments.
+const STATEFUL_PERCENT: usize = 2;
+/// Members of a StatefulSet.
+const MEMBERS: usize = 3;
+/// The zones, in which nodes take turns.
+const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+/// Every so many nodes one is of the pool `batch`.
+const BATCH_NODES: usize = 10;
+/// The kinds of custom resources.
+pub const CUSTOM_KINDS: [&str; 3] = ["App", "Tenant", "Idle"];
+
+/// What was made, for requests to choose from.
+#[derive(Clone, Debug, Default)]
+pub struct Inventory {
+    /// Nodes.
+    pub nodes: Vec<String>,
+    /// Namespaces.
+    pub namespaces: Vec<String>,
+    /// Deployments and their pods.
+    pub deployments: Vec<Workload>,
+    /// StatefulSets and their pods.
+    pub stateful_sets: Vec<Workload>,
+}
+
+/// One workload of the generated cluster.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Its namespace.
+    pub ns: String,
+    /// Its name, which its Service, budget, ConfigMap and Secret share.
+    pub name: String,
+    /// How many pods it wants and has.
+    pub replicas: usize,
+    /// The name of one of its pods.
+    pub pod: String,
+    /// The name of its ReplicaSet, if it is a Deployment.
+    pub replica_set: String,
+    /// Whether it has a Service.
+    pub service: bool,
+    /// Whether it has a budget.
+    pub budget: bool,
+    /// Whether it has an Ingress.
+    pub ingress: bool,
+    /// Whether a custom resource controls it.
+    pub owned: bool,
+    /// Whether its members vote.
+    pub quorum: bool,
+}
+
+struct Maker<'a> {
+    ids: Ids,
+    prng: Prng,
+    inventory: Inventory,
+    sink: &'a mut dyn FnMut(Val),
+}
+
+/// Makes the cluster, one manifest after the other, and says what it holds.
+pub fn generate(size: Size, sink: &mut dyn FnMut(Val)) -> Inventory {
+    let prng = Prng::new(size.seed);
+    let mut maker = Maker { ids: Ids::default(), prng, inventory: Inventory::default(), sink };
+    maker.infrastructure(size.nodes);
+    let namespaces = size.nodes.div_ceil(NODES_PER_NAMESPACE).max(1);
+    for index in 0..namespaces {
+        // the first ones take what does not divide
+        let share = size.pods / namespaces + usize::from(index < size.pods % namespaces);
+        maker.namespace(index, share);
+    }
+    maker.inventory
+}
+
+impl Maker<'_> {
+    fn emit(&mut self, manifest: Val) {
+        (self.sink)(manifest);
+    }
+
+    fn infrastructure(&mut self, nodes: usize) {
+        for (index, zone) in ZONES.iter().cycle().take(nodes.max(1)).enumerate() {
+            let name = format!("node-{index:05}");
+            let pool = if index % BATCH_NODES == 0 { "batch" } else { "general" };
+            let node = manifests::node(&mut self.ids, &name, zone, pool);
+            self.emit(node);
+            self.inventory.nodes.push(name);
+        }
+        let class = manifests::storage_class(&mut self.ids, "fast");
+        self.emit(class);
+        for kind in CUSTOM_KINDS {
+            let definition = manifests::definition(&mut self.ids, kind);
+            self.emit(definition);
+        }
+    }
+
+    fn namespace(&mut self, index: usize, pods: usize) {
+        let ns = format!("load-{index:03}");
+        let made = manifests::namespace(&mut self.ids, &ns);
+        self.emit(made);
+        let account = manifests::service_account(&mut self.ids, &ns, "runner");
+        self.emit(account);
+        let tenant = manifests::custom(&mut self.ids, "Tenant", &ns, "tenant");
+        self.emit(tenant);
+        self.inventory.namespaces.push(ns.clone());
+        let stateful = pods * STATEFUL_PERCENT / 100 / MEMBERS;
+        let mut left = pods;
+        for number in 0..stateful {
+            self.stateful_set(&ns, number);
+            left -= MEMBERS;
+        }
+        for (size, percent) in DEPLOYMENTS {
+            for number in 0..pods * percent / 100 / size {
+                if left >= size {
+                    self.deployment(&ns, size, number, size);
+                    left -= size;
+                }
+            }
+        }
+        if left > 0 {
+            self.deployment(&ns, left, 0, 1);
+        }
+    }
+
+    /// The ConfigMap and Secret of a workload, and the spec of its pods, which need them.
+    fn needs(&mut self, ns: &str, app: &str, pool: Option<&str>) -> Val {
+        let config = manifests::config_map(&mut self.ids, ns, app);
+        self.emit(config);
+        let secret = manifests::secret(&mut self.ids, ns, app);
+        self.emit(secret);
+        manifests::pod_spec(app, &Needs { account: "runner", config: app, secret: app, pool })
+    }
+
+    fn node(&mut self, pool: Option<&str>) -> String {
+        let at = self.prng.below(self.inventory.nodes.len());
+        let at = if pool.is_some() { at - at % BATCH_NODES } else { at };
+        self.inventory.nodes.get(at).cloned().unwrap_or_default()
+    }
+
+    fn deployment(&mut self, ns: &str, replicas: usize, number: usize, size: usize) {
+        let app = format!("d{size:03}-{number:04}");
+        let (service, budget, owned) = (number.is_multiple_of(2), number.is_multiple_of(4), number % 8 == 1);
+        let ingress = service && number.is_multiple_of(10);
+        let pool = (number % 16 == 3).then_some("batch");
+        let count = i64::try_from(replicas).unwrap_or(i64::MAX);
+        let spec = self.needs(ns, &app, pool);
+        let mut meta = self.ids.meta(ns, &app);
+        if owned {
+            let owner = manifests::custom(&mut self.ids, "App", ns, &app);
+            meta = manifests::controlled(&meta, &owner);
+            self.emit(owner);
+        }
+        let deployment = manifests::deployment(meta, &app, count, &spec);
+        let hash = format!("{:09x}", self.prng.bits() & 0xf_ffff_ffff);
+        let set = format!("{app}-{hash}");
+        let meta = self.ids.meta(ns, &set);
+        let owner = manifests::replica_set(&meta, &deployment, &app, &hash, count, &spec);
+        self.emit(deployment);
+        let labels = Val::object([(APP, Val::str(app.as_str())), ("pod-template-hash", Val::str(hash))]);
+        let mut pod = String::new();
+        for _ in 0..replicas {
+            pod = format!("{set}-{:05x}", self.ids.made());
+            let node = self.node(pool);
+            let meta = self.ids.meta(ns, &pod);
+            let made = manifests::pod(&meta, labels.clone(), &owner, &spec, &node);
+            self.emit(made);
+        }
+        self.emit(owner);
+        if service {
+            let service = manifests::service(&mut self.ids, ns, &app);
+            self.emit(service);
+        }
+        if budget {
+            let made = manifests::budget(&mut self.ids, ns, &app, Val::str("10%"), (count / 10).max(1));
+            self.emit(made);
+        }
+        if ingress {
+            let made = manifests::ingress(&mut self.ids, ns, &app, &format!("{app}.{ns}.example.com"), &app);
+            self.emit(made);
+        }
+        let (name, ns, quorum) = (app, ns.to_owned(), false);
+        let workload = Workload { ns, name, replicas, pod, replica_set: set, service, budget, ingress, owned, quorum };
+        self.inventory.deployments.push(workload);
+    }
+
+    fn stateful_set(&mut self, ns: &str, number: usize) {
+        let app = format!("s{MEMBERS:03}-{number:04}");
+        let (quorum, budget) = (!number.is_multiple_of(4), number.is_multiple_of(2));
+        let count = i64::try_from(MEMBERS).unwrap_or(i64::MAX);
+        let spec = self.needs(ns, &app, None);
+        let meta = self.ids.meta(ns, &app);
+        let owner = manifests::stateful_set(meta, &app, count, quorum, &spec);
+        for ordinal in 0..MEMBERS {
+            let (name, claim) = (format!("{app}-{ordinal}"), format!("data-{app}-{ordinal}"));
+            let labels = Val::object([
+                (APP, Val::str(app.as_str())),
+                ("apps.kubernetes.io/pod-index", Val::str(ordinal.to_string())),
+                ("statefulset.kubernetes.io/pod-name", Val::str(name.as_str())),
+            ]);
+            let node = self.node(None);
+            let meta = self.ids.meta(ns, &name);
+            let pod = manifests::pod(&meta, labels, &owner, &manifests::member_spec(&spec, &claim), &node);
+            self.emit(pod);
+            for made in manifests::claim_and_volume(&mut self.ids, ns, &claim, &app, number.is_multiple_of(5)) {
+                self.emit(made);
+            }
+        }
+        self.emit(owner);
+        let service = manifests::service(&mut self.ids, ns, &app);
+        self.emit(service);
+        if budget {
+            let budget = manifests::budget(&mut self.ids, ns, &app, Val::Int(1), 1);
+            self.emit(budget);
+        }
+        let (pod, ns, replica_set) = (format!("{app}-0"), ns.to_owned(), String::new());
+        let (service, ingress, owned) = (true, false, false);
+        let workload =
+            Workload { ns, name: app, replicas: MEMBERS, pod, replica_set, service, budget, ingress, owned, quorum };
+        self.inventory.stateful_sets.push(workload);
+    }
+}

@@ -1,0 +1,264 @@
+//! Loads the generated cluster and times decisions on it: each shipped template alone, then all of them together.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use suture_checker::decision::{Decision, Outcome};
+use suture_checker::engine::{Engine, Input, Settings};
+use suture_model::change::Change;
+use suture_model::ingest;
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+use suture_model::value::Val;
+use suture_specs::compile::CompiledInvariant;
+
+use super::cluster::{self, Inventory, Size};
+use super::prng::Prng;
+use super::requests::{self, ALL};
+use crate::failure::Failure;
+use crate::output::progress::Progress;
+
+/// What is to be measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The cluster.
+    pub size: Size,
+    /// Decisions for each template.
+    pub requests: usize,
+}
+
+/// A template's measurement ends after this time, however many decisions it made.
+const TEMPLATE_MS_MAX: u64 = 3_000;
+/// Objects that are generated, then loaded, at a time: only loading is timed.
+const CHUNK_LEN: usize = 1_000;
+
+/// The whole result.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bench {
+    /// Nodes.
+    pub nodes: usize,
+    /// Pods.
+    pub pods: usize,
+    /// Objects of all kinds.
+    pub objects: usize,
+    /// The seed.
+    pub seed: u64,
+    /// From manifests to an indexed snapshot.
+    pub load_millis: u64,
+    /// Resident memory of the process after loading, in KiB.
+    pub resident_kib: Option<u64>,
+    /// The same at the end, caches and solver included.
+    pub resident_end_kib: Option<u64>,
+    /// Each template alone, then `all`.
+    pub templates: Vec<Row>,
+}
+
+/// What was measured for one set of invariants.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The template, or `all`.
+    pub template: String,
+    /// Decisions.
+    pub requests: usize,
+    /// Decisions per second.
+    pub per_second: u64,
+    /// Decisions that did not need the solver.
+    pub without_solver: Spread,
+    /// Decisions that did.
+    pub with_solver: Spread,
+    /// The share of the former, in percent.
+    pub share_without_solver: f64,
+    /// Problems that a cached verdict answered.
+    pub cache_hits: u64,
+    /// Instances judged.
+    pub instances: u64,
+    /// Decisions by outcome.
+    pub outcomes: Outcomes,
+}
+
+/// How long decisions took, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Spread {
+    /// How many.
+    pub count: usize,
+    /// The median.
+    pub p50_micros: u64,
+    /// 99 of 100 are no slower.
+    pub p99_micros: u64,
+    /// The slowest.
+    pub max_micros: u64,
+}
+
+/// Decisions by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcomes {
+    /// Allowed, also with a warning.
+    pub allowed: u64,
+    /// Denied.
+    pub denied: u64,
+    /// Undecided.
+    pub undecided: u64,
+}
+
+/// Measures.
+///
+/// # Errors
+/// When the engine does not start.
+pub fn run(plan: Plan, templates: &[(String, Arc<CompiledInvariant>)], progress: &Progress) -> Result<Bench, Failure> {
+    let (snapshot, inventory, loading) = load(plan.size, progress);
+    let resident_kib = resident_kib();
+    let mut rows = Vec::new();
+    for (name, invariant) in templates {
+        progress.say(name);
+        rows.push(measure(plan, name, vec![invariant.clone()], &snapshot, &inventory)?);
+    }
+    progress.say("all");
+    let all = templates.iter().map(|(_, invariant)| invariant.clone()).collect();
+    rows.push(measure(plan, "all", all, &snapshot, &inventory)?);
+    Ok(Bench {
+        nodes: plan.size.nodes,
+        pods: plan.size.pods,
+        objects: snapshot.len(),
+        seed: plan.size.seed,
+        load_millis: u64::try_from(loading.as_millis()).unwrap_or(u64::MAX),
+        resident_kib,
+        resident_end_kib: self::resident_kib(),
+        templates: rows,
+    })
+}
+
+/// Generates the cluster and loads it, and says how long loading took.
+pub fn load(size: Size, progress: &Progress) -> (Snapshot, Inventory, Duration) {
+    let mut snapshot = Snapshot::default();
+    let mut loading = Duration::ZERO;
+    let mut chunk = Vec::with_capacity(CHUNK_LEN);
+    progress.say("loading");
+    let inventory = cluster::generate(size, &mut |manifest| {
+        chunk.push(manifest);
+        if chunk.len() == CHUNK_LEN {
+            loading += insert(&mut snapshot, &mut chunk);
+        }
+    });
+    loading += insert(&mut snapshot, &mut chunk);
+    let clock = now();
+    snapshot.complete();
+    (snapshot, inventory, loading + clock.elapsed())
+}
+
+fn insert(snapshot: &mut Snapshot, chunk: &mut Vec<Val>) -> Duration {
+    let clock = now();
+    for manifest in chunk.drain(..) {
+        for object in ingest::objects(&manifest).unwrap_or_default() {
+            snapshot.insert(object);
+        }
+    }
+    clock.elapsed()
+}
+
+fn measure(
+    plan: Plan,
+    name: &str,
+    invariants: Vec<Arc<CompiledInvariant>>,
+    snapshot: &Snapshot,
+    inventory: &Inventory,
+) -> Result<Row, Failure> {
+    let mut engine = Engine::new(invariants, Settings::default()).map_err(Failure::invalid)?;
+    let state = State::new(snapshot);
+    let mut prng = Prng::new(plan.size.seed);
+    let touches = if name == "all" { ALL } else { requests::touching(name) };
+    let mut tally = Tally::default();
+    let started = now();
+    while tally.decisions() < plan.requests && started.elapsed() < Duration::from_millis(TEMPLATE_MS_MAX) {
+        let Some(request) = requests::draw(touches, &state, inventory, &mut prng) else { break };
+        let change = Change::from(request);
+        let clock = now();
+        let input = Input { snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
+        let decision = engine.decide(&input);
+        tally.add(&decision, clock.elapsed());
+    }
+    Ok(tally.row(name))
+}
+
+#[derive(Default)]
+struct Tally {
+    without_solver: Vec<u64>,
+    with_solver: Vec<u64>,
+    cache_hits: u64,
+    instances: u64,
+    outcomes: Outcomes,
+}
+
+impl Tally {
+    fn decisions(&self) -> usize {
+        self.without_solver.len() + self.with_solver.len()
+    }
+
+    fn add(&mut self, decision: &Decision, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let times = if decision.effort.solved == 0 { &mut self.without_solver } else { &mut self.with_solver };
+        times.push(micros);
+        self.cache_hits += decision.effort.cached;
+        self.instances += decision.effort.instances;
+        match decision.decision {
+            Outcome::Allowed | Outcome::Warned => self.outcomes.allowed += 1,
+            Outcome::Denied => self.outcomes.denied += 1,
+            Outcome::Undecided => self.outcomes.undecided += 1,
+        }
+    }
+
+    fn row(self, name: &str) -> Row {
+        let requests = self.decisions();
+        let micros: u64 = self.without_solver.iter().chain(&self.with_solver).sum();
+        let per_second = (requests as u64).saturating_mul(1_000_000).checked_div(micros).unwrap_or(0);
+        #[expect(clippy::cast_precision_loss, reason = "a share in percent, of a few hundred decisions")]
+        let share = self.without_solver.len() as f64 * 100.0 / requests.max(1) as f64;
+        Row {
+            template: name.to_owned(),
+            requests,
+            per_second,
+            share_without_solver: (share * 10.0).round() / 10.0,
+            without_solver: spread(self.without_solver),
+            with_solver: spread(self.with_solver),
+            cache_hits: self.cache_hits,
+            instances: self.instances,
+            outcomes: self.outcomes,
+        }
+    }
+}
+
+fn spread(mut micros: Vec<u64>) -> Spread {
+    micros.sort_unstable();
+    // the smallest time that so many percent do not exceed
+    let at = |percent: usize| {
+        let rank = (micros.len() * percent).div_ceil(100).saturating_sub(1);
+        micros.get(rank).copied().unwrap_or(0)
+    };
+    Spread { count: micros.len(), p50_micros: at(50), p99_micros: at(99), max_micros: at(100) }
+}
+
+/// The resident memory of this process, where the system tells (`VmRSS` of proc(5)).
+pub fn resident_kib() -> Option<u64> {
+    status_kib("VmRSS:")
+}
+
+/// The most memory that was resident so far (`VmHWM` of proc(5)).
+pub fn resident_peak_kib() -> Option<u64> {
+    status_kib("VmHWM:")
+}
+
+fn status_kib(field: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time; no decision depends on it")]
+fn now() -> Instant {
+    Instant::now()
+}

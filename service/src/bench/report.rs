@@ -1,0 +1,98 @@
+//! The result of a benchmark as a table.
+
+use std::fmt::Write;
+
+use super::measure::{Bench, Row, Spread};
+
+/// The table. Times are in microseconds.
+pub fn text(bench: &Bench) -> String {
+    let Bench { nodes, pods, objects, seed, load_millis, resident_kib, resident_end_kib, templates } = bench;
+    let mebi = |kib: &Option<u64>| kib.map_or_else(|| "unknown".to_owned(), |kib| format!("{} MiB", kib / 1024));
+    let mut out = String::new();
+    _ = writeln!(out, "cluster   {nodes} nodes, {pods} pods, {objects} objects, seed {seed}");
+    _ = writeln!(out, "load      {load_millis} ms");
+    _ = writeln!(out, "resident  {} after loading, {} at the end", mebi(resident_kib), mebi(resident_end_kib));
+    _ = writeln!(out);
+    let mut lines = vec![HEAD.map(str::to_owned)];
+    lines.extend(templates.iter().map(cells));
+    let widths: Vec<usize> = (0..HEAD.len())
+        .map(|at| lines.iter().filter_map(|line| line.get(at)).map(String::len).max().unwrap_or(0))
+        .collect();
+    _ = writeln!(out, "{}", groups(&widths));
+    for line in &lines {
+        let padded = line.iter().zip(&widths).enumerate().map(|(at, (cell, width))| {
+            // the name is on the left, figures are on the right
+            if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        _ = writeln!(out, "{}", padded.collect::<Vec<_>>().join("  "));
+    }
+    out
+}
+
+const HEAD: [&str; 16] = [
+    "template",
+    "requests",
+    "per s",
+    "n",
+    "p50",
+    "p99",
+    "max",
+    "n",
+    "p50",
+    "p99",
+    "max",
+    "no solver",
+    "cached",
+    "instances",
+    "denied",
+    "undecided",
+];
+
+/// A line above the head: which columns are of decisions without the solver, which of those with it.
+fn groups(widths: &[usize]) -> String {
+    let span = |from: usize, to: usize| -> usize {
+        widths.iter().skip(from).take(to - from).sum::<usize>() + 2 * (to - from - 1)
+    };
+    let cell = |label: &str, width: usize| format!("{label:-^width$}");
+    let before = span(0, 3);
+    format!("{:before$}  {}  {}", "", cell(" without solver, µs ", span(3, 7)), cell(" with solver, µs ", span(7, 11)))
+}
+
+fn cells(row: &Row) -> [String; 16] {
+    let Row {
+        template,
+        requests,
+        per_second,
+        without_solver,
+        with_solver,
+        share_without_solver,
+        cache_hits,
+        instances,
+        outcomes,
+    } = row;
+    let of = |spread: &Spread| {
+        let Spread { count, p50_micros, p99_micros, max_micros } = *spread;
+        // no decision, no time
+        let time = |micros: u64| if count == 0 { "-".to_owned() } else { micros.to_string() };
+        [count.to_string(), time(p50_micros), time(p99_micros), time(max_micros)]
+    };
+    let ([an, a50, a99, amax], [bn, b50, b99, bmax]) = (of(without_solver), of(with_solver));
+    [
+        template.clone(),
+        requests.to_string(),
+        per_second.to_string(),
+        an,
+        a50,
+        a99,
+        amax,
+        bn,
+        b50,
+        b99,
+        bmax,
+        format!("{share_without_solver:.1}%"),
+        cache_hits.to_string(),
+        instances.to_string(),
+        outcomes.denied.to_string(),
+        outcomes.undecided.to_string(),
+    ]
+}

@@ -1,0 +1,213 @@
+//! The subcommands: each reads its input, asks for an answer, prints it, and says with which exit code to end.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use serde::Serialize;
+use suture_checker::decision::{Decision, Finding, Outcome};
+use suture_checker::engine::{Engine, Input, Settings};
+use suture_checker::version::z3_version;
+use suture_model::change::User;
+
+use crate::arguments::{
+    self, Arguments, Audit, BenchFormat, Check, Command, Common, Completions, Format, Lint, State, Test, TestFormat,
+    Version,
+};
+use crate::bench::{cluster, measure, report};
+use crate::failure::{Exit, Failure, plural};
+use crate::input;
+use crate::output::decision::{self, About};
+use crate::output::progress::Progress;
+use crate::output::terminal::{self, Paint};
+use crate::output::{self, junit, tests};
+use crate::policy::{self, Documents, Policy, diagnosed};
+use crate::request::{Asked, review_of};
+use crate::suite;
+use crate::suite::clock::Clock;
+use crate::world::{self, World};
+
+/// Runs the command line.
+pub fn run(arguments: Arguments) -> ExitCode {
+    let Arguments { common, command } = arguments;
+    let exit = match dispatch(common, command) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            terminal::failure(&failure, Paint::stderr(common.color));
+            failure.exit()
+        }
+    };
+    ExitCode::from(exit as u8)
+}
+
+fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Check(arguments) => check(common, *arguments),
+        Command::Test(arguments) => test(common, arguments),
+        Command::Audit(arguments) => audit(common, arguments),
+        Command::Lint(arguments) => lint(common, arguments),
+        Command::Bench(arguments) => bench(arguments),
+        Command::Completions(arguments) => completions(arguments),
+        Command::Version(arguments) => version(arguments),
+    }
+}
+
+fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
+    let Check { state, policy, review, apply, delete, propagation_policy, scale, user, output } = arguments;
+    one_standard_input(&[&state.state, &policy.invariants, &policy.adapters, &apply, review.as_slice()])?;
+    let policy = policy::load(&policy.invariants, &policy.adapters)?;
+    let asked = match review {
+        Some(review) => Asked::Review(Box::new(review_of(&review)?)),
+        None if !apply.is_empty() => Asked::apply(&input::read(&apply)?)?,
+        None if !delete.is_empty() => Asked::Delete(delete, propagation_policy),
+        None => Asked::Scale(scale),
+    };
+    let (world, time) = load_state(&state, &policy, &asked)?;
+    let user = user.as_deref().map_or_else(User::admin, User::named);
+    let change = asked.change(&world.snapshot, &user, &world.last_applied)?;
+    let mut engine = engine(common, &policy)?;
+    let decision = engine.decide(&Input {
+        snapshot: &world.snapshot,
+        in_flight: &[],
+        change: &change,
+        time: time.as_deref(),
+        exemptions: &policy.exemptions,
+    });
+    let paint = Paint::stdout(common.color);
+    output::value(output, &decision, |decision| decision::text(decision, About::Change, paint, common.verbose))?;
+    Ok(match decision.decision {
+        Outcome::Allowed | Outcome::Warned => Exit::Good,
+        Outcome::Undecided => Exit::Undecided,
+        Outcome::Denied => Exit::Bad,
+    })
+}
+
+fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
+    let Audit { state, policy, output } = arguments;
+    one_standard_input(&[&state.state, &policy.invariants, &policy.adapters])?;
+    let policy = policy::load(&policy.invariants, &policy.adapters)?;
+    let (world, time) = load_state(&state, &policy, &Asked::Delete(Vec::new(), None))?;
+    let decision = engine(common, &policy)?.audit(&world.snapshot, time.as_deref());
+    let paint = Paint::stdout(common.color);
+    output::value(output, &decision, |decision| decision::text(decision, About::Present, paint, common.verbose))?;
+    let found = |decision: &Decision, finding| decision.verdicts.iter().any(|verdict| verdict.outcome == finding);
+    Ok(if found(&decision, Finding::Refuted) {
+        Exit::Bad
+    } else if found(&decision, Finding::Undecided) {
+        Exit::Undecided
+    } else {
+        Exit::Good
+    })
+}
+
+fn engine(common: Common, policy: &Policy) -> Result<Engine, Failure> {
+    let settings = Settings { verbose: common.verbose, ..Settings::default() };
+    Engine::new(policy.invariants.clone(), settings).map_err(Failure::invalid)
+}
+
+/// The recorded cluster, and the time it is there.
+fn load_state(state: &State, policy: &Policy, asked: &Asked) -> Result<(World, Option<String>), Failure> {
+    let State { state, unknown, time } = state;
+    let world = world::load(state, unknown, &asked.applied_keys(), policy.adapters.clone())?;
+    let time = match time {
+        Some(time) => Some(Clock::parse(time).map_err(|error| Failure::invalid(format!("--time: {error}")))?),
+        None => world.newest,
+    };
+    Ok((world, time.map(|time| time.to_string())))
+}
+
+/// Standard input can be read once.
+fn one_standard_input(paths: &[&[PathBuf]]) -> Result<(), Failure> {
+    let count = paths.iter().flat_map(|paths| paths.iter()).filter(|path| path.as_os_str() == "-").count();
+    if count > 1 { Err(Failure::invalid("only one input can be `-`, standard input")) } else { Ok(()) }
+}
+
+fn test(common: Common, arguments: Test) -> Result<Exit, Failure> {
+    let Test { paths, output } = arguments;
+    let found = suite::documents::find(&paths)?;
+    let progress = Progress::of(found.len());
+    let report = suite::run::run(&found, &progress)?;
+    drop(progress);
+    let paint = Paint::stdout(common.color);
+    match output {
+        TestFormat::Text => output::print(&tests::text(&report, paint, common.verbose))?,
+        TestFormat::Json => output::value(Format::Json, &report, |_| String::new())?,
+        TestFormat::Yaml => output::value(Format::Yaml, &report, |_| String::new())?,
+        TestFormat::Junit => output::print(&junit::xml(&report))?,
+    }
+    Ok(if report.failed == 0 { Exit::Good } else { Exit::Bad })
+}
+
+fn lint(common: Common, arguments: Lint) -> Result<Exit, Failure> {
+    let Lint { paths } = arguments;
+    one_standard_input(&[&paths])?;
+    let sources = policy::sources(&paths)?;
+    let (mut documents, mut errors) = (Documents::default(), Vec::new());
+    for source in &sources {
+        match Documents::read(std::slice::from_ref(source)) {
+            Ok(read) => documents.extend(read),
+            Err(more) => errors.extend(more),
+        }
+    }
+    errors.extend(documents.compile().err().unwrap_or_default());
+    let mut reports: Vec<miette::Report> = errors.into_iter().map(miette::Report::new).collect();
+    reports.extend(documents.suites.iter().flat_map(suite::documents::check));
+    if !reports.is_empty() {
+        return Err(Failure::Diagnosed(reports));
+    }
+    let counts = documents.counts();
+    let count: usize = counts.iter().map(|(_, count)| count).sum();
+    if count == 0 {
+        return Err(Failure::invalid("no document of `suture.dev` in the files given"));
+    }
+    let mut text = String::new();
+    for (kind, count) in counts.iter().filter(|(_, count)| common.verbose && *count > 0) {
+        text += &format!("{count} {kind}\n");
+    }
+    let (documents, files) = (plural(count, "document", "documents"), plural(sources.len(), "file", "files"));
+    text += &format!("{}: {documents} in {files}\n", Paint::stdout(common.color).good("clean"));
+    output::print(&text)?;
+    Ok(Exit::Good)
+}
+
+fn bench(arguments: arguments::Bench) -> Result<Exit, Failure> {
+    let arguments::Bench { nodes, pods, seed, requests, output } = arguments;
+    let nodes = nodes as usize;
+    let pods = pods.map_or(nodes * cluster::PODS_PER_NODE, |pods| pods as usize);
+    let plan = measure::Plan { size: cluster::Size { nodes, pods, seed }, requests: requests as usize };
+    let mut documents = Documents::default();
+    documents.invariants.extend(policy::defaults().map_err(diagnosed)?);
+    let policy = documents.compile().map_err(diagnosed)?;
+    let templates: Vec<_> = policy.invariants.iter().map(|i| (i.name.to_string(), i.clone())).collect();
+    let progress = Progress::of(templates.len() + 2);
+    let result = measure::run(plan, &templates, &progress)?;
+    drop(progress);
+    let format = match output {
+        BenchFormat::Text => Format::Text,
+        BenchFormat::Json => Format::Json,
+    };
+    output::value(format, &result, report::text)?;
+    Ok(Exit::Good)
+}
+
+fn completions(arguments: Completions) -> Result<Exit, Failure> {
+    let Completions { shell } = arguments;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "suture", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Good)
+}
+
+/// What `suture version` says.
+#[derive(Debug, Serialize)]
+struct Versions {
+    suture: &'static str,
+    z3: &'static str,
+}
+
+fn version(arguments: Version) -> Result<Exit, Failure> {
+    let Version { output } = arguments;
+    let versions = Versions { suture: env!("CARGO_PKG_VERSION"), z3: z3_version().map_err(Failure::invalid)? };
+    output::value(output, &versions, |Versions { suture, z3 }| format!("suture {suture}\nz3 {z3}\n"))?;
+    Ok(Exit::Good)
+}

@@ -1,0 +1,216 @@
+//! The names that people give kinds on the command line: `Deployment`, `deployments`, `deploy`, `deployments.apps`, and
+//! those that definitions in the state bring along.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use suture_model::kinds::Kind;
+use suture_model::object::Key;
+use suture_model::snapshot::Snapshot;
+use suture_specs::suggest::nearest;
+
+/// Why a name is no object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// No kind has this name.
+    #[error("unknown kind `{name}`: no object, definition or adapter has it{}", suggestion(.near))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The name nearest to it.
+        near: Option<String>,
+    },
+    /// More than one group has a kind of this name.
+    #[error("ambiguous kind `{name}`: write {}", .choices.join(" or "))]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// What to write instead, each in backticks.
+        choices: Vec<String>,
+    },
+    /// Not `KIND/NAMESPACE/NAME` or `KIND/NAME`.
+    #[error("`{0}` is not KIND/NAMESPACE/NAME, or KIND/NAME for cluster-scoped kinds")]
+    Form(String),
+    /// A namespaced object without a namespace.
+    #[error("{kind} `{name}` is in a namespace: write {kind}/NAMESPACE/{name}")]
+    Namespaced {
+        /// The kind.
+        kind: Kind,
+        /// The object's name.
+        name: String,
+    },
+    /// A cluster-scoped object with a namespace.
+    #[error("{kind} `{name}` is in no namespace: write {kind}/{name}")]
+    ClusterScoped {
+        /// The kind.
+        kind: Kind,
+        /// The object's name.
+        name: String,
+    },
+}
+
+fn suggestion(near: &Option<String>) -> String {
+    near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}
+
+/// The names of every kind that a state can hold.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// By name in lower case.
+    kinds: BTreeMap<String, BTreeSet<Kind>>,
+    /// Whether a custom resource lives in a namespace.
+    namespaced: BTreeMap<Kind, bool>,
+}
+
+impl Names {
+    /// The built-in names, and those of the state's definitions, adapters and objects.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let mut names = Self::default();
+        for (kind, shorts) in BUILTIN {
+            if let Some(found) = Kind::builtin(kind) {
+                names.add(&found, shorts.split_whitespace());
+            }
+        }
+        for definition in snapshot.list(&Kind::new("apiextensions.k8s.io", "CustomResourceDefinition"), None) {
+            let val = definition.val();
+            let (group, names_of) = (val.str_at(&["spec", "group"]), val.at(&["spec", "names"]));
+            let (Some(group), Some(names_of)) = (group, names_of) else { continue };
+            let Some(kind) = names_of.str_at(&["kind"]) else { continue };
+            let kind = Kind::new(group, kind);
+            let own = ["plural", "singular"].into_iter().filter_map(|field| names_of.str_at(&[field]));
+            let shorts = names_of.items_at(&["shortNames"]).iter().filter_map(|short| short.as_str());
+            names.add(&kind, own.chain(shorts).map(|name| &**name));
+            let scope = val.str_at(&["spec", "scope"]).map_or("Namespaced", |scope| &**scope);
+            names.namespaced.insert(kind, scope == "Namespaced");
+        }
+        for kind in snapshot.adapters().kinds().into_iter().chain(snapshot.kinds()) {
+            names.add(&kind, std::iter::empty());
+        }
+        names
+    }
+
+    fn add<'n>(&mut self, kind: &Kind, shorts: impl Iterator<Item = &'n str>) {
+        let singular = kind.kind.to_lowercase();
+        let mut own: Vec<String> = shorts.map(str::to_lowercase).collect();
+        own.push(plural(&singular));
+        own.push(singular);
+        for name in own {
+            // the core group is written as kubectl does, with nothing after the dot: `service.`
+            self.kinds.entry(format!("{name}.{}", kind.group)).or_default().insert(kind.clone());
+            self.kinds.entry(name).or_default().insert(kind.clone());
+        }
+    }
+
+    /// The kind of this name.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub fn kind(&self, name: &str) -> Result<Kind, NameError> {
+        let lower = name.to_lowercase();
+        let found: Vec<&Kind> = self.kinds.get(&lower).into_iter().flatten().collect();
+        match found.as_slice() {
+            [only] => Ok((*only).clone()),
+            [] => {
+                let near = self.kinds.keys().filter(|known| !known.contains('.'));
+                Err(NameError::Unknown {
+                    name: name.to_owned(),
+                    near: nearest(&lower, near.map(String::as_str)).map(str::to_owned),
+                })
+            }
+            many => {
+                let choices = many.iter().map(|kind| format!("`{}.{}`", kind.kind, kind.group));
+                Err(NameError::Ambiguous { name: name.to_owned(), choices: choices.collect() })
+            }
+        }
+    }
+
+    /// The object of `KIND/NAMESPACE/NAME` or `KIND/NAME`.
+    ///
+    /// # Errors
+    /// When the kind is unknown or ambiguous, or a namespace is missing or too many.
+    pub fn key(&self, text: &str) -> Result<Key, NameError> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (kind, ns, name) = match parts.as_slice() {
+            [kind, name] => (*kind, "", *name),
+            [kind, ns, name] if !ns.is_empty() => (*kind, *ns, *name),
+            _ => return Err(NameError::Form(text.to_owned())),
+        };
+        if kind.is_empty() || name.is_empty() {
+            return Err(NameError::Form(text.to_owned()));
+        }
+        let kind = self.kind(kind)?;
+        match kind.builtin_namespaced().or_else(|| self.namespaced.get(&kind).copied()) {
+            Some(true) if ns.is_empty() => Err(NameError::Namespaced { kind, name: name.to_owned() }),
+            Some(false) if !ns.is_empty() => Err(NameError::ClusterScoped { kind, name: name.to_owned() }),
+            _ => Ok(Key::new(kind, ns, name)),
+        }
+    }
+}
+
+/// The usual plural of a lower-case name (`apimachinery/pkg/api/meta/restmapper.go`, `UnsafeGuessKindToResource`).
+fn plural(name: &str) -> String {
+    if name == "endpoints" {
+        return name.to_owned();
+    }
+    if name.ends_with('s') || name.ends_with('x') || name.ends_with("ch") || name.ends_with("sh") {
+        return format!("{name}es");
+    }
+    let vowel_before_y = ["ay", "ey", "iy", "oy", "uy"].iter().any(|end| name.ends_with(end));
+    match name.strip_suffix('y') {
+        Some(stem) if !vowel_before_y => format!("{stem}ies"),
+        _ => format!("{name}s"),
+    }
+}
+
+/// The built-in kinds with their short names (`kubectl api-resources`).
+const BUILTIN: &[(&str, &str)] = &[
+    ("Node", "no"),
+    ("Namespace", "ns"),
+    ("Pod", "po"),
+    ("Service", "svc"),
+    ("PersistentVolumeClaim", "pvc"),
+    ("PersistentVolume", "pv"),
+    ("ConfigMap", "cm"),
+    ("Secret", ""),
+    ("ServiceAccount", "sa"),
+    ("ResourceQuota", "quota"),
+    ("LimitRange", "limits"),
+    ("Endpoints", "ep"),
+    ("Event", "ev"),
+    ("ReplicationController", "rc"),
+    ("PodTemplate", ""),
+    ("Deployment", "deploy"),
+    ("ReplicaSet", "rs"),
+    ("StatefulSet", "sts"),
+    ("DaemonSet", "ds"),
+    ("ControllerRevision", ""),
+    ("Job", ""),
+    ("CronJob", "cj"),
+    ("EndpointSlice", ""),
+    ("Ingress", "ing"),
+    ("IngressClass", ""),
+    ("NetworkPolicy", "netpol"),
+    ("PodDisruptionBudget", "pdb"),
+    ("HorizontalPodAutoscaler", "hpa"),
+    ("StorageClass", "sc"),
+    ("VolumeAttachment", ""),
+    ("CSIDriver", ""),
+    ("PriorityClass", "pc"),
+    ("RuntimeClass", ""),
+    ("Lease", ""),
+    ("Role", ""),
+    ("ClusterRole", ""),
+    ("RoleBinding", ""),
+    ("ClusterRoleBinding", ""),
+    ("CustomResourceDefinition", "crd crds"),
+    ("APIService", ""),
+    ("ValidatingWebhookConfiguration", ""),
+    ("MutatingWebhookConfiguration", ""),
+    ("ValidatingAdmissionPolicy", ""),
+    ("ValidatingAdmissionPolicyBinding", ""),
+    ("VolumeSnapshot", "vs"),
+    ("VolumeSnapshotContent", "vsc"),
+    ("VolumeSnapshotClass", "vsclass"),
+    ("Gateway", "gtw"),
+    ("GatewayClass", "gc"),
+    ("HTTPRoute", ""),
+];

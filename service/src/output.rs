@@ -1,0 +1,43 @@
+//! What a command prints: text for people, JSON and YAML for programs, JUnit for CI, made once, last.
+
+pub mod decision;
+pub mod junit;
+pub mod progress;
+pub mod terminal;
+pub mod tests;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::arguments::Format;
+use crate::failure::Failure;
+
+/// Prints a value in a form for programs, or as the text that `text` makes of it.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn value<T: Serialize>(format: Format, value: &T, text: impl FnOnce(&T) -> String) -> Result<(), Failure> {
+    let printed = match format {
+        Format::Text => text(value),
+        Format::Json => {
+            let mut json = serde_json::to_string_pretty(value).map_err(Failure::invalid)?;
+            json.push('\n');
+            json
+        }
+        Format::Yaml => serde_saphyr::to_string(value).map_err(Failure::invalid)?,
+    };
+    print(&printed)
+}
+
+/// Prints text. A reader that went away (`suture ... | head`) is no error.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::write("standard output", error)),
+        _ => Ok(()),
+    }
+}

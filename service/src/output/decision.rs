@@ -1,0 +1,135 @@
+//! A decision, or an audit, for people: what would break and how, what could not be decided, and how much was proved.
+
+use std::fmt::Write;
+
+use suture_checker::decision::{Counterexample, Decision, Finding, Outcome, Verdict};
+use suture_specs::spec::Action;
+
+use super::terminal::Paint;
+use crate::failure::plural;
+
+/// More verdicts than these are only counted, unless all are asked for.
+const SHOWN_MAX: usize = 20;
+/// More objects of one step than these are only counted.
+const OBJECTS_MAX: usize = 5;
+
+/// What the verdicts are about: it chooses the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A change that may be made.
+    Change,
+    /// The cluster as it is.
+    Present,
+}
+
+/// The text.
+pub fn text(decision: &Decision, about: About, paint: Paint, verbose: bool) -> String {
+    let mut ranked: Vec<&Verdict> =
+        decision.verdicts.iter().filter(|v| verbose || v.outcome != Finding::Proved).collect();
+    ranked.sort_by_key(|verdict| rank(verdict));
+    let shown = if verbose { ranked.len() } else { SHOWN_MAX };
+    let mut out = String::new();
+    for verdict in ranked.iter().take(shown) {
+        out.push_str(&one(verdict, about, paint));
+    }
+    if ranked.len() > shown {
+        _ = writeln!(out, "and {} more, which --verbose lists", ranked.len() - shown);
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    _ = writeln!(out, "{}", summary(decision, about, paint));
+    out
+}
+
+/// What matters most comes first.
+fn rank(verdict: &Verdict) -> u8 {
+    match (verdict.outcome, verdict.action) {
+        (Finding::Refuted, Action::Deny) => 0,
+        (Finding::Undecided, _) => 1,
+        (Finding::Refuted, Action::Warn) => 2,
+        (Finding::Refuted, Action::Audit) => 3,
+        (Finding::Proved, _) => 4,
+    }
+}
+
+fn one(verdict: &Verdict, about: About, paint: Paint) -> String {
+    let Verdict { invariant, instance, outcome, action, reason, message, counterexample, assumptions, .. } = verdict;
+    let label = match (outcome, action, about) {
+        (Finding::Proved, ..) => paint.good("proved:"),
+        (Finding::Undecided, ..) => paint.warn("undecided:"),
+        (Finding::Refuted, _, About::Present) => paint.bad("violated:"),
+        (Finding::Refuted, Action::Deny, About::Change) => paint.bad("denied:"),
+        (Finding::Refuted, Action::Warn, About::Change) => paint.warn("warned:"),
+        (Finding::Refuted, Action::Audit, About::Change) => paint.warn("audited:"),
+    };
+    let relation = match (outcome, about) {
+        (Finding::Proved, _) => "holds for",
+        (Finding::Undecided, _) => "for",
+        (Finding::Refuted, About::Change) => "would break for",
+        (Finding::Refuted, About::Present) => "is broken for",
+    };
+    let mut out = format!("{label} {} {relation} {}\n", paint.strong(invariant), paint.strong(instance));
+    for line in reason.iter().flat_map(|reason| reason.lines()).chain(message.lines()) {
+        _ = writeln!(out, "  {line}");
+    }
+    if let Some(counterexample) = counterexample {
+        out.push_str(&steps(counterexample, paint));
+    }
+    list(&mut out, "assumed", assumptions, paint);
+    list(&mut out, "allowed instead", &verdict.nearest_allowed, paint);
+    out
+}
+
+fn steps(counterexample: &Counterexample, paint: Paint) -> String {
+    let Counterexample { steps, broken, replayed: _ } = counterexample;
+    let mut out = String::new();
+    if !steps.is_empty() {
+        _ = writeln!(out, "  {}", paint.dim("how"));
+    }
+    for (number, step) in (1..).zip(steps) {
+        let mut objects: Vec<String> = step.objects.iter().take(OBJECTS_MAX).cloned().collect();
+        if step.objects.len() > OBJECTS_MAX {
+            objects.push(format!("{} more", step.objects.len() - OBJECTS_MAX));
+        }
+        let separator = if objects.is_empty() { "" } else { ": " };
+        _ = writeln!(out, "    {number}. {}{separator}{}", step.effect, objects.join(", "));
+    }
+    if !broken.is_empty() {
+        _ = writeln!(out, "  {} {broken}", paint.dim("broken"));
+    }
+    out
+}
+
+fn list(out: &mut String, title: &str, items: &[String], paint: Paint) {
+    if !items.is_empty() {
+        _ = writeln!(out, "  {}", paint.dim(title));
+    }
+    for item in items {
+        _ = writeln!(out, "    - {item}");
+    }
+}
+
+fn summary(decision: &Decision, about: About, paint: Paint) -> String {
+    let count = |wanted: Finding| decision.verdicts.iter().filter(|verdict| verdict.outcome == wanted).count();
+    let (refuted, undecided) = (count(Finding::Refuted), count(Finding::Undecided));
+    let answer = match (about, decision.decision) {
+        (About::Present, _) if refuted > 0 => paint.bad("violated"),
+        (About::Present, Outcome::Undecided) => paint.warn("undecided"),
+        (About::Present, _) => paint.good("clean"),
+        (About::Change, Outcome::Denied) => paint.bad("denied"),
+        (About::Change, Outcome::Undecided) => paint.warn("undecided"),
+        (About::Change, Outcome::Warned) => paint.warn("allowed with a warning"),
+        (About::Change, Outcome::Allowed) => paint.good("allowed"),
+    };
+    let broken = if about == About::Change { "would break" } else { "broken" };
+    let mut parts = Vec::new();
+    if refuted > 0 {
+        parts.push(format!("{} {broken}", plural(refuted, "instance", "instances")));
+    }
+    if undecided > 0 {
+        parts.push(format!("{undecided} undecided"));
+    }
+    parts.push(format!("{} {}", decision.proved, if about == About::Change { "proved" } else { "hold" }));
+    format!("{answer}: {} (z3 {}, {} µs)", parts.join(", "), decision.solver, decision.duration.total_micros)
+}

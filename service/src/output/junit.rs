@@ -1,0 +1,76 @@
+//! The results of suites as JUnit's XML, as CI systems read it: a testsuite for each suite, a testcase for each case.
+
+use std::fmt::Write;
+
+use crate::suite::report::{CaseReport, Report, SuiteReport};
+
+/// The document.
+pub fn xml(report: &Report) -> String {
+    let Report { passed, failed, suites } = report;
+    let micros = suites.iter().flat_map(|suite| &suite.cases).map(|case| case.micros).sum();
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    _ = writeln!(
+        out,
+        "<testsuites name=\"suture\" tests=\"{}\" failures=\"{failed}\" errors=\"0\" time=\"{}\">",
+        passed + failed,
+        seconds(micros)
+    );
+    for suite in suites {
+        testsuite(&mut out, suite);
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+fn testsuite(out: &mut String, suite: &SuiteReport) {
+    let SuiteReport { name, file, cases } = suite;
+    let failed = cases.iter().filter(|case| case.failure.is_some()).count();
+    let (name, file) = (escaped(name), escaped(file));
+    let time = seconds(cases.iter().map(|case| case.micros).sum());
+    _ = writeln!(
+        out,
+        "  <testsuite name=\"{name}\" file=\"{file}\" tests=\"{}\" failures=\"{failed}\" errors=\"0\" time=\"{time}\">",
+        cases.len()
+    );
+    for case in cases {
+        let CaseReport { name: of, micros, failure } = case;
+        let head = format!("classname=\"{name}\" name=\"{}\" time=\"{}\"", escaped(of), seconds(*micros));
+        match failure {
+            None => _ = writeln!(out, "    <testcase {head}/>"),
+            Some(failure) => {
+                let place = failure.step.map_or_else(String::new, |step| format!("step {step}: "));
+                _ = writeln!(out, "    <testcase {head}>");
+                _ = writeln!(
+                    out,
+                    "      <failure message=\"{}{}\">{}</failure>",
+                    place,
+                    escaped(&failure.reason),
+                    escaped(&failure.details.join("\n"))
+                );
+                out.push_str("    </testcase>\n");
+            }
+        }
+    }
+    out.push_str("  </testsuite>\n");
+}
+
+fn seconds(micros: u64) -> String {
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+}
+
+/// Text for an attribute or an element: markup is escaped, and what XML 1.0 cannot hold at all becomes U+FFFD.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => _ = write!(out, "&#{};", u32::from(c)),
+            c if c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,33 @@
+//! The results of suites for people: what failed and why, and how many passed.
+
+use std::fmt::Write;
+
+use super::terminal::Paint;
+use crate::suite::report::{CaseFailure, Report};
+
+/// The text. Passed cases are listed only when asked for.
+pub fn text(report: &Report, paint: Paint, verbose: bool) -> String {
+    let mut out = String::new();
+    if verbose {
+        for suite in &report.suites {
+            for case in &suite.cases {
+                let mark = if case.failure.is_none() { paint.good("passed") } else { paint.bad("failed") };
+                _ = writeln!(out, "{mark}  {}: {} ({} µs)", suite.name, case.name, case.micros);
+            }
+        }
+    }
+    for (suite, case, failure) in report.failures() {
+        let CaseFailure { step, reason, details } = failure;
+        let step = step.map_or_else(String::new, |step| format!("step {step}: "));
+        _ = writeln!(out, "{} {}: {}", paint.bad("failed:"), suite.name, case.name);
+        _ = writeln!(out, "  {step}{reason}");
+        for line in details.iter().flat_map(|detail| detail.lines()) {
+            _ = writeln!(out, "    {line}");
+        }
+        _ = writeln!(out, "  {}", paint.dim(&suite.file));
+    }
+    let Report { passed, failed, .. } = report;
+    let summary = format!("{passed} passed, {failed} failed");
+    _ = writeln!(out, "{}", if *failed == 0 { paint.good(&summary) } else { paint.bad(&summary) });
+    out
+}

@@ -1,0 +1,244 @@
+//! What must hold and what custom resources mean: documents of Suture's own kinds, read, compiled, and ready to be run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use suture_model::adapter::Adapters;
+use suture_model::value::{Str, Val};
+use suture_specs::adapters::AdapterSet;
+use suture_specs::compile::{CompiledInvariant, compile_invariant};
+use suture_specs::library::Library;
+use suture_specs::spec::{
+    Exemption, Invariant, InvariantSpec, InvariantTemplate, KINDS, OperatorGrant, Origin, ResourceAdapter, Spec,
+    SpecError, Suite, parse_specs,
+};
+use suture_specs::time::parse_timestamp;
+
+use crate::failure::Failure;
+use crate::input::{self, Source};
+
+/// Documents by kind, in the order in which they were read.
+#[derive(Clone, Debug, Default)]
+pub struct Documents {
+    /// Invariants.
+    pub invariants: Vec<Invariant>,
+    /// Templates.
+    pub templates: Vec<InvariantTemplate>,
+    /// Adapters.
+    pub adapters: Vec<ResourceAdapter>,
+    /// Grants.
+    pub grants: Vec<OperatorGrant>,
+    /// Exemptions.
+    pub exemptions: Vec<Exemption>,
+    /// Suites.
+    pub suites: Vec<Suite>,
+}
+
+/// What decisions are made by.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The invariants.
+    pub invariants: Vec<Arc<CompiledInvariant>>,
+    /// The adapters.
+    pub adapters: Arc<dyn Adapters>,
+    /// The exemptions.
+    pub exemptions: Vec<Exemption>,
+}
+
+impl Documents {
+    /// Reads documents from texts. Every one must be of one of Suture's kinds.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub fn read(sources: &[Source]) -> Result<Self, Vec<SpecError>> {
+        let (mut documents, mut errors) = (Self::default(), Vec::new());
+        for Source { name, text } in sources {
+            match parse_specs(text, name) {
+                Ok(specs) => specs.into_iter().for_each(|spec| documents.add(spec)),
+                Err(more) => errors.extend(more),
+            }
+        }
+        if errors.is_empty() { Ok(documents) } else { Err(errors) }
+    }
+
+    /// Adds all documents of another set.
+    pub fn extend(&mut self, other: Self) {
+        let Self { invariants, templates, adapters, grants, exemptions, suites } = other;
+        self.invariants.extend(invariants);
+        self.templates.extend(templates);
+        self.adapters.extend(adapters);
+        self.grants.extend(grants);
+        self.exemptions.extend(exemptions);
+        self.suites.extend(suites);
+    }
+
+    /// How many there are of each kind.
+    pub fn counts(&self) -> [(&'static str, usize); 6] {
+        let Self { invariants, templates, adapters, grants, exemptions, suites } = self;
+        [
+            ("Invariant", invariants.len()),
+            ("InvariantTemplate", templates.len()),
+            ("ResourceAdapter", adapters.len()),
+            ("OperatorGrant", grants.len()),
+            ("Exemption", exemptions.len()),
+            ("Suite", suites.len()),
+        ]
+    }
+
+    fn add(&mut self, spec: Spec) {
+        match spec {
+            Spec::Invariant(invariant) => self.invariants.push(*invariant),
+            Spec::InvariantTemplate(template) => self.templates.push(*template),
+            Spec::ResourceAdapter(adapter) => self.adapters.push(*adapter),
+            Spec::OperatorGrant(grant) => self.grants.push(*grant),
+            Spec::Exemption(exemption) => self.exemptions.push(*exemption),
+            Spec::Suite(suite) => self.suites.push(*suite),
+        }
+    }
+
+    /// Compiles the documents over the shipped library.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub fn compile(&self) -> Result<Policy, Vec<SpecError>> {
+        let Self { invariants, templates, adapters, grants: _, exemptions, suites: _ } = self;
+        let mut errors = self.twice();
+        let mut library = Library::shipped()?;
+        for template in templates {
+            if library.get(&template.name).is_some() {
+                let message = format!("`{}` is the name of a shipped template", template.name);
+                errors.push(SpecError::new(&template.origin, "metadata.name", message));
+            } else if let Err(more) = library.add(template.clone()) {
+                errors.extend(more);
+            }
+        }
+        let mut compiled = Vec::new();
+        for invariant in invariants {
+            match compile_invariant(invariant, &library) {
+                Ok(invariant) => compiled.push(Arc::new(invariant)),
+                Err(more) => errors.extend(more),
+            }
+        }
+        for exemption in exemptions {
+            if let Err(error) = parse_timestamp(&exemption.spec.expires) {
+                errors.push(SpecError::new(&exemption.origin, "spec.expires", error.to_string()));
+            }
+        }
+        match AdapterSet::compile(adapters) {
+            Ok(adapters) if errors.is_empty() => {
+                Ok(Policy { invariants: compiled, adapters: Arc::new(adapters), exemptions: exemptions.clone() })
+            }
+            Ok(_) => Err(errors),
+            Err(more) => Err(errors.into_iter().chain(more).collect()),
+        }
+    }
+
+    /// Documents that have the kind and name of another one, and adapters for the kind of another one.
+    fn twice(&self) -> Vec<SpecError> {
+        let named = |kind: &'static str, name: &Str, origin: &Origin| (format!("{kind} `{name}`"), origin.clone());
+        let all = (self.invariants.iter().map(|d| {
+            let scoped = d.namespace.as_ref().map_or_else(String::new, |ns| format!("{ns}/"));
+            named("invariant", &format!("{scoped}{}", d.name).into(), &d.origin)
+        }))
+        .chain(self.templates.iter().map(|d| named("template", &d.name, &d.origin)))
+        .chain(self.exemptions.iter().map(|d| named("exemption", &d.name, &d.origin)))
+        .chain(self.grants.iter().map(|d| named("grant", &d.name, &d.origin)))
+        .chain(self.adapters.iter().map(|d| {
+            let of = format!("{}/{}", d.spec.group, d.spec.kind);
+            named("adapter for", &of.into(), &d.origin)
+        }));
+        let mut seen: BTreeMap<String, Origin> = BTreeMap::new();
+        let mut errors = Vec::new();
+        for (what, origin) in all {
+            if let Some(first) = seen.get(&what) {
+                let line = first.line.map_or_else(String::new, |line| format!(":{line}"));
+                let message = format!("{what} is there twice, first at {}{line}", first.file);
+                errors.push(SpecError::new(&origin, "metadata.name", message));
+            } else {
+                seen.insert(what, origin);
+            }
+        }
+        errors
+    }
+}
+
+impl From<Spec> for Documents {
+    fn from(spec: Spec) -> Self {
+        let mut documents = Self::default();
+        documents.add(spec);
+        documents
+    }
+}
+
+/// Reads the files that flags name. In a folder, files that name none of Suture's kinds are passed over: states and
+/// charts lie beside specs. A file that is named itself must be one of ours.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
+    let mut sources = Vec::new();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            sources.push(input::read_one(path)?);
+            continue;
+        }
+        for file in input::files(path)? {
+            let source = input::read_one(&file)?;
+            if file == *path || source.text.contains("suture.dev/v") || names_kind(&source.text, &KINDS) {
+                sources.push(source);
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// Whether a line of a text, YAML or JSON, names one of these kinds.
+pub fn names_kind(text: &str, kinds: &[&str]) -> bool {
+    let values = text.split("kind").skip(1).map(|rest| rest.trim_start_matches(['"', '\'', ':', ' ']));
+    values.into_iter().any(|value| {
+        let word = value.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        kinds.contains(&word)
+    })
+}
+
+/// Reads and compiles what flags name; without invariants, every shipped template with its defaults.
+///
+/// # Errors
+/// When a file cannot be read or is wrong, or asks for what is not enforced yet.
+pub fn load(invariants: &[PathBuf], adapters: &[PathBuf]) -> Result<Policy, Failure> {
+    let mut read = sources(invariants)?;
+    read.extend(sources(adapters)?);
+    let mut documents = Documents::read(&read).map_err(diagnosed)?;
+    if let Some(grant) = documents.grants.first() {
+        let error = SpecError::new(&grant.origin, "kind", format!("grant `{}` cannot be enforced yet", grant.name));
+        return Err(diagnosed(vec![error.helped("leave OperatorGrants out, they are not supported in this version")]));
+    }
+    if invariants.is_empty() {
+        documents.invariants.extend(defaults().map_err(diagnosed)?);
+    } else if documents.invariants.is_empty() {
+        return Err(Failure::invalid("no invariant in the files that `--invariants` names"));
+    }
+    documents.compile().map_err(diagnosed)
+}
+
+/// An invariant for each shipped template, named like it, with its defaults.
+///
+/// # Errors
+/// Never, as a test of the library holds: what is wrong with a shipped template.
+pub fn defaults() -> Result<Vec<Invariant>, Vec<SpecError>> {
+    let library = Library::shipped()?;
+    let invariant = |name: &str| Invariant {
+        name: name.into(),
+        namespace: None,
+        labels: Val::Null,
+        spec: InvariantSpec { template: Some(name.to_owned()), ..InvariantSpec::default() },
+        origin: Origin::named("the shipped library"),
+    };
+    Ok(library.names().map(invariant).collect())
+}
+
+/// Errors of documents, as a command fails with them.
+pub fn diagnosed(errors: Vec<SpecError>) -> Failure {
+    Failure::Diagnosed(errors.into_iter().map(miette::Report::new).collect())
+}

@@ -1,0 +1,9 @@
+//! Suites: cases with requests and the outcomes that they expect, run without a cluster.
+
+pub mod clock;
+pub mod documents;
+pub mod expect;
+pub mod ledger;
+pub mod report;
+pub mod run;
+pub mod steps;

@@ -1,0 +1,77 @@
+//! The time of a suite: stated, or the newest timestamp in its state; it moves only when a step says so.
+
+use suture_model::value::Val;
+use suture_specs::time;
+
+/// Fields that say when something happened. Others, such as a certificate's end, may lie in the future.
+const PAST: [&str; 16] = [
+    "acquireTime",
+    "completionTime",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "finishedAt",
+    "lastHeartbeatTime",
+    "lastProbeTime",
+    "lastScaleTime",
+    "lastScheduleTime",
+    "lastSuccessfulTime",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "renewTime",
+    "startTime",
+    "startedAt",
+    "time",
+];
+
+/// A point in time, in nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Clock(i128);
+
+impl Clock {
+    /// The time that an RFC 3339 text names.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        time::parse_timestamp(text).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// The newest timestamp in a manifest.
+    pub fn newest_in(manifest: &Val) -> Option<Self> {
+        match manifest {
+            Val::Map(map) => {
+                let found = map.iter().filter_map(|(key, value)| match value {
+                    Val::Str(text) if PAST.contains(&&**key) => Self::parse(text).ok(),
+                    other => Self::newest_in(other),
+                });
+                found.max()
+            }
+            Val::List(items) => items.iter().filter_map(Self::newest_in).max(),
+            _ => None,
+        }
+    }
+
+    /// So much later (`30s`, `2h`).
+    ///
+    /// # Errors
+    /// When the text is no duration, or is negative.
+    pub fn later(self, duration: &str) -> Result<Self, String> {
+        let nanos = time::parse_duration(duration).map_err(|error| error.to_string())?;
+        if nanos < 0 {
+            return Err(format!("time does not go back: `{duration}`"));
+        }
+        time::timestamp(self.0.saturating_add(nanos)).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// How many whole seconds have passed since an earlier time.
+    pub fn seconds_since(self, earlier: Self) -> i128 {
+        self.0.saturating_sub(earlier.0) / 1_000_000_000
+    }
+}
+
+/// RFC 3339, in UTC.
+impl std::fmt::Display for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&time::format_timestamp(self.0))
+    }
+}

@@ -1,0 +1,180 @@
+//! Runs suites: each case from the suite's state, its steps in order, what is admitted in flight until it is observed.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use suture_checker::decision::{Decision, Finding, Outcome};
+use suture_checker::engine::{Engine, Input, Settings};
+use suture_model::apply::apply;
+use suture_model::object::Key;
+use suture_model::state::State;
+use suture_specs::spec::{Action, Case, Observation, OnUndecided, Step, Suite, Verb};
+
+use super::clock::Clock;
+use super::documents::{self, place};
+use super::expect;
+use super::ledger::Ledger;
+use super::report::{CaseFailure, CaseReport, Report, SuiteReport};
+use super::steps::{self, Built};
+use crate::failure::Failure;
+use crate::output::decision::{About, text};
+use crate::output::progress::Progress;
+use crate::output::terminal::Paint;
+use crate::policy::{Policy, diagnosed};
+use crate::world::{Place, World};
+
+/// Runs suites.
+///
+/// # Errors
+/// When a document that a suite names cannot be read or is wrong.
+pub fn run(suites: &[Suite], progress: &Progress) -> Result<Report, Failure> {
+    let mut report = Report::default();
+    for suite in suites {
+        progress.say(&suite.name);
+        report.add(run_suite(suite)?);
+    }
+    Ok(report)
+}
+
+/// Runs one suite. What this version does not support fails each of its cases.
+///
+/// # Errors
+/// When a document that it names cannot be read or is wrong.
+pub fn run_suite(suite: &Suite) -> Result<SuiteReport, Failure> {
+    let documents = documents::documents(suite)?;
+    let cases = match documents::unsupported(&documents) {
+        Some(reason) => suite.spec.cases.iter().map(|case| failed(case, &reason)).collect(),
+        None => {
+            let policy = documents.compile().map_err(diagnosed)?;
+            let engine = Engine::new(policy.invariants.clone(), Settings::default()).map_err(Failure::invalid)?;
+            let base = documents::state(World::new(policy.adapters.clone()), suite)?;
+            let mut runner = Runner { engine, policy, base, suite, folder: documents::folder(suite) };
+            suite.spec.cases.iter().map(|case| runner.timed(case)).collect()
+        }
+    };
+    Ok(SuiteReport { name: suite.name.to_string(), file: suite.origin.file.to_string(), cases })
+}
+
+fn failed(case: &Case, reason: &str) -> CaseReport {
+    CaseReport { name: case.name.clone(), micros: 0, failure: Some(CaseFailure::new(None, reason)) }
+}
+
+struct Runner<'s> {
+    engine: Engine,
+    policy: Policy,
+    base: World,
+    suite: &'s Suite,
+    folder: PathBuf,
+}
+
+/// Where a case stands.
+struct Running {
+    world: World,
+    now: Option<Clock>,
+    ledger: Ledger,
+}
+
+impl Runner<'_> {
+    fn timed(&mut self, case: &Case) -> CaseReport {
+        #[expect(clippy::disallowed_methods, reason = "a report says how long a case took; nothing depends on it")]
+        let clock = Instant::now();
+        let failure = self.case(case).err();
+        let micros = u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX);
+        CaseReport { name: case.name.clone(), micros, failure }
+    }
+
+    fn case(&mut self, case: &Case) -> Result<(), CaseFailure> {
+        let mut running = self.start(case).map_err(|error| CaseFailure::new(None, error))?;
+        for (number, step) in (1..).zip(&case.steps) {
+            self.step(&mut running, step).map_err(|failure| CaseFailure { step: Some(number), ..failure })?;
+        }
+        Ok(())
+    }
+
+    fn start(&self, case: &Case) -> Result<Running, String> {
+        let mut world = self.base.clone();
+        let place = place(self.suite, "");
+        let observation = Observation { set: case.set.clone(), unset: case.unset.clone(), after: None };
+        show(&mut world, &observation, &place)?;
+        let now = match &self.suite.spec.time {
+            Some(time) => Some(Clock::parse(time)?),
+            None => world.newest,
+        };
+        Ok(Running { world, now, ledger: Ledger::default() })
+    }
+
+    fn step(&mut self, running: &mut Running, step: &Step) -> Result<(), CaseFailure> {
+        let fail = |error: String| CaseFailure::new(None, error);
+        if let Verb::Observe(observation) = step.verb().map_err(fail)? {
+            return self.observe(running, observation).map_err(fail);
+        }
+        let in_flight = running.ledger.requests();
+        let mut stored = State::new(&running.world.snapshot);
+        for request in &in_flight {
+            apply(&mut stored, request);
+        }
+        let Built { change, effective } = steps::build(step, stored, &self.folder).map_err(fail)?;
+        let now = running.now.map(|now| now.to_string());
+        let decision = self.engine.decide(&Input {
+            snapshot: &running.world.snapshot,
+            in_flight: &in_flight,
+            change: &change,
+            time: now.as_deref(),
+            exemptions: &self.policy.exemptions,
+        });
+        if let Some(reason) = expect::mismatch(step, &decision) {
+            let details = text(&decision, About::Change, Paint::PLAIN, false);
+            return Err(CaseFailure { details: details.lines().map(str::to_owned).collect(), ..fail(reason) });
+        }
+        if self.admitted(&decision) {
+            for (request, _) in change.requests.iter().zip(effective).filter(|(_, effective)| *effective) {
+                running.ledger.record(request, &running.world.snapshot, running.now);
+            }
+        }
+        Ok(())
+    }
+
+    fn observe(&self, running: &mut Running, observation: &Observation) -> Result<(), String> {
+        let shown = show(&mut running.world, observation, &place(self.suite, ""))?;
+        if let Some(after) = &observation.after {
+            let now = running.now.ok_or("the time is not known: set `time`")?;
+            running.now = Some(now.later(after)?);
+        }
+        running.ledger.observe(&shown, &running.world.snapshot, running.now);
+        Ok(())
+    }
+
+    /// Whether a webhook would let the change pass: an undecided one as its invariant says.
+    fn admitted(&self, decision: &Decision) -> bool {
+        let refuses = |name: &str| {
+            let invariant = self.policy.invariants.iter().find(|invariant| *invariant.name == *name);
+            invariant.is_none_or(|invariant| invariant.on_undecided == OnUndecided::Deny)
+        };
+        decision.decision != Outcome::Denied
+            && !decision.verdicts.iter().any(|verdict| {
+                verdict.outcome == Finding::Undecided && verdict.action == Action::Deny && refuses(&verdict.invariant)
+            })
+    }
+}
+
+/// Lets the watch show an observation, and says which objects it wrote.
+fn show(world: &mut World, observation: &Observation, place: &Place) -> Result<Vec<Key>, String> {
+    let mut shown = Vec::new();
+    for manifest in &observation.set {
+        shown.extend(world.put(manifest, place).map_err(|error| error.to_string())?);
+    }
+    let mut gone = Vec::new();
+    for object in &observation.unset {
+        let key = steps::key(object, &State::new(&world.snapshot))?;
+        if world.snapshot.remove(&key).is_none() {
+            return Err(format!("`{key}`, which is to be taken out, is not in the state"));
+        }
+        gone.push(key);
+    }
+    world.snapshot.complete();
+    // a Node that was taken out is gone, even while pods still name it
+    for key in &gone {
+        world.snapshot.remove(key);
+    }
+    Ok(shown)
+}

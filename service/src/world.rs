@@ -1,0 +1,166 @@
+//! The recorded cluster that `--state` or a suite names: manifests become a snapshot, whatever their order.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use suture_model::adapter::Adapters;
+use suture_model::ingest::{self, Document, IngestError};
+use suture_model::object::{Key, Object};
+use suture_model::snapshot::Snapshot;
+use suture_model::value::Val;
+
+use crate::failure::Failure;
+use crate::input::{self, Source};
+use crate::manifest::{self, LastApplied};
+use crate::suite::clock::Clock;
+
+/// A cluster as it was recorded.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// Its objects.
+    pub snapshot: Snapshot,
+    /// The newest timestamp in it.
+    pub newest: Option<Clock>,
+    /// What was applied last, of the objects asked for.
+    pub last_applied: LastApplied,
+    /// Where objects were read.
+    places: BTreeMap<Key, Place>,
+}
+
+/// Where a document was read: its source's name, and its line where that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: Arc<str>,
+    /// The line, from 1; 0 when it is not known.
+    pub line: usize,
+}
+
+/// `file:line`.
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.line == 0 { f.write_str(&self.file) } else { write!(f, "{}:{}", self.file, self.line) }
+    }
+}
+
+impl Place {
+    /// A failure at this place.
+    pub fn failure(&self, error: impl std::fmt::Display) -> Failure {
+        Failure::Invalid(format!("{self}: {error}"))
+    }
+}
+
+/// Reads the state that flags name.
+///
+/// # Errors
+/// When a file cannot be read, or a document is broken: it never reads as an empty cluster.
+pub fn load(
+    paths: &[PathBuf],
+    unknown: &[String],
+    wanted: &BTreeSet<Key>,
+    adapters: Arc<dyn Adapters>,
+) -> Result<World, Failure> {
+    if paths.iter().any(|path| path == Path::new("cluster") && !path.exists()) {
+        return Err(Failure::invalid("`--state cluster` is not supported yet: this version reads files only"));
+    }
+    let mut world = World::new(adapters);
+    for source in input::read(paths)? {
+        world.read(&source, wanted)?;
+    }
+    for kind in unknown {
+        world.snapshot.mark_unknown(kind);
+    }
+    world.snapshot.complete();
+    Ok(world)
+}
+
+impl World {
+    /// Nothing yet.
+    pub fn new(adapters: Arc<dyn Adapters>) -> Self {
+        let (newest, last_applied, places) = (None, LastApplied::new(), BTreeMap::new());
+        Self { snapshot: Snapshot::new(adapters), newest, last_applied, places }
+    }
+
+    /// Adds the documents of a text; of the objects that are `wanted`, what was applied last is kept.
+    ///
+    /// # Errors
+    /// When a document is broken.
+    pub fn read(&mut self, source: &Source, wanted: &BTreeSet<Key>) -> Result<(), Failure> {
+        let Source { name, text } = source;
+        let file: Arc<str> = name.as_str().into();
+        for Document { val, line } in ingest::parse_documents(text, name).map_err(ingest_failure)? {
+            self.add(&val, &Place { file: file.clone(), line }, wanted)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a document: a manifest, a List of them, or the header of a dump.
+    ///
+    /// # Errors
+    /// When it is no object, or contradicts one that is there.
+    pub fn add(&mut self, document: &Val, place: &Place, wanted: &BTreeSet<Key>) -> Result<(), Failure> {
+        if is_header(document) {
+            let header = serde_json::to_string(document).map_err(|error| place.failure(error))?;
+            let marked = ingest::ingest(&mut self.snapshot, &header, &place.file);
+            return marked.map(|_| ()).map_err(|error| place.failure(error.message));
+        }
+        for manifest in ingest::manifests(document) {
+            let object = Object::from_val(&ingest::project(&manifest)).map_err(|error| place.failure(error))?;
+            self.newest = self.newest.max(Clock::newest_in(&manifest));
+            if wanted.contains(&object.key)
+                && let Some(last) = manifest::last_applied(&manifest)
+            {
+                self.last_applied.insert(object.key.clone(), last);
+            }
+            self.insert(object, place)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a document, or puts it in place of the object that has its name, and says which objects it was.
+    ///
+    /// # Errors
+    /// When it is no object.
+    pub fn put(&mut self, document: &Val, place: &Place) -> Result<Vec<Key>, Failure> {
+        let mut keys = Vec::new();
+        for object in ingest::objects(document).map_err(|error| place.failure(error))? {
+            keys.push(object.key.clone());
+            self.snapshot.insert(object);
+        }
+        self.newest = self.newest.max(Clock::newest_in(document));
+        Ok(keys)
+    }
+
+    /// Adds an object. Dumps that overlap name it twice; the newer one counts, whatever the order of the files.
+    fn insert(&mut self, object: Object, place: &Place) -> Result<(), Failure> {
+        if let Some(there) = self.snapshot.get(&object.key) {
+            let version = |object: &Object| object.resource_version.parse::<u64>().ok();
+            match version(there).cmp(&version(&object)) {
+                Ordering::Less => {}
+                Ordering::Greater => return Ok(()),
+                Ordering::Equal if **there == object => return Ok(()),
+                Ordering::Equal => {
+                    let other = self.places.get(&object.key).cloned().unwrap_or_default();
+                    let text = format!("`{}` is there twice, with other contents at {other}", object.key);
+                    return Err(place.failure(text));
+                }
+            }
+        }
+        self.places.insert(object.key.clone(), place.clone());
+        self.snapshot.insert(object);
+        Ok(())
+    }
+}
+
+/// A document that is broken, with its place and what to do about it.
+pub fn ingest_failure(error: IngestError) -> Failure {
+    let help = error.help.as_ref().map_or_else(String::new, |help| format!("\n  help: {help}"));
+    Failure::Invalid(format!("{error}{help}"))
+}
+
+/// Whether a document may be the header of a dump, which says what was not read.
+fn is_header(document: &Val) -> bool {
+    document.str_at(&["kind"]).is_some_and(|kind| &**kind == "SnapshotHeader")
+}

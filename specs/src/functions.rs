@@ -1,0 +1,304 @@
+//! The functions of the invariant language: their names, signatures and documentation, and how to call them.
+//!
+//! | class | depends on | called by |
+//! |---|---|---|
+//! | pure | its arguments | [`call_pure`] |
+//! | reads | its arguments, the adapters, and facts that no future changes (a node's labels) | [`call_nav`] |
+//! | navigates | the state of the cluster that is its argument | [`call_nav`] |
+
+mod navigate;
+mod pure;
+mod table;
+
+use std::fmt;
+
+use suture_model::kinds::Kind;
+
+pub use navigate::{Worlds, call_nav};
+pub use pure::call_pure;
+pub(crate) use pure::no_overload;
+pub use table::{UNSUPPORTED, WORLD_FIELDS, signatures, world_field};
+
+use crate::ir::Type;
+
+/// Every operator, function and method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "documented by `Func::doc`, from the table of signatures")]
+pub enum Func {
+    // operators
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Neg,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    In,
+    // strings, lists, maps
+    Size,
+    Contains,
+    StartsWith,
+    EndsWith,
+    Matches,
+    CharAt,
+    IndexOf,
+    LastIndexOf,
+    LowerAscii,
+    UpperAscii,
+    Replace,
+    Split,
+    Join,
+    Substring,
+    Trim,
+    Reverse,
+    Sum,
+    Min,
+    Max,
+    Distinct,
+    Flatten,
+    Sort,
+    Slice,
+    Greatest,
+    Least,
+    Abs,
+    // conversions
+    ToInt,
+    ToUInt,
+    ToDouble,
+    ToString,
+    ToBytes,
+    ToBool,
+    ToTimestamp,
+    ToDuration,
+    TypeOf,
+    // time
+    GetFullYear,
+    GetMonth,
+    GetDate,
+    GetDayOfMonth,
+    GetDayOfWeek,
+    GetDayOfYear,
+    GetHours,
+    GetMinutes,
+    GetSeconds,
+    GetMilliseconds,
+    // optionals
+    OptionalOf,
+    OptionalNone,
+    OptionalOfNonZero,
+    HasValue,
+    OptionalValue,
+    OrOptional,
+    OrValue,
+    // the cluster: lists of a state
+    Objects,
+    InNamespace,
+    PodsMatching,
+    PodsOwnedBy,
+    HostClaimants,
+    HasObject,
+    // the cluster: one object
+    At,
+    ExistsIn,
+    LiveIn,
+    Live,
+    Terminating,
+    Ready,
+    Selects,
+    HasSelector,
+    Endpoints,
+    AdmittedNodes,
+    RestrictsNodes,
+    Referrers,
+    References,
+    ResolvesIn,
+    Owners,
+    OwnersIn,
+    UnresolvedOwners,
+    WantedBy,
+    WantedReplicas,
+    Instances,
+    ServedVersions,
+    Volume,
+    DisruptionsWhenSettled,
+    HostClaims,
+    PodNode,
+    PodZone,
+    Requests,
+    IsQuorumGroup,
+    Floor,
+    ObjectName,
+    Label,
+    Annotation,
+}
+
+/// What a function depends on besides its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Nothing: the same arguments, the same result.
+    Pure,
+    /// Adapters, and facts that no future changes.
+    Reads,
+    /// The state of the cluster given as an argument.
+    Navigates,
+}
+
+/// How a function is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Style {
+    /// `a + b`.
+    Operator,
+    /// `f(a, b)`, or `ns.f(a, b)`.
+    Function,
+    /// `a.f(b)`.
+    Method,
+}
+
+/// The type of a parameter or a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Param {
+    /// Exactly this simple type.
+    Bool,
+    /// An int.
+    Int,
+    /// A uint.
+    UInt,
+    /// A double.
+    Double,
+    /// A string.
+    String,
+    /// Bytes.
+    Bytes,
+    /// A timestamp.
+    Timestamp,
+    /// A duration.
+    Duration,
+    /// A type variable, the same type in every place.
+    T,
+    /// A second type variable.
+    U,
+    /// A list.
+    List(&'static Self),
+    /// A map.
+    Map(&'static Self, &'static Self),
+    /// An optional.
+    Optional(&'static Self),
+    /// An object of any kind.
+    Object,
+    /// The object type of the receiver.
+    Receiver,
+    /// An object of this built-in kind, or of unknown kind.
+    Kind(&'static str),
+    /// A state of the cluster.
+    World,
+    /// A reference.
+    Reference,
+    /// An owner reference.
+    Owner,
+    /// A claimed host.
+    HostClaim,
+    /// A type.
+    Type,
+    /// Anything: JSON without schema.
+    Any,
+}
+
+/// One signature of a function.
+#[derive(Clone, Copy, Debug)]
+pub struct Signature {
+    /// The function.
+    pub func: Func,
+    /// Its name in the source.
+    pub name: &'static str,
+    /// How it is written.
+    pub style: Style,
+    /// The parameters, the receiver first.
+    pub params: &'static [Param],
+    /// The result.
+    pub result: Param,
+    /// What it depends on.
+    pub class: Class,
+    /// One line of documentation.
+    pub doc: &'static str,
+}
+
+impl Func {
+    /// Its name in the source.
+    pub fn name(self) -> &'static str {
+        self.signature().map_or("", |s| s.name)
+    }
+
+    /// What it depends on.
+    pub fn class(self) -> Class {
+        self.signature().map_or(Class::Pure, |s| s.class)
+    }
+
+    /// One line of documentation.
+    pub fn doc(self) -> &'static str {
+        self.signature().map_or("", |s| s.doc)
+    }
+
+    fn signature(self) -> Option<&'static Signature> {
+        signatures().iter().find(|s| s.func == self)
+    }
+}
+
+impl fmt::Display for Func {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Param {
+    /// The type it stands for, without type variables.
+    pub(crate) fn plain(self) -> Type {
+        match self {
+            Self::Bool => Type::Bool,
+            Self::Int => Type::Int,
+            Self::UInt => Type::UInt,
+            Self::Double => Type::Double,
+            Self::String => Type::String,
+            Self::Bytes => Type::Bytes,
+            Self::Timestamp => Type::Timestamp,
+            Self::Duration => Type::Duration,
+            Self::T | Self::U | Self::Any => Type::Any,
+            Self::List(item) => Type::list(item.plain()),
+            Self::Map(key, value) => Type::map(key.plain(), value.plain()),
+            Self::Optional(inner) => Type::Optional(Box::new(inner.plain())),
+            Self::Object | Self::Receiver => Type::Object(None),
+            Self::Kind(kind) => Type::Object(Kind::builtin(kind)),
+            Self::World => Type::World,
+            Self::Reference => Type::Reference,
+            Self::Owner => Type::Owner,
+            Self::HostClaim => Type::HostClaim,
+            Self::Type => Type::Type,
+        }
+    }
+}
+
+/// `receiver.name(params) → result`, for messages and documentation.
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |p: &Param| match p {
+            Param::T => "T".to_owned(),
+            Param::U => "U".to_owned(),
+            Param::List(Param::T) => "list<T>".to_owned(),
+            Param::Map(Param::T, Param::U) => "map<T, U>".to_owned(),
+            Param::Optional(Param::T) => "optional<T>".to_owned(),
+            other => other.plain().to_string(),
+        };
+        let params: Vec<String> = self.params.iter().map(text).collect();
+        match (self.style, params.as_slice()) {
+            (Style::Operator, [one]) => write!(f, "{}{one}", self.name)?,
+            (Style::Operator, [a, b]) => write!(f, "{a} {} {b}", self.name)?,
+            (Style::Method, [receiver, rest @ ..]) => write!(f, "{receiver}.{}({})", self.name, rest.join(", "))?,
+            (_, all) => write!(f, "{}({})", self.name, all.join(", "))?,
+        }
+        write!(f, " → {}", text(&self.result))
+    }
+}

@@ -1,0 +1,290 @@
+//! The functions that look at the cluster: each asks `model::navigate` and wraps its answer. Where the answer depends on
+//! a kind that was not read, it is the error that says so, never an absence.
+
+use std::sync::Arc;
+
+use suture_model::kinds::Kind;
+use suture_model::navigate::{self, HostClaim, known};
+use suture_model::object::{Key, Object};
+use suture_model::references::{Reference, references};
+use suture_model::selector::Selector;
+use suture_model::state::State;
+use suture_model::value::{Str, Val};
+
+use super::{Func, call_pure, no_overload};
+use crate::error::{EvalError, EvalErrorKind};
+use crate::value::{Value, World};
+
+type Answer = Result<Value, EvalError>;
+
+/// The states that expressions speak about.
+#[derive(Clone, Copy, Debug)]
+pub struct Worlds<'a> {
+    /// What the watch shows.
+    pub before: &'a State<'a>,
+    /// The future under judgement.
+    pub now: &'a State<'a>,
+}
+
+impl<'a> Worlds<'a> {
+    /// The state of this name.
+    pub fn get(&self, world: World) -> &'a State<'a> {
+        match world {
+            World::Before => self.before,
+            World::Now => self.now,
+        }
+    }
+}
+
+/// Calls any function that is no operator of logic: of class pure, reads or navigates.
+///
+/// # Errors
+/// As [`call_pure`]; also when an object is not where the expression looks for it, or its kind was not read.
+pub fn call_nav(func: Func, args: &[Value], worlds: &Worlds) -> Answer {
+    match args {
+        [Value::World(world), rest @ ..] => lists(func, worlds.get(*world), *world, rest),
+        [Value::Object(o), Value::World(world)] => of_object(func, o, worlds.get(*world), *world),
+        [Value::Reference(r), Value::World(world)] if func == Func::ResolvesIn => resolves(r, worlds.get(*world)),
+        [Value::Object(o), rest @ ..] if func.class() != super::Class::Pure => reads(func, o, rest, worlds),
+        _ => call_pure(func, args),
+    }
+}
+
+fn objects(list: Vec<&Arc<Object>>) -> Answer {
+    Ok(Value::objects(list))
+}
+
+fn bool(value: bool) -> Answer {
+    Ok(Value::Bool(value))
+}
+
+/// The functions of a state.
+fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
+    let refuse = || {
+        let mut all = vec![Value::World(world)];
+        all.extend_from_slice(args);
+        no_overload(func, &all)
+    };
+    match (func, args) {
+        (Func::Objects, [Value::String(group), Value::String(kind)]) => of_kind(state, &Kind::new(group, kind), None),
+        (Func::Objects, [Value::String(kind)]) => of_short_kind(state, kind, None),
+        (Func::InNamespace, [Value::String(ns), Value::String(kind)]) => of_short_kind(state, kind, Some(ns)),
+        (Func::PodsMatching, [Value::String(ns), selector]) => {
+            known(state, &Kind::new("", "Pod"))?;
+            let selector = label_selector(selector).ok_or_else(refuse)?;
+            objects(state.pods_matching(ns, &selector))
+        }
+        (Func::PodsOwnedBy, [Value::Object(o)]) => {
+            known(state, &Kind::new("", "Pod"))?;
+            objects(navigate::pods_owned_by(state, o))
+        }
+        (Func::HostClaimants, [Value::HostClaim(claim)]) => host_claimants(state, claim),
+        (Func::HasObject, [Value::String(kind), Value::String(ns), Value::String(name)]) => {
+            let kinds = kinds_of(state, kind);
+            if kinds.iter().any(|k| state.get(&Key::new(k.clone(), ns, name)).is_some()) {
+                return bool(true);
+            }
+            known(state, &Kind::new("", kind))?;
+            bool(false)
+        }
+        _ => Err(refuse()),
+    }
+}
+
+fn of_kind(state: &State, kind: &Kind, ns: Option<&str>) -> Answer {
+    known(state, kind)?;
+    objects(state.list(kind, ns))
+}
+
+/// The kinds of a short name: the built-in one, or those of the state.
+fn kinds_of(state: &State, kind: &str) -> Vec<Kind> {
+    match Kind::builtin(kind) {
+        Some(builtin) => vec![builtin],
+        None => state.kinds().into_iter().filter(|k| &*k.kind == kind).collect(),
+    }
+}
+
+fn of_short_kind(state: &State, kind: &str, ns: Option<&str>) -> Answer {
+    known(state, &Kind::new("", kind))?;
+    let mut found: Vec<&Arc<Object>> = Vec::new();
+    for kind in kinds_of(state, kind) {
+        found.extend(state.list(&kind, ns));
+    }
+    objects(found)
+}
+
+/// A LabelSelector; a map without `matchLabels` and `matchExpressions` is taken as equality pairs. `null` selects nothing.
+fn label_selector(value: &Value) -> Option<Selector> {
+    let val = value.to_val()?;
+    match &val {
+        Val::Map(map) if !map.is_empty() && val.get("matchLabels").is_none() && val.get("matchExpressions").is_none() => {
+            Some(Selector::from_pairs(&val))
+        }
+        Val::Map(_) => Some(Selector::from_label_selector(&val)),
+        _ => None,
+    }
+}
+
+fn host_claimants(state: &State, claim: &HostClaim) -> Answer {
+    for kind in ["Ingress", "HTTPRoute"] {
+        known(state, &Kind::new("", kind))?;
+    }
+    objects(navigate::host_claimants(state, claim))
+}
+
+/// The functions of an object in a state.
+fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer {
+    let pods_known = || known(state, &Kind::new("", "Pod"));
+    match func {
+        Func::At => match state.get(&o.key) {
+            Some(there) => Ok(Value::Object(there.clone())),
+            None => {
+                known(state, &o.key.kind)?;
+                Err(EvalErrorKind::NoSuchObject { object: o.key.to_string(), state: world.name() }.into())
+            }
+        },
+        Func::ExistsIn => match state.get(&o.key) {
+            Some(_) => bool(true),
+            None => Ok(known(state, &o.key.kind).map(|()| Value::Bool(false))?),
+        },
+        Func::LiveIn => match state.get(&o.key) {
+            Some(there) => bool(there.live() && (there.uid.is_empty() || o.uid.is_empty() || there.uid == o.uid)),
+            None => Ok(known(state, &o.key.kind).map(|()| Value::Bool(false))?),
+        },
+        Func::Selects => {
+            pods_known()?;
+            objects(navigate::selected(state, o))
+        }
+        Func::HasSelector => bool(navigate::selector_of(state, o).is_some()),
+        Func::Endpoints => {
+            pods_known()?;
+            objects(navigate::endpoints(state, o))
+        }
+        Func::AdmittedNodes => {
+            known(state, &Kind::new("", "Node"))?;
+            objects(navigate::admitted_nodes(state, o))
+        }
+        Func::Referrers => {
+            all_read(navigate::unread_users(state, o))?;
+            objects(navigate::live_referrers(state, o))
+        }
+        Func::OwnersIn => {
+            let mut found = Vec::new();
+            for owner in o.owners() {
+                match navigate::owner_object(state, o, owner) {
+                    Some(object) => found.push(object),
+                    None => known(state, &owner.kind)?,
+                }
+            }
+            objects(found)
+        }
+        Func::UnresolvedOwners => {
+            let mut found = Vec::new();
+            for owner in o.owners() {
+                if !navigate::owner_resolves(state, o, owner)? {
+                    found.push(Value::Owner(Arc::new(owner.clone())));
+                }
+            }
+            Ok(Value::list(found))
+        }
+        Func::WantedBy => {
+            all_read(navigate::unread_owners(state, o))?;
+            objects(navigate::wanted_by(state, o))
+        }
+        Func::WantedReplicas => Ok(Value::Int(navigate::wanted_replicas(state, o).unwrap_or(0))),
+        Func::Instances => {
+            if let Some(kind) = navigate::defined_kind(o) {
+                known(state, &kind)?;
+            }
+            objects(navigate::instances(state, o))
+        }
+        Func::Volume => {
+            known(state, &Kind::new("", "PersistentVolume"))?;
+            objects(navigate::volume(state, o).into_iter().collect())
+        }
+        Func::DisruptionsWhenSettled => {
+            let allowed = navigate::disruptions_when_settled(state, o);
+            Ok(Value::list(allowed.into_iter().map(Value::Int).collect()))
+        }
+        Func::HostClaims => {
+            let claims = navigate::host_claims(state, o);
+            Ok(Value::list(claims.into_iter().map(|c| Value::HostClaim(Arc::new(c))).collect()))
+        }
+        Func::IsQuorumGroup => {
+            let labelled = o.label("suture.dev/quorum").is_some_and(|v| &**v == "true");
+            let adapted = adapter(state, o)?.is_some_and(|facts| facts.quorum);
+            bool(!o.key.kind.is("Pod") && (labelled || adapted))
+        }
+        _ => Err(no_overload(func, &[Value::Object(o.clone()), Value::World(world)])),
+    }
+}
+
+fn all_read(unread: Vec<Str>) -> Result<(), EvalError> {
+    match unread.first() {
+        Some(kind) => Err(EvalErrorKind::UnknownKind(kind.to_string()).into()),
+        None => Ok(()),
+    }
+}
+
+type Facts = Arc<suture_model::adapter::AdapterFacts>;
+
+/// What the adapter says; its own failures are errors here.
+fn adapter(state: &State, o: &Object) -> Result<Option<Facts>, EvalError> {
+    let facts = state.adapter(o);
+    match facts.as_ref().and_then(|f| f.errors.first()) {
+        Some(error) => Err(EvalError::invalid(format!("adapter of {}: {error}", o.key))),
+        None => Ok(facts),
+    }
+}
+
+fn resolves(reference: &Reference, state: &State) -> Answer {
+    bool(navigate::resolves(state, reference)?)
+}
+
+/// The functions that ask for no state: what they read is the same in every future. A node is taken as `before` shows
+/// it, or as `now` does when it is new.
+fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer {
+    match (func, args) {
+        (Func::HasSelector, []) => bool(navigate::selector_of(worlds.before, o).is_some()),
+        (Func::RestrictsNodes, []) => {
+            let spec = navigate::pod_spec(worlds.before, o);
+            bool(spec.is_some_and(|spec| navigate::restricts_nodes(&spec)))
+        }
+        (Func::References, []) => {
+            let adapters = worlds.before.base().adapters().as_ref();
+            adapter(worlds.before, o)?;
+            let found = references(o, adapters);
+            Ok(Value::list(found.into_iter().map(|r| Value::Reference(Arc::new(r))).collect()))
+        }
+        (Func::PodNode, []) => node(o, worlds).map(|n| Value::Object(n.clone())),
+        (Func::PodZone, []) => {
+            let zone = if o.key.kind.is("Node") {
+                navigate::node_zone(o)
+            } else {
+                navigate::zone(worlds.before, o).or_else(|| navigate::zone(worlds.now, o))
+            };
+            Ok(Value::String(zone.unwrap_or_else(|| "".into())))
+        }
+        (Func::Requests, [Value::String(resource)]) => {
+            let spec = navigate::pod_spec(worlds.before, o);
+            Ok(Value::Int(spec.map_or(0, |spec| navigate::requests(&spec, resource))))
+        }
+        _ => {
+            let mut all = vec![Value::Object(o.clone())];
+            all.extend_from_slice(args);
+            Err(no_overload(func, &all))
+        }
+    }
+}
+
+fn node<'a>(pod: &Object, worlds: &Worlds<'a>) -> Result<&'a Arc<Object>, EvalError> {
+    if pod.node.is_empty() {
+        return Err(EvalErrorKind::NoSuchKey("spec.nodeName".into()).into());
+    }
+    let key = Key::of("Node", "", &pod.node);
+    let (before, now) = (worlds.before, worlds.now);
+    before.get(&key).or_else(|| now.get(&key)).ok_or_else(|| match known(before, &key.kind) {
+        Ok(()) => EvalErrorKind::NoSuchObject { object: key.to_string(), state: "before" }.into(),
+        Err(unknown) => unknown.into(),
+    })
+}

@@ -1,0 +1,82 @@
+//! The shipped library of templates, and those that users add.
+
+use std::collections::BTreeMap;
+
+use suture_model::value::Str;
+
+use crate::compile::check_template;
+use crate::spec::{InvariantTemplate, Spec, SpecError, parse_specs};
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../library/", $name, ".yaml")))),*]
+    };
+}
+
+/// The templates that are shipped: name and YAML.
+pub const LIBRARY: &[(&str, &str)] = shipped![
+    "service-keeps-endpoints",
+    "serving-service-kept",
+    "service-survives-fault",
+    "selector-keeps-matches",
+    "quorum-kept",
+    "quorum-survives-fault",
+    "volume-in-use-kept",
+    "data-recoverable",
+    "references-resolve",
+    "owner-references-resolve",
+    "live-child-kept",
+    "crd-without-instances",
+    "serving-namespace-kept",
+    "pdb-allows-disruption",
+    "unique-host",
+];
+
+/// Templates by name.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    templates: BTreeMap<Str, InvariantTemplate>,
+}
+
+impl Library {
+    /// The shipped templates.
+    ///
+    /// # Errors
+    /// Never, as a test holds: what is wrong with a shipped template.
+    pub fn shipped() -> Result<Self, Vec<SpecError>> {
+        let mut library = Self::default();
+        for (name, text) in LIBRARY {
+            for spec in parse_specs(text, &format!("specs/library/{name}.yaml"))? {
+                if let Spec::InvariantTemplate(template) = spec {
+                    library.add(*template)?;
+                }
+            }
+        }
+        Ok(library)
+    }
+
+    /// Adds a template, or puts it in place of the one of its name.
+    ///
+    /// # Errors
+    /// When it does not compile.
+    pub fn add(&mut self, template: InvariantTemplate) -> Result<(), Vec<SpecError>> {
+        check_template(&template)?;
+        self.templates.insert(template.name.clone(), template);
+        Ok(())
+    }
+
+    /// The template of this name.
+    pub fn get(&self, name: &str) -> Option<&InvariantTemplate> {
+        self.templates.get(name)
+    }
+
+    /// The names of all templates.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.templates.keys().map(|name| &**name)
+    }
+
+    /// All templates, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &InvariantTemplate> {
+        self.templates.values()
+    }
+}

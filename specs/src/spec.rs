@@ -1,0 +1,189 @@
+//! The kinds of `suture.dev/v1alpha1`: their types, and reading them from YAML with errors that name the place.
+//!
+//! The JSON schema that editors get is derived from these types, and is also what a document is checked against.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, schema_for};
+use serde::de::DeserializeOwned;
+use suture_model::ingest::parse_documents;
+use suture_model::value::{Str, Val};
+
+mod adapter;
+mod decode;
+mod error;
+mod invariant;
+mod policy;
+mod scalar;
+mod suite;
+
+pub use adapter::{Access, AdapterReference, AdapterTarget, Listed, ResourceAdapterSpec, ScaleTarget};
+pub use error::{Origin, SpecError};
+pub use invariant::{
+    Action, ForEach, Hold, InvariantSpec, InvariantTemplateSpec, Match, OnUndecided, ParamType, Parameter, Requirement,
+    Under, Violations,
+};
+pub use policy::{Budget, ExemptionSpec, GrantInvariants, GroupKind, OperatorGrantSpec, Scope, Subject, SubjectKind};
+pub use scalar::{Cel, KindRef};
+pub use suite::{
+    As, Case, Expect, FileOrInline, NamedRef, ObjectRef, Observation, Preconditions, Propagation, Step, SuiteSpec, Verb,
+};
+
+/// The API version of every kind here.
+pub const API_VERSION: &str = "suture.dev/v1alpha1";
+
+/// One document: its name, its spec, and where it stands.
+#[derive(Clone, Debug)]
+pub struct Resource<S> {
+    /// `metadata.name`.
+    pub name: Str,
+    /// `metadata.namespace`, of namespaced kinds.
+    pub namespace: Option<Str>,
+    /// `metadata.labels`, as a map value.
+    pub labels: Val,
+    /// The spec.
+    pub spec: S,
+    /// Where it was read.
+    pub origin: Origin,
+}
+
+/// An `Invariant`, or a `NamespacedInvariant`, which has a namespace.
+pub type Invariant = Resource<InvariantSpec>;
+/// An `InvariantTemplate`.
+pub type InvariantTemplate = Resource<InvariantTemplateSpec>;
+/// A `ResourceAdapter`.
+pub type ResourceAdapter = Resource<ResourceAdapterSpec>;
+/// An `OperatorGrant`.
+pub type OperatorGrant = Resource<OperatorGrantSpec>;
+/// An `Exemption`.
+pub type Exemption = Resource<ExemptionSpec>;
+/// A `Suite`.
+pub type Suite = Resource<SuiteSpec>;
+
+/// A document of any of our kinds.
+#[derive(Clone, Debug)]
+pub enum Spec {
+    /// An invariant; with a namespace, a NamespacedInvariant.
+    Invariant(Box<Invariant>),
+    /// A template.
+    InvariantTemplate(Box<InvariantTemplate>),
+    /// What a custom resource means.
+    ResourceAdapter(Box<ResourceAdapter>),
+    /// What binds an operator.
+    OperatorGrant(Box<OperatorGrant>),
+    /// A broken glass.
+    Exemption(Box<Exemption>),
+    /// Tests.
+    Suite(Box<Suite>),
+}
+
+/// The names of our kinds.
+pub const KINDS: [&str; 7] = [
+    "Invariant",
+    "NamespacedInvariant",
+    "InvariantTemplate",
+    "ResourceAdapter",
+    "OperatorGrant",
+    "Exemption",
+    "Suite",
+];
+
+/// Reads all documents of a text; every one must be of one of our kinds.
+///
+/// # Errors
+/// All that is wrong with it, document by document.
+pub fn parse_specs(text: &str, file: &str) -> Result<Vec<Spec>, Vec<SpecError>> {
+    let documents = parse_documents(text, file).map_err(|e| {
+        let origin = Origin { file: e.file.as_str().into(), line: Some(e.line), text: text.into() };
+        vec![SpecError::new(&origin, "", e.message)]
+    })?;
+    let text: Str = text.into();
+    let mut specs = Vec::new();
+    let mut errors = Vec::new();
+    for document in documents {
+        let origin = Origin { file: file.into(), line: Some(document.line), text: text.clone() };
+        match parse_spec(&document.val, origin) {
+            Ok(spec) => specs.push(spec),
+            Err(more) => errors.extend(more),
+        }
+    }
+    if errors.is_empty() { Ok(specs) } else { Err(errors) }
+}
+
+/// Reads one document from its value, such as one given inline in a suite.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn parse_spec(val: &Val, origin: Origin) -> Result<Spec, Vec<SpecError>> {
+    let kind = header(val, &origin).map_err(|e| vec![e])?;
+    match &*kind {
+        "Invariant" => resource(val, origin, false).map(|r| Spec::Invariant(Box::new(r))),
+        "NamespacedInvariant" => resource(val, origin, true).map(|r| Spec::Invariant(Box::new(r))),
+        "InvariantTemplate" => resource(val, origin, false).map(|r| Spec::InvariantTemplate(Box::new(r))),
+        "ResourceAdapter" => resource(val, origin, false).map(|r| Spec::ResourceAdapter(Box::new(r))),
+        "OperatorGrant" => resource(val, origin, false).map(|r| Spec::OperatorGrant(Box::new(r))),
+        "Exemption" => resource(val, origin, false).map(|r| Spec::Exemption(Box::new(r))),
+        "Suite" => resource(val, origin, false)
+            .and_then(|r: Suite| suite::check(&r).map(|()| r))
+            .map(|r| Spec::Suite(Box::new(r))),
+        other => {
+            let message = format!("`{other}` is no kind of {API_VERSION}");
+            Err(vec![SpecError::new(&origin, "kind", message).suggesting(&other, KINDS)])
+        }
+    }
+}
+
+/// Whether a document claims to be of our API group.
+pub fn is_ours(val: &Val) -> bool {
+    val.str_at(&["apiVersion"]).is_some_and(|v| v.starts_with("suture.dev/"))
+}
+
+fn header(val: &Val, origin: &Origin) -> Result<Str, SpecError> {
+    for (key, _) in val.entries() {
+        if !["apiVersion", "kind", "metadata", "spec", "status"].contains(&&**key) {
+            let known = ["apiVersion", "kind", "metadata", "spec", "status"];
+            return Err(SpecError::unknown_field(origin, "", key, known));
+        }
+    }
+    let version = val.str_at(&["apiVersion"]);
+    // a suite's example may leave the version out: there is only one
+    if let Some(version) = version.filter(|v| &***v != API_VERSION) {
+        let message = format!("`{version}` is not `{API_VERSION}`");
+        return Err(SpecError::new(origin, "apiVersion", message));
+    }
+    val.str_at(&["kind"]).cloned().ok_or_else(|| SpecError::new(origin, "kind", "`kind` is missing".to_owned()))
+}
+
+fn resource<S: DeserializeOwned + JsonSchema>(
+    val: &Val,
+    origin: Origin,
+    namespaced: bool,
+) -> Result<Resource<S>, Vec<SpecError>> {
+    let Some(name) = val.str_at(&["metadata", "name"]).cloned() else {
+        return Err(vec![SpecError::new(&origin, "metadata.name", "`metadata.name` is missing".to_owned())]);
+    };
+    let namespace = val.str_at(&["metadata", "namespace"]).cloned().filter(|ns| !ns.is_empty());
+    if namespaced && namespace.is_none() {
+        let message = "a NamespacedInvariant needs `metadata.namespace`".to_owned();
+        return Err(vec![SpecError::new(&origin, "metadata", message)]);
+    }
+    let Some(spec) = val.get("spec") else {
+        return Err(vec![SpecError::new(&origin, "spec", "`spec` is missing".to_owned())]);
+    };
+    let spec = decode::decode(spec, "spec", &origin)?;
+    let labels = val.at(&["metadata", "labels"]).cloned().unwrap_or_default();
+    Ok(Resource { name, namespace: namespace.filter(|_| namespaced), labels, spec, origin })
+}
+
+/// The JSON schema of every kind, by its name: what editors check documents against, and what CRDs carry as `spec`.
+pub fn json_schemas() -> BTreeMap<&'static str, serde_json::Value> {
+    BTreeMap::from([
+        ("Invariant", schema_for!(InvariantSpec).to_value()),
+        ("NamespacedInvariant", schema_for!(InvariantSpec).to_value()),
+        ("InvariantTemplate", schema_for!(InvariantTemplateSpec).to_value()),
+        ("ResourceAdapter", schema_for!(ResourceAdapterSpec).to_value()),
+        ("OperatorGrant", schema_for!(OperatorGrantSpec).to_value()),
+        ("Exemption", schema_for!(ExemptionSpec).to_value()),
+        ("Suite", schema_for!(SuiteSpec).to_value()),
+    ])
+}

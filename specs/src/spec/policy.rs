@@ -1,0 +1,133 @@
+//! `OperatorGrant` and `Exemption`, and the subjects they and invariants name.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use suture_model::change::User;
+use suture_model::value::Val;
+
+use super::invariant::Action;
+use super::scalar::KindRef;
+
+/// Somebody: a user, a group or a service account.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Subject {
+    /// What it is.
+    pub kind: SubjectKind,
+    /// The name; `*` for every service account of a namespace.
+    pub name: String,
+    /// The namespace of a service account.
+    pub namespace: Option<String>,
+}
+
+/// The kind of a subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum SubjectKind {
+    /// A user by name.
+    User,
+    /// A group.
+    Group,
+    /// A service account.
+    ServiceAccount,
+}
+
+impl Subject {
+    /// Whether this user is meant.
+    pub fn covers(&self, user: &User) -> bool {
+        match self.kind {
+            SubjectKind::User => *user.username == *self.name,
+            SubjectKind::Group => user.groups.iter().any(|g| **g == *self.name),
+            SubjectKind::ServiceAccount => user.service_account().is_some_and(|(ns, name)| {
+                self.namespace.as_deref().is_none_or(|own| own == ns) && (self.name == "*" || self.name == name)
+            }),
+        }
+    }
+}
+
+/// What binds one operator.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OperatorGrantSpec {
+    /// Whom it binds.
+    pub subjects: Vec<Subject>,
+    /// Where they may write; writes outside are denied.
+    pub scope: Option<Scope>,
+    /// Which invariants bind them; default all.
+    pub invariants: Option<GrantInvariants>,
+    /// Budgets over time.
+    #[serde(default)]
+    pub budgets: Vec<Budget>,
+    /// What becomes of a write outside; default Deny.
+    #[serde(default)]
+    pub action: Action,
+}
+
+/// Where an operator may write; each part optional, all that are given must hold.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Scope {
+    /// Namespaces: globs.
+    pub namespaces: Option<Vec<String>>,
+    /// Kinds.
+    pub kinds: Option<Vec<GroupKind>>,
+    /// It updates and deletes only what one of these, same namespace, controls.
+    pub owners: Option<Vec<GroupKind>>,
+}
+
+/// A kind in a group.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GroupKind {
+    /// The API group; empty for the core group.
+    #[serde(default)]
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+}
+
+/// Which invariants bind an operator.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GrantInvariants {
+    /// A label selector of invariants.
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub selector: Option<Val>,
+}
+
+/// At most `max` requests of a verb on a kind, or at most `percent` of a group disrupted, within a window.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Budget {
+    /// The verb that is counted.
+    pub verb: Option<String>,
+    /// The kind that is counted.
+    pub kind: Option<KindRef>,
+    /// How many.
+    pub max: Option<u32>,
+    /// The kind whose disruptions are counted.
+    pub disrupt: Option<KindRef>,
+    /// How many of a hundred.
+    pub percent: Option<u32>,
+    /// The window, `1h`.
+    pub window: String,
+}
+
+/// A broken glass: instances of an invariant that somebody may break for a time.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExemptionSpec {
+    /// The name of the invariant.
+    pub invariant: String,
+    /// The names of the instances, `Kind/namespace/name`; default all.
+    #[serde(default)]
+    pub instances: Vec<String>,
+    /// Who is exempt; default everybody.
+    #[serde(default)]
+    pub subjects: Vec<Subject>,
+    /// When it ends, RFC 3339.
+    pub expires: String,
+    /// Why.
+    pub reason: String,
+}

@@ -1,0 +1,86 @@
+//! The shipped library compiles, with every parameter at its default and with others.
+
+use suture_specs::compile::compile_invariant;
+use suture_specs::library::{LIBRARY, Library};
+use suture_specs::spec::{Spec, parse_specs};
+
+fn compile(yaml: &str) -> Result<suture_specs::compile::CompiledInvariant, String> {
+    let library = Library::shipped().map_err(|e| format!("{e:?}"))?;
+    let specs = parse_specs(yaml, "test.yaml").map_err(|e| e.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let Some(Spec::Invariant(invariant)) = specs.into_iter().next() else { return Err("no invariant".into()) };
+    compile_invariant(&invariant, &library).map_err(|e| e.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn every_shipped_template_compiles() {
+    let mut wrong = Vec::new();
+    for (name, text) in LIBRARY {
+        let result = parse_specs(text, &format!("specs/library/{name}.yaml")).and_then(|specs| {
+            for spec in specs {
+                if let Spec::InvariantTemplate(template) = spec {
+                    assert_eq!(&*template.name, *name);
+                    suture_specs::compile::check_template(&template)?;
+                }
+            }
+            Ok(())
+        });
+        for error in result.err().into_iter().flatten() {
+            wrong.push(format!("{:?}", miette::Report::new(error)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(Library::shipped().unwrap().names().count(), LIBRARY.len());
+}
+
+#[test]
+fn every_shipped_template_can_be_named_without_parameters() {
+    for (name, _) in LIBRARY {
+        let compiled = compile(&format!(
+            "apiVersion: suture.dev/v1alpha1\nkind: Invariant\nmetadata: {{name: x}}\nspec: {{template: {name}}}\n"
+        ));
+        let compiled = compiled.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(compiled.template.as_deref(), Some(*name));
+        assert!(!compiled.require.is_empty());
+    }
+}
+
+#[test]
+fn parameters_and_faults_are_filled_in() {
+    let with = |spec: &str| {
+        compile(&format!("apiVersion: suture.dev/v1alpha1\nkind: Invariant\nmetadata: {{name: x}}\nspec: {spec}\n"))
+    };
+    let compiled = with("{template: service-survives-fault, params: {nodeFailures: 2}}").unwrap();
+    assert_eq!((compiled.faults.nodes, compiled.faults.zones), (2, 0));
+    assert_eq!(compiled.params.int_at(&["floor"]), Some(1));
+    let compiled = with("{template: service-survives-fault, under: {zoneFailures: 1}}").unwrap();
+    assert_eq!((compiled.faults.nodes, compiled.faults.zones), (1, 1), "its own faults override field by field");
+    for (spec, message) in [
+        ("{template: quorum-kep}", "test.yaml:4: spec.template: there is no template `quorum-kep`"),
+        (
+            "{template: quorum-kept, params: {member: {}}}",
+            "test.yaml:4: spec.params.member: template `quorum-kept` has no parameter `member`",
+        ),
+        (
+            "{template: service-survives-fault, params: {nodeFailures: many}}",
+            "test.yaml:4: spec.params.nodeFailures: expected an integer, found `\"many\"`",
+        ),
+        (
+            "{template: service-survives-fault, params: {floor: 50}, under: {nodeFailures: -1}}",
+            "test.yaml:4: spec.under.nodeFailures: `-1` is not between 0 and 1000",
+        ),
+        (
+            "{template: service-survives-fault, params: {floor: half}}",
+            "test.yaml:4: spec.params.floor: expected a number from 0, or a percentage such as `50%`, found `\"half\"`",
+        ),
+        (
+            "{template: quorum-kept, hold: After}",
+            "test.yaml:4: spec.hold: `hold` is the template's: an invariant has `template` or expressions of its own",
+        ),
+        (
+            "{template: quorum-kept, under: {evictions: 1}}",
+            "test.yaml:4: spec.under.evictions: `under.evictions` is not supported yet",
+        ),
+    ] {
+        assert_eq!(with(spec).unwrap_err(), message);
+    }
+}

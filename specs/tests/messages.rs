@@ -1,0 +1,262 @@
+//! The messages for whoever writes expressions and documents: each with its place, reason and help.
+
+use suture_specs::cel::{Scope, compile};
+use suture_specs::compile::compile_invariant;
+use suture_specs::ir::Type;
+use suture_specs::library::Library;
+use suture_specs::spec::{Spec, parse_specs};
+
+/// `message @ text (help)` of an expression over a pod `p`, a service `svc` and any object `o`.
+fn refusal(source: &str) -> String {
+    let scope = Scope::invariant(false)
+        .with("p", Type::object("Pod"))
+        .with("svc", Type::object("Service"))
+        .with("o", Type::Object(None))
+        .with_params([("floor".into(), Type::Any), ("count".into(), Type::Int)].into());
+    match compile(source, &scope, None) {
+        Ok(expr) => format!("fine: {}", expr.ty),
+        Err(error) => {
+            let help = error.help_text().map(|h| format!(" ({h})")).unwrap_or_default();
+            format!("{} @ `{}`{help}", error.message(), error.span().text(source))
+        }
+    }
+}
+
+#[test]
+fn expressions() {
+    let cases = [
+        ("p.spec.containers.exists(c, c.image == 'x')", "fine: bool"),
+        ("p.spec.conatiners", "PodSpec has no field `conatiners` @ `conatiners` (did you mean `containers`?)"),
+        ("p.metadata.label", "ObjectMeta has no field `label` @ `label` (did you mean `labels`?)"),
+        ("p.ready", "Pod has no field `ready` @ `ready` (`ready` is a method: write `.ready(..)`)"),
+        ("p.spec()", "there is no method `spec` @ `spec` (`spec` is a field: write it without brackets)"),
+        ("p.redy()", "there is no method `redy` @ `redy` (did you mean `ready`?)"),
+        ("svc.ready()", "`ready` is no method of Service @ `ready` (it is `Pod.ready() → bool`)"),
+        ("ready(p)", "there is no function `ready` @ `ready` (it is written `Pod.ready() → bool`)"),
+        ("o.ready()", "fine: bool"),
+        ("o.spec.foo.bar == 3", "fine: bool"),
+        ("o.metadata.nam", "ObjectMeta has no field `nam` @ `nam` (did you mean `name`?)"),
+        ("befor.pods", "`befor` is not known @ `befor` (did you mean `before`?)"),
+        ("before.pdos", "a state has no list `pdos` @ `pdos` (did you mean `pods`?)"),
+        ("before.widgets", "a state has no list `widgets` @ `widgets` (other kinds are listed by `objects('Kind')`)"),
+        ("before.objects('Deployment')", "fine: list<Deployment>"),
+        ("before.objects('apps', 'Deployment')", "fine: list<Deployment>"),
+        ("before.objects('Widget')", "fine: list<object>"),
+        ("before.objects('pods')", "`pods` is no kind @ `'pods'` (did you mean `Pod`?)"),
+        ("p.at(now).ready()", "fine: bool"),
+        ("p.at(before).spec.nodeName == 'n'", "fine: bool"),
+        ("p.at('now')", "`at` is not defined on Pod with string @ `at` (it is `object.at(state) → object`)"),
+        ("p.at()", "`at` takes 1 arguments, found 0 @ `at` (it is `object.at(state) → object`)"),
+        ("after.pods", "`after` is only known with `hold: After` @ `after` (write `now`, or set `hold: After` to judge settled states only)"),
+        ("can('get')", "there is no function `can` @ `can` (questions about rights are not supported yet)"),
+        ("p.fits(now)", "there is no method `fits` @ `fits` (placement as a question is not supported yet)"),
+        ("now.evictions", "a state has no list `evictions` @ `evictions` (evictions as a fault are not supported yet)"),
+        ("object.spec", "`object` is not known @ `object` (there is no `object`: `forEach` names the object, and `o.at(now)` is what becomes of it)"),
+        ("oldObject == null", "`oldObject` is not known @ `oldObject` (there is no `oldObject`: the `forEach` variable is the object as it was before)"),
+        ("dyn(p)", "there is no function `dyn` @ `dyn` (`dyn` is not supported: every expression has a type)"),
+        ("p.requests('cpu') > 1.5", "fine: bool"),
+        ("p.requests('cpu') + 1.5", "`+` is not defined on int and double @ `p.requests('cpu') + 1.5` (both sides must be of one type: convert one with `int(..)`, `double(..)` or `string(..)`)"),
+        ("p.requests('cpu') == 1.5", "`==` on different types: int and double @ `p.requests('cpu') == 1.5` (convert one of them: `int(..)` or `double(..)`)"),
+        ("p.spec.nodeName == null", "a value of type string is never null @ `p.spec.nodeName == null` (ask with `has(..)` whether it is there, or read it with `.?field.orValue(..)`)"),
+        ("p.?spec.nodeName == 'n'", "`==` on different types: optional<string> and string @ `p.?spec.nodeName == 'n'` (take the value of the optional with `.orValue(..)`)"),
+        ("p.?spec.?nodeName.orValue('') == 'n'", "fine: bool"),
+        ("has(p.spec.nodeNam)", "PodSpec has no field `nodeNam` @ `nodeNam` (did you mean `nodeName`?)"),
+        ("has(p.spec.nodeName)", "fine: bool"),
+        ("p in before.services", "fine: bool"),
+        ("p.metadata.name in before.pods", "`in` on different types: string and Pod @ `p.metadata.name in before.pods`"),
+        ("params.floor > 1", "fine: bool"),
+        ("params.flor > 1", "there is no parameter `flor` @ `flor` (did you mean `floor`?)"),
+        ("params.floor + params.floor", "the type of `+` is not clear: int or uint or double or string or list @ `params.floor + params.floor` (say what the arguments of unknown type are: `int(..)`, `string(..)`, `double(..)`)"),
+        ("params.floor == o.spec.x", "`==` on two values of unknown type @ `params.floor == o.spec.x` (say what one of them is: `string(..)`, `int(..)`, `bool(..)`)"),
+        ("params.floor.at(now)", "`at` is not defined on any with state @ `at` (it is `object.at(state) → object`)"),
+        ("params.count + 1", "fine: int"),
+        ("floor(params.floor, 3)", "fine: int"),
+        ("request.user.username == 'x'", "fine: bool"),
+        ("request.userInfo", "request has no field `userInfo` @ `userInfo` (there are `dryRun`, `kind`, `name`, `namespace`, `operation`, `options`, `resource`, `subresource`, `uid`, `user`)"),
+        ("time > p.metadata.creationTimestamp", "fine: bool"),
+        ("p.references().all(r, r.resolvesIn(now))", "fine: bool"),
+        ("p.references().all(r, r.kin == '')", "reference has no field `kin` @ `kin` (did you mean `kind`?)"),
+        ("before.pods.filter(p, p.ready()).size()", "fine: int"),
+        ("before.pods.size", "list<Pod> has no field `size` @ `size` (`size` is a method: write `.size(..)`)"),
+        ("before.pods.spec", "a value of type list<Pod> has no fields @ `spec` (use `exists`, `all`, `filter` or `map`, or an index)"),
+        ("before.pods.ready()", "`ready` is no method of list<Pod> @ `ready` (it is `Pod.ready() → bool`)"),
+        ("before.exists(p, true)", "`exists` needs a list or a map, found state @ `before` (take a list of it: `now.pods`)"),
+        ("before.pods.map(now, 1)", "`now` cannot be the name of a variable @ `now`"),
+        ("[p, svc].map(x, x.name())", "fine: list<string>"),
+        ("true ? p : svc", "fine: object"),
+        ("true ? [p] : []", "fine: list<Pod>"),
+        ("p.owners()[0].uid", "fine: string"),
+        ("svc.hostClaims(now).exists(c, now.hostClaimants(c).size() > 1)", "fine: bool"),
+        ("p.spec.containers.map(c, c.resources.requests['cpu'])", "fine: list<any>"),
+        ("1 2", "unexpected `2` @ `2`"),
+        ("p.", "unexpected end of the expression @ ``"),
+    ];
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(source, expected)| {
+            let found = refusal(source);
+            (found != *expected).then(|| format!("{source}\n  expected {expected}\n  found    {found}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_expression_is_shown_with_its_place() {
+    let scope = Scope::invariant(false).with("svc", Type::object("Service"));
+    let error = compile("svc.endpoints(now).sise() >= 1", &scope, None).unwrap_err();
+    let mut shown = String::new();
+    let handler = miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor());
+    handler.render_report(&mut shown, &error).unwrap();
+    assert_eq!(
+        shown.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"),
+        "  × there is no method `sise`
+   ╭────
+ 1 │ svc.endpoints(now).sise() >= 1
+   ·                    ──┬─
+   ·                      ╰── no such method
+   ╰────
+  help: did you mean `size`?"
+    );
+}
+
+fn problems(yaml: &str) -> Vec<String> {
+    let shown = |errors: Vec<suture_specs::spec::SpecError>| -> Vec<String> {
+        let one = |e: &suture_specs::spec::SpecError| {
+            format!("{e}{}", e.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())
+        };
+        errors.iter().map(one).collect()
+    };
+    let specs = match parse_specs(yaml, "a.yaml") {
+        Ok(specs) => specs,
+        Err(errors) => return shown(errors),
+    };
+    let mut all = Vec::new();
+    for spec in specs {
+        if let Spec::Invariant(invariant) = spec
+            && let Err(errors) = compile_invariant(&invariant, &Library::default())
+        {
+            all.extend(shown(errors));
+        }
+    }
+    all
+}
+
+#[test]
+fn documents() {
+    let cases: &[(&str, &[&str])] = &[
+        ("kind: Pod\nmetadata: {name: x}\n", &["a.yaml:1: kind: `Pod` is no kind of suture.dev/v1alpha1"]),
+        (
+            "kind: Invarant\nmetadata: {name: x}\n",
+            &["a.yaml:1: kind: `Invarant` is no kind of suture.dev/v1alpha1 (did you mean `Invariant`?)"],
+        ),
+        (
+            "apiVersion: suture.dev/v1\nkind: Invariant\n",
+            &["a.yaml:1: apiVersion: `suture.dev/v1` is not `suture.dev/v1alpha1`"],
+        ),
+        ("kind: Invariant\nspec: {}\n", &["a.yaml:1: metadata.name: `metadata.name` is missing"]),
+        ("kind: Invariant\nmetadata: {name: x}\n", &["a.yaml:1: spec: `spec` is missing"]),
+        (
+            "kind: Invariant\nmetadata: {name: x}\nspec: {}\n",
+            &["a.yaml:3: spec: an invariant needs `forEach` and `require`, or `template`"],
+        ),
+        (
+            "---\nkind: Exemption\nmetadata: {name: x}\nspec:\n  invariant: q\n  reson: because\n",
+            &[
+                "a.yaml:6: spec.reson: unknown field `reson` (did you mean `reason`?)",
+                "a.yaml:4: spec: `expires` is missing",
+                "a.yaml:4: spec: `reason` is missing",
+            ],
+        ),
+        (
+            "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kind: Pod}\n  hold: Durring\n  action: 3\n",
+            &[
+                "a.yaml:6: spec.action: expected one of `Deny`, `Warn`, `Audit`, found an integer",
+                "a.yaml:5: spec.hold: `Durring` is not one of `During`, `After` (did you mean `During`?)",
+            ],
+        ),
+        (
+            "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kid: Pod}\n  require: {}\n",
+            &[
+                "a.yaml:4: spec.forEach.kid: unknown field `kid` (did you mean `kind`?)",
+                "a.yaml:5: spec.require: expected a list, found a map",
+            ],
+        ),
+        (
+            "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kind: Pods}\n  require: [{expression: 'true'}]\n",
+            &["a.yaml:4: spec.forEach.kind: `Pods` is no built-in kind (did you mean `Pod`? if it is a custom resource, give its group)"],
+        ),
+        (
+            "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: now, kind: Pod}\n  require: [{expression: 'true'}]\n",
+            &["a.yaml:4: spec.forEach.var: `now` has a meaning already"],
+        ),
+        (
+            "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kind: Pod}\n  let:\n    a: b + 1\n    b: a + 1\n  require: [{expression: 'true'}]\n",
+            &["a.yaml:6: spec.let.a: `a`, `b` use one another"],
+        ),
+        (
+            "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kind: Pod}\n  require:\n  - expression: 'true'\n  - expression: p.at(now).redy()\n    messageExpression: '1'\n  degree: 'true'\n",
+            &[
+                "a.yaml:7: spec.require[1].expression: there is no method `redy` (did you mean `ready`?)",
+                "a.yaml:9: spec.degree: expected int, found bool",
+            ],
+        ),
+        (
+            "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: o, kind: {group: example.com, kind: Widget}}\n  require: [{expression: o.spec.ok}]\n",
+            &["a.yaml:5: spec.require[0].expression: expected bool, found a value of unknown type (write `bool(..)` around it)"],
+        ),
+        (
+            "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kind: Pod}\n  params: {a: 1}\n  require: [{expression: 'true'}]\n",
+            &["a.yaml:5: spec.params: only a template has parameters (write the values into the expressions, or name a `template`)"],
+        ),
+        (
+            "kind: NamespacedInvariant\nmetadata: {name: x}\nspec: {}\n",
+            &["a.yaml:2: metadata: a NamespacedInvariant needs `metadata.namespace`"],
+        ),
+        ("a: [\n", &["a.yaml:1: unclosed bracket '['"]),
+    ];
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(yaml, expected)| {
+            let found = problems(yaml);
+            (found != *expected).then(|| format!("{yaml}\n  expected {expected:#?}\n  found    {found:#?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn suites() {
+    let suite = |case: &str| problems(&format!("kind: Suite\nmetadata: {{name: x}}\nspec:\n  cases:\n  - name: c\n    steps:\n    - {case}\n"));
+    for (step, expected) in [
+        ("{delete: {kind: Pod, name: a}, expect: Allowed}", vec![]),
+        ("{delete: {kind: {group: g, kind: K}, name: a}, expect: Denied, by: [i], as: {username: u, groups: [g]}}", vec![]),
+        ("{observe: {after: 30s}}", vec![]),
+        (
+            "{delete: {kind: Pod, name: a}}",
+            vec!["a.yaml:7: spec.cases[0].steps[0]: `expect` is missing"],
+        ),
+        (
+            "{expect: Allowed}",
+            vec!["a.yaml:7: spec.cases[0].steps[0]: a step needs one of `create`, `update`, `patch`, `delete`, `scale`, `evict`, `bind`, `review`, `batch`, `observe`"],
+        ),
+        (
+            "{delete: {kind: Pod, name: a}, evict: {namespace: a, name: b}, expect: Allowed}",
+            vec!["a.yaml:7: spec.cases[0].steps[0]: a step has one verb, this has `delete` and `evict`"],
+        ),
+        (
+            "{scale: {kind: Deployment, name: a}, expect: Allowed}",
+            vec!["a.yaml:7: spec.cases[0].steps[0]: `scale` needs `replicas`"],
+        ),
+        (
+            "{delete: {kind: Pod, name: a}, expect: Alowed}",
+            vec!["a.yaml:7: spec.cases[0].steps[0].expect: `Alowed` is not one of `Allowed`, `Denied`, `Warned`, `Undecided` (did you mean `Allowed`?)"],
+        ),
+        (
+            "{delete: {kind: Pod, name: a, preconditions: {uid: u}}, expect: Denied}",
+            vec!["a.yaml:7: spec.cases[0].steps[0].delete.preconditions: unknown field `preconditions` (there are `kind`, `group`, `namespace`, `name`)"],
+        ),
+    ] {
+        assert_eq!(suite(step), expected, "{step}");
+    }
+}

@@ -1,0 +1,301 @@
+//! Random requests against a cluster: deletions, scaling, template and label edits, evictions, node and claim changes.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use suture_model::change::{Preconditions, Propagation, Request, User};
+use suture_model::object::{Key, Object};
+use suture_model::state::State;
+use suture_model::value::Val;
+
+use super::cluster;
+use super::invariants::Focus;
+use super::random::Random;
+
+/// How often a kind of request is tried anew when the cluster has nothing for it.
+const TRIES: usize = 20;
+
+/// A request against this cluster.
+pub fn request(random: &mut Random, state: &State<'_>, focus: Focus) -> Request {
+    for _ in 0..TRIES {
+        if let Some(request) = attempt(random, state, focus) {
+            return request;
+        }
+    }
+    let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain", "namespace": "a"}});
+    create(random, state, &manifest).unwrap_or_else(|| Request::evict(User::admin(), Key::of("Pod", "a", "none")))
+}
+
+fn attempt(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Request> {
+    match random.below(100) {
+        0..=21 => delete(random, state, focus),
+        22..=33 => scale(random, state),
+        34..=48 => template(random, state),
+        49..=54 => evict(random, state),
+        55..=69 => labels(random, state, focus),
+        70..=77 => node(random, state),
+        78..=86 => creation(random, state, focus),
+        87..=93 => fields(random, state, focus),
+        _ => pods(random, state),
+    }
+}
+
+fn user(random: &mut Random) -> User {
+    if random.chance(70) { User::admin() } else { User::named("system:serviceaccount:a:operator") }
+}
+
+/// The kinds that a deletion is most interesting of.
+fn favourites(focus: Focus) -> &'static [&'static str] {
+    match focus {
+        Focus::Services => &["Service", "Pod", "Deployment", "StatefulSet"],
+        Focus::Quorum | Focus::Faults => &["Pod", "StatefulSet", "Deployment", "Node"],
+        Focus::Claims => &["PersistentVolumeClaim", "PersistentVolume", "StatefulSet", "Db", "VolumeSnapshot"],
+        Focus::References => &["Secret", "ConfigMap", "ServiceAccount", "Service", "PriorityClass"],
+        Focus::Owners => &["Db", "ConfigMap", "Secret", "StatefulSet", "ReplicaSet", "Deployment"],
+        Focus::Definitions => &["CustomResourceDefinition", "Db"],
+        Focus::Namespaces => &["Namespace"],
+        Focus::Hosts => &["Ingress", "Namespace", "IngressClass", "Service"],
+        Focus::Budgets => &["PodDisruptionBudget", "Deployment", "Pod"],
+        Focus::Selectors => &["Pod", "Node", "Namespace", "DaemonSet"],
+        Focus::Pods => &["Pod", "Node", "ReplicaSet", "DaemonSet"],
+    }
+}
+
+fn any(random: &mut Random, state: &State<'_>, kinds: &[&str]) -> Option<Arc<Object>> {
+    let found: Vec<_> =
+        state.iter().into_iter().filter(|o| kinds.is_empty() || kinds.contains(&&*o.key.kind.kind)).cloned().collect();
+    if found.is_empty() { None } else { Some(random.pick(&found).clone()) }
+}
+
+fn delete(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Request> {
+    let kinds = if random.chance(55) { favourites(focus) } else { &[] };
+    let target = any(random, state, kinds)?;
+    let propagation =
+        *random.pick(&[None, None, Some(Propagation::Background), Some(Propagation::Foreground), Some(Propagation::Orphan)]);
+    let uid = random.chance(12).then(|| if random.chance(60) { target.uid.clone() } else { "another".into() });
+    let preconditions = Preconditions { uid, resource_version: None };
+    Some(Request::delete(user(random), state, target.key.clone(), propagation, preconditions))
+}
+
+fn scale(random: &mut Random, state: &State<'_>) -> Option<Request> {
+    let target = any(random, state, &["Deployment", "StatefulSet", "ReplicaSet", "Db"])?;
+    let replicas = random.range(0, 3);
+    if random.chance(25) {
+        return patch(random, state, &target, &json!({"spec": {"replicas": replicas}}));
+    }
+    Some(Request::scale(user(random), state, target.key.clone(), replicas))
+}
+
+fn patch(random: &mut Random, state: &State<'_>, target: &Object, with: &Value) -> Option<Request> {
+    Request::patch(user(random), state, target.key.clone(), &Val::from(with), "").ok()
+}
+
+fn template(random: &mut Random, state: &State<'_>) -> Option<Request> {
+    let target = any(random, state, &["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"])?;
+    let path = if target.val().at(&["spec", "template"]).is_some() { "template" } else { "none" };
+    let inner = match random.below(14) {
+        0..=4 => json!({"spec": {"containers": [{"name": "c", "image": "i:2"}]}}),
+        5..=6 => json!({"metadata": {"labels": {"ver": *random.pick(&["v1", "v2"])}}}),
+        7 => json!({"metadata": {"labels": {"app": *random.pick(&["x", "y"])}}}),
+        8 => json!({"spec": {"containers": [{"name": "c", "image": "i:2", "envFrom": [{"secretRef": {"name": *random.pick(&["s1", "s2"])}}]}]}}),
+        9 => json!({"spec": {"nodeSelector": {"disk": *random.pick(&["ssd", "tape"])}}}),
+        10 => json!({"spec": {"nodeSelector": null, "affinity": null}}),
+        11 => json!({"spec": {"serviceAccountName": *random.pick(&["sa", "default", "sb"])}}),
+        12 => json!({"spec": {"containers": [{"name": "c", "image": "i:2", "resources": {"requests": {"cpu": *random.pick(&["500m", "1", "4"])}}}]}}),
+        _ => json!({"spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": *random.pick(&["loose", "new"])}}]}}),
+    };
+    patch(random, state, &target, &json!({"spec": {path: inner}}))
+}
+
+fn evict(random: &mut Random, state: &State<'_>) -> Option<Request> {
+    let target = any(random, state, &["Pod"])?;
+    Some(Request::evict(user(random), target.key.clone()))
+}
+
+fn labels(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Request> {
+    let app = *random.pick(&[Value::from("x"), Value::from("y"), Value::Null].each_ref());
+    let app = app.clone();
+    match random.below(12) {
+        0..=3 => {
+            let target = any(random, state, &["Pod"])?;
+            let key = *random.pick(&["app", "app", "ver", "controller-revision-hash", "pod-template-hash"]);
+            patch(random, state, &target, &json!({"metadata": {"labels": {key: app}}}))
+        }
+        4..=5 => {
+            let target = any(random, state, &["Service"])?;
+            let selector = random
+                .pick(&[json!({"app": "x"}), json!({"app": "y"}), json!({"ver": "v2"}), json!({"app": null, "ver": null}), Value::Null])
+                .clone();
+            patch(random, state, &target, &json!({"spec": {"selector": selector}}))
+        }
+        6 => {
+            let target = any(random, state, &["PodDisruptionBudget", "NetworkPolicy"])?;
+            let field = if target.key.kind.is("NetworkPolicy") { "podSelector" } else { "selector" };
+            patch(random, state, &target, &json!({"spec": {field: {"matchLabels": {"app": app}}}}))
+        }
+        7 => {
+            let target = any(random, state, &["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"])?;
+            let quorum = if random.chance(50) { json!("true") } else { Value::Null };
+            patch(random, state, &target, &json!({"metadata": {"labels": {"suture.dev/quorum": quorum}}}))
+        }
+        8 => {
+            let target = any(random, state, &["PersistentVolumeClaim"])?;
+            let value = if random.chance(50) { json!("true") } else { Value::Null };
+            patch(random, state, &target, &json!({"metadata": {"labels": {"suture.dev/disposable": value}}}))
+        }
+        9 => {
+            let target = any(random, state, &["Db"])?;
+            patch(random, state, &target, &json!({"spec": {"app": app}}))
+        }
+        10 => {
+            let target = any(random, state, &["ReplicaSet", "StatefulSet", "DaemonSet"])?;
+            patch(random, state, &target, &json!({"spec": {"selector": {"matchLabels": {"app": app}}}}))
+        }
+        _ => {
+            let target = any(random, state, if focus == Focus::Namespaces { &["Namespace"] } else { &["Ingress", "Namespace"] })?;
+            let value = if random.chance(60) { json!(&*target.uid) } else { Value::Null };
+            patch(random, state, &target, &json!({"metadata": {"annotations": {"suture.dev/confirm-delete": value}}}))
+        }
+    }
+}
+
+fn node(random: &mut Random, state: &State<'_>) -> Option<Request> {
+    let target = any(random, state, &["Node"])?;
+    let with = match random.below(8) {
+        0 => return Some(Request::delete(user(random), state, target.key.clone(), None, Preconditions::default())),
+        1 => json!({"spec": {"unschedulable": random.chance(70)}}),
+        2..=4 => json!({"spec": {"taints": [cluster::taint(random)]}}),
+        5 => json!({"spec": {"taints": null}}),
+        6 => json!({"metadata": {"labels": {"disk": *random.pick(&[Value::Null, json!("ssd")].each_ref())}}}),
+        _ => {
+            let ready = *random.pick(&["True", "False", "Unknown"]);
+            let with = json!({"status": {"conditions": [{"type": "Ready", "status": ready}]}});
+            return Request::patch(user(random), state, target.key.clone(), &Val::from(&with), "status").ok();
+        }
+    };
+    patch(random, state, &target, &with)
+}
+
+fn create(random: &mut Random, state: &State<'_>, manifest: &Value) -> Option<Request> {
+    Request::create(user(random), state, &Val::from(manifest)).ok()
+}
+
+fn creation(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Request> {
+    let ns = if random.chance(70) { "a" } else { "b" };
+    let labels = json!({"app": *random.pick(&["x", "y"])});
+    let meta = |name: &str| json!({"name": name, "namespace": ns});
+    let ingress = if focus == Focus::Hosts { 60 } else { 10 };
+    if random.chance(ingress) {
+        let route = cluster::route(random, ns, &format!("in{}", random.below(4)));
+        return create(random, state, &route);
+    }
+    let spec = json!({"containers": [{"name": "c", "envFrom": [{"secretRef": {"name": "s1"}}]}]});
+    let template = json!({"metadata": {"labels": labels}, "spec": spec});
+    let manifest = match random.below(9) {
+        0 => json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "made", "namespace": ns, "labels": labels}, "spec": spec}),
+        1 => json!({"apiVersion": "v1", "kind": "Service", "metadata": meta("svc0"), "spec": {"selector": labels}}),
+        2 => json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta("made"),
+            "spec": {"replicas": random.range(0, 2), "selector": {"matchLabels": labels}, "template": template}}),
+        3 => json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta("made"),
+            "spec": {"replicas": random.range(0, 2), "selector": {"matchLabels": labels}, "template": template}}),
+        4 => json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta("made"),
+            "spec": {"minAvailable": random.range(0, 2), "selector": {"matchLabels": labels}}}),
+        5 => json!({"apiVersion": "example.com/v1", "kind": "Db", "metadata": meta("made"),
+            "spec": {"app": labels["app"], "secret": "s1", "children": [{"kind": "Secret", "name": "s1"}]}}),
+        6 => json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta("made"),
+            "spec": {"selector": {"matchLabels": labels}, "template": template}}),
+        7 => json!({"apiVersion": "v1", "kind": *random.pick(&["Secret", "ConfigMap"]), "metadata": meta("s1"), "data": {"k": "dg=="}}),
+        _ => {
+            let owner = any(random, state, &[])?;
+            let uid = if random.chance(60) { owner.uid.to_string() } else { "none".to_owned() };
+            let group = &owner.key.kind.group;
+            let api = if group.is_empty() { owner.version.to_string() } else { format!("{group}/{}", owner.version) };
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made", "namespace": ns, "ownerReferences": [
+                {"apiVersion": api, "kind": &*owner.key.kind.kind, "name": &*owner.key.name, "uid": uid, "controller": random.chance(50)}]}})
+        }
+    };
+    create(random, state, &manifest)
+}
+
+/// Edits of single fields that some invariant reads.
+fn fields(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Request> {
+    let kinds: &[&str] = match random.below(8) {
+        0 => favourites(focus),
+        1 => &["StatefulSet"],
+        2 => &["Deployment"],
+        3 => &["PersistentVolume", "PersistentVolumeClaim"],
+        4 => &["Db"],
+        5 => &["CustomResourceDefinition", "HorizontalPodAutoscaler", "PodDisruptionBudget"],
+        6 => &["Ingress", "HTTPRoute", "IngressClass"],
+        _ => &[],
+    };
+    let target = any(random, state, kinds)?;
+    if random.chance(12) && target.finalizers().next().is_some() {
+        return patch(random, state, &target, &json!({"metadata": {"finalizers": null}}));
+    }
+    if random.chance(15) {
+        let owners = if random.chance(50) { Value::Null } else { json!([]) };
+        return patch(random, state, &target, &json!({"metadata": {"ownerReferences": owners}}));
+    }
+    let with = match &*target.key.kind.kind {
+        "StatefulSet" => random
+            .pick(&[
+                json!({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}}}),
+                json!({"spec": {"podManagementPolicy": "Parallel"}}),
+                json!({"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}}),
+                json!({"spec": {"replicas": null}}),
+            ])
+            .clone(),
+        "Deployment" => random
+            .pick(&[
+                json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null}}}),
+                json!({"spec": {"paused": true}}),
+                json!({"spec": {"replicas": null}}),
+                json!({"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 2}}}}),
+            ])
+            .clone(),
+        "PersistentVolume" => json!({"spec": {"persistentVolumeReclaimPolicy": *random.pick(&["Delete", "Retain"])}}),
+        "PersistentVolumeClaim" => json!({"spec": {"volumeName": *random.pick(&["pv-a-loose", "pv-a-data-db0-0"])}}),
+        "Db" => random
+            .pick(&[
+                json!({"spec": {"children": []}}),
+                json!({"spec": {"children": null}}),
+                json!({"spec": {"claims": true}}),
+                json!({"spec": {"quorum": null}}),
+                json!({"spec": {"secret": "s2"}}),
+                json!({"spec": {"replicas": null}}),
+            ])
+            .clone(),
+        "CustomResourceDefinition" => json!({"spec": {"versions": [{"name": "v1", "served": random.chance(50), "storage": true}]}}),
+        "HorizontalPodAutoscaler" => json!({"spec": {"minReplicas": random.range(0, 3), "maxReplicas": 3}}),
+        "PodDisruptionBudget" => json!({"spec": {"minAvailable": random.range(0, 3), "maxUnavailable": null}}),
+        "Ingress" => json!({"spec": {"ingressClassName": *random.pick(&["nginx", "other"])}}),
+        "HTTPRoute" => json!({"spec": {"hostnames": [*random.pick(&["h1", "h2"])]}}),
+        "IngressClass" => json!({"metadata": {"annotations": {"ingressclass.kubernetes.io/is-default-class": "false"}}}),
+        "Secret" | "ConfigMap" => json!({"data": *random.pick(&[json!({"k": "dg=="}), Value::Null].each_ref())}),
+        _ => json!({"metadata": {"annotations": {"note": "n"}}}),
+    };
+    patch(random, state, &target, &with)
+}
+
+/// What kubelets and the scheduler write, and single pods.
+fn pods(random: &mut Random, state: &State<'_>) -> Option<Request> {
+    let target = any(random, state, &["Pod"])?;
+    match random.below(4) {
+        0 => Some(Request::bind(user(random), target.key.clone(), &format!("n{}", 1 + random.below(3)))),
+        1 | 2 => {
+            let ready = *random.pick(&["True", "False"]);
+            let phase = *random.pick(&["Running", "Running", "Failed"]);
+            let with = json!({"status": {"phase": phase, "conditions": [{"type": "Ready", "status": ready}]}});
+            Request::patch(user(random), state, target.key.clone(), &Val::from(&with), "status").ok()
+        }
+        _ => {
+            let controller = any(random, state, &["ReplicaSet", "StatefulSet", "Db"])?;
+            let api = format!("{}/{}", controller.key.kind.group, controller.version);
+            let owner = json!([{"apiVersion": api, "kind": &*controller.key.kind.kind, "name": &*controller.key.name,
+                "uid": &*controller.uid, "controller": true}]);
+            let owner = if random.chance(50) { owner } else { Value::Null };
+            patch(random, state, &target, &json!({"metadata": {"ownerReferences": owner}}))
+        }
+    }
+}

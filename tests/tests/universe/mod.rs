@@ -1,0 +1,115 @@
+//! Small random universes for the suites that compare the checker with something: a cluster of a few objects, a change,
+//! requests in flight, and an invariant.
+#![allow(dead_code, reason = "each suite uses the part it needs")]
+
+pub mod adapters;
+pub mod changes;
+pub mod cluster;
+pub mod invariants;
+pub mod random;
+pub mod workloads;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use suture_model::change::{Change, Request};
+use suture_model::ingest::objects;
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+use suture_model::value::Val;
+
+use adapters::Databases;
+use invariants::{Focus, Pool};
+use random::Random;
+
+/// What one comparison is about.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The cluster's objects.
+    pub objects: Vec<Val>,
+    /// Requests in flight, oldest first.
+    pub in_flight: Vec<Request>,
+    /// The change.
+    pub change: Change,
+    /// Which invariant of the pool.
+    pub invariant: usize,
+}
+
+/// How large a universe may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Pods at most.
+    pub pods: usize,
+    /// Nodes at most.
+    pub nodes: usize,
+    /// Requests in flight at most.
+    pub in_flight: usize,
+}
+
+impl Size {
+    /// The largest universes.
+    pub const FULL: Self = Self { pods: 6, nodes: 3, in_flight: 2 };
+
+    /// The next smaller size.
+    pub fn smaller(self) -> Self {
+        Self {
+            pods: self.pods.saturating_sub(1).max(2),
+            nodes: self.nodes.saturating_sub(1).max(1),
+            in_flight: self.in_flight.saturating_sub(1),
+        }
+    }
+}
+
+impl Case {
+    /// The case of this number, for one of the pool's invariants.
+    pub fn random(random: &mut Random, pool: &Pool, size: Size) -> Self {
+        let invariant = pool.choose(random);
+        Self::about(random, invariant, pool.focus(invariant), size)
+    }
+
+    /// A case about one invariant.
+    pub fn about(random: &mut Random, invariant: usize, focus: Focus, size: Size) -> Self {
+        let objects = cluster::cluster(random, focus, size);
+        let snapshot = snapshot(&objects);
+        let state = State::new(&snapshot);
+        let flying = [0, 0, 0, 0, 0, 0, 0, 1, 1, 2][random.below(10)].min(size.in_flight);
+        let in_flight = (0..flying).map(|_| changes::request(random, &state, focus)).collect();
+        let steps = if random.chance(15) { 2 } else { 1 };
+        let requests = (0..steps).map(|_| changes::request(random, &state, focus)).collect();
+        Self { objects, in_flight, change: Change { requests }, invariant }
+    }
+
+    /// The cluster.
+    pub fn snapshot(&self) -> Snapshot {
+        snapshot(&self.objects)
+    }
+
+    /// The case as a person can read and repeat it: one object or request a line, in flow style.
+    pub fn describe(&self, pool: &Pool) -> String {
+        let mut text = String::new();
+        let line = |val: &Val| serde_json::to_string(val).unwrap_or_default();
+        text.push_str("state:\n");
+        for object in &self.objects {
+            let _ = writeln!(text, "- {}", line(object));
+        }
+        for (title, requests) in [("in flight", &self.in_flight), ("change", &self.change.requests)] {
+            let _ = writeln!(text, "{title}:");
+            for r in requests {
+                let object = r.object.as_ref().map(line).unwrap_or_default();
+                let _ = writeln!(text, "- {} {:?} {:?} {object}", r.describe(), r.propagation, r.preconditions);
+            }
+        }
+        let _ = writeln!(text, "invariant:\n{}", pool.text(self.invariant));
+        text
+    }
+}
+
+/// The cluster of these objects, as it is given to an engine.
+pub fn snapshot(all: &[Val]) -> Snapshot {
+    let mut snapshot = Snapshot::new(Arc::new(Databases));
+    for object in all.iter().flat_map(|val| objects(val).unwrap_or_default()) {
+        snapshot.insert(object);
+    }
+    snapshot.complete();
+    snapshot
+}
