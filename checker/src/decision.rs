@@ -40,6 +40,22 @@ pub struct StepReport {
     pub objects: Vec<String>,
 }
 
+/// How many objects the text of a step names.
+const NAMED_MAX: usize = 3;
+
+impl StepReport {
+    /// The step in one line; objects that the effect names already are not repeated.
+    pub fn text(&self) -> String {
+        let others: Vec<&str> = self.objects.iter().map(String::as_str).filter(|o| !self.effect.contains(o)).collect();
+        let named = others.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+        match others.len() {
+            0 => self.effect.clone(),
+            n if n > NAMED_MAX => format!("{}: {named} and {} more", self.effect, n - NAMED_MAX),
+            _ => format!("{}: {named}", self.effect),
+        }
+    }
+}
+
 /// A violating future.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Counterexample {

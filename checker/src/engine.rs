@@ -12,12 +12,13 @@ use std::sync::Arc;
 use suture_encode::affected::Surface;
 use suture_encode::eval::Refusal;
 use suture_encode::outage::outages;
+use suture_encode::problem::Label;
 use suture_encode::question::{Inputs, Judged, Question, encode, replay};
-use suture_encode::scene::Scene;
+use suture_encode::scene::{Preparations, Scene};
 use suture_encode::term::{Assignment, Bool, Int};
 use suture_model::change::{Change, Request};
 use suture_model::effects::View;
-use suture_model::futures::{Moment, Outage};
+use suture_model::futures::{Faults, Moment, Outage};
 use suture_model::interpret::Choice;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::{Scenario, scenarios};
@@ -205,6 +206,7 @@ impl Engine {
         };
         let after = scenarios(input.snapshot, &in_flight, Some(input.change), Moment::After).unwrap_or_default();
         let baseline = scenarios(input.snapshot, &in_flight, None, Moment::During).unwrap_or_default();
+        let preparations = Preparations::default();
         let mut surface = Surface::new(&before, &during);
         let inputs = inputs::of(input.change.requests.first(), input.time);
         for compiled in self.invariants.clone() {
@@ -220,7 +222,13 @@ impl Engine {
                 }
                 effort.instances += 1;
                 self.assumed.clear();
-                let instance = Instance { compiled: &compiled, object: &object, inputs: &inputs, before: &before };
+                let instance = Instance {
+                    compiled: &compiled,
+                    object: &object,
+                    inputs: &inputs,
+                    before: &before,
+                    preparations: &preparations,
+                };
                 match self.judge(&instance, with, &baseline, effort) {
                     Ok(None) => {
                         proved += 1;
@@ -314,33 +322,77 @@ impl Engine {
         worse_than: Option<i64>,
         effort: &mut Effort,
     ) -> Examined<'s, 'a> {
-        let compiled = instance.compiled;
-        let question = match instance.question(scenario, Outage::default()) {
+        let faults = instance.compiled.faults;
+        let coarse = instance.compiled.hold == Moment::During && faults != Faults::default();
+        if coarse && matches!(self.outages(instance, scenario, worse_than, true, effort), Examined::Holds) {
+            return Examined::Holds;
+        }
+        self.outages(instance, scenario, worse_than, false, effort)
+    }
+
+    /// [`Self::examine`] with new pods placed precisely, or (`coarse`) anywhere: then only a proof counts.
+    fn outages<'s, 'a>(
+        &mut self,
+        instance: &Instance<'s, 'a>,
+        scenario: &'s Scenario<'a>,
+        worse_than: Option<i64>,
+        coarse: bool,
+        effort: &mut Effort,
+    ) -> Examined<'s, 'a> {
+        let question = match instance.question(scenario, Outage::default(), coarse) {
             Ok(question) => question,
             Err(why) => return Examined::Unclear(why),
         };
-        let possible = match outages(&question.scene, compiled.faults) {
+        let possible = match outages(&question.scene, instance.compiled.faults) {
             Ok(possible) => possible,
             Err(error) => return Examined::Unclear(Undecided::Refused(error.to_string())),
         };
         let mut unclear = None;
         let mut first = Some(question);
         for outage in possible {
-            let question = match first.take() {
-                Some(question) if outage == Outage::default() => Ok(question),
-                _ => instance.question(scenario, outage),
+            let question = match first.take_if(|_| outage == Outage::default()) {
+                Some(question) => Ok(question),
+                None => instance.question(scenario, outage, coarse),
             };
             let examined = match question {
+                Ok(question) if coarse => self.proves(&question, worse_than, effort),
                 Ok(question) => self.answer(instance, question, worse_than, effort),
                 Err(why) => Examined::Unclear(why),
             };
             match examined {
                 Examined::Holds => {}
+                Examined::Unclear(why) if coarse => return Examined::Unclear(why),
                 Examined::Unclear(why) => unclear = unclear.or(Some(why)),
                 breaks => return breaks,
             }
         }
         unclear.map_or(Examined::Holds, Examined::Unclear)
+    }
+
+    /// Whether a question about more futures than there are has no violation among them.
+    fn proves<'s, 'a>(
+        &mut self,
+        question: &Question<'s, 'a>,
+        worse_than: Option<i64>,
+        effort: &mut Effort,
+    ) -> Examined<'s, 'a> {
+        let goal = Bool::or([question.problem.goal.clone(), question.fails.clone()]);
+        if worse_than.is_some() && !goal.is_false() {
+            return Examined::Unclear(Undecided::Refused("a degree is compared precisely".to_owned()));
+        }
+        match self.solve(question, goal, effort) {
+            Answer::Unsat { core } => {
+                self.rely(question, &core);
+                Examined::Holds
+            }
+            _ => Examined::Unclear(Undecided::Refused("new pods must be placed precisely".to_owned())),
+        }
+    }
+
+    /// Notes what a proof relies on.
+    fn rely(&mut self, question: &Question<'_, '_>, core: &[Label]) {
+        let relied = core.iter().filter_map(|label| question.meaning(*label));
+        self.assumed.extend(relied.map(ToString::to_string));
     }
 
     /// Answers one question, and replays what the solver found.
@@ -364,8 +416,7 @@ impl Engine {
             Answer::Sat(solution) => Self::confirm(instance, question, &solution),
             Answer::Unknown(reason) => Examined::Unclear(Undecided::Solver(reason.to_string())),
             Answer::Unsat { core } => {
-                let relied = core.iter().filter_map(|label| question.meaning(*label));
-                self.assumed.extend(relied.map(ToString::to_string));
+                self.rely(&question, &core);
                 if question.fails.is_false() {
                     return Examined::Holds;
                 }
@@ -438,12 +489,13 @@ pub(crate) struct Instance<'s, 'a> {
     pub object: &'s Arc<Object>,
     pub inputs: &'s Inputs,
     pub before: &'s State<'a>,
+    pub preparations: &'s Preparations,
 }
 
 impl<'s, 'a> Instance<'s, 'a> {
-    fn question(&self, scenario: &'s Scenario<'a>, outage: Outage) -> Result<Question<'s, 'a>, Undecided> {
-        let view = View { moment: self.compiled.hold, outage, places: false, lump: true };
-        let start = |grain| Scene::new(self.before, scenario, view.clone(), grain);
+    fn question(&self, scenario: &'s Scenario<'a>, outage: Outage, coarse: bool) -> Result<Question<'s, 'a>, Undecided> {
+        let view = View { moment: self.compiled.hold, outage, places: false, lump: true, coarse };
+        let start = |grain| Scene::new(self.before, scenario, view.clone(), grain, self.preparations);
         encode(self.compiled, self.object, self.inputs, &start).map_err(|refusal| match refusal {
             Refusal::Unknown(why) => Undecided::Refused(why),
             other => Undecided::Refused(other.to_string()),
@@ -464,7 +516,7 @@ impl<'s, 'a> Instance<'s, 'a> {
 
 impl Violation<'_, '_> {
     fn degree(&self, instance: &Instance<'_, '_>) -> Option<i64> {
-        let groups: Vec<_> = self.question.scene.coded().iter().map(|c| &c.group).zip(&self.choices).collect();
+        let groups: Vec<_> = self.question.scene.coded().iter().map(|c| &*c.group).zip(&self.choices).collect();
         let world =
             suture_model::interpret::realize(self.question.scene.scenario, &self.question.scene.view.outage, &groups);
         let worlds = Worlds { before: instance.before, now: &world };

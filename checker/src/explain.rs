@@ -22,8 +22,6 @@ use crate::engine::{Input, Instance, Undecided, Violation, names, versions};
 
 /// How many lines a message has at most.
 const LINES_MAX: usize = 10;
-/// How many objects a step of a message names.
-const NAMED_MAX: usize = 3;
 /// How many variants of a refused request are tried.
 const VARIANTS_MAX: i64 = 6;
 
@@ -70,10 +68,7 @@ pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>
     let steps = steps(violation);
     let mut message = vec![violation.message.clone()];
     message.extend(steps.iter().map(|step| {
-        let named: Vec<&str> = step.objects.iter().take(NAMED_MAX).map(String::as_str).collect();
-        let more = step.objects.len().saturating_sub(NAMED_MAX);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("- {}: {}{more}", step.effect, named.join(", "))
+        format!("- {}", step.text())
     }));
     if message.len() > LINES_MAX {
         let left = message.len() - LINES_MAX + 1;

@@ -22,6 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use suture_model::effects::group_name;
 use suture_model::kinds::Kind;
 use suture_model::navigate;
 use suture_model::object::{Key, Object};
@@ -30,9 +31,11 @@ use suture_model::scenario::Scenario;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
 use suture_specs::compile::CompiledInvariant;
-use suture_specs::functions::{Func, world_field};
-use suture_specs::ir::{Expr, Node};
-use suture_specs::value::{Value, World};
+use suture_specs::functions::Func;
+
+mod uses;
+
+use uses::{Place, Uses};
 
 /// Kinds that select pods, beside custom resources with an adapter.
 const SELECTING: [&str; 8] = [
@@ -57,6 +60,10 @@ pub struct Surface<'s, 'a> {
     before: &'s State<'a>,
     scenarios: &'s [Scenario<'a>],
     changed: Vec<Changed>,
+    /// Objects that go or stay with a changed one.
+    followers: BTreeSet<Key>,
+    /// Pods whose controller, node or own facts changed, and those beside them.
+    pods: BTreeSet<Key>,
     pod_labels: BTreeSet<(Str, Val)>,
     controllers: BTreeSet<Key>,
     selecting: Option<BTreeSet<Key>>,
@@ -82,11 +89,14 @@ impl<'s, 'a> Surface<'s, 'a> {
             before,
             scenarios,
             changed,
+            followers: BTreeSet::new(),
+            pods: BTreeSet::new(),
             pod_labels: BTreeSet::new(),
             controllers: BTreeSet::new(),
             selecting: None,
             nodes: None,
         };
+        surface.follow();
         surface.touch_pods();
         surface
     }
@@ -101,34 +111,73 @@ impl<'s, 'a> Surface<'s, 'a> {
         std::iter::once(self.before).chain(self.scenarios.iter().map(|s| &s.state))
     }
 
-    /// The labels of pods that the change may touch, existing or to be made, and the controllers above them.
-    fn touch_pods(&mut self) {
-        let mut labels = BTreeSet::new();
-        let mut controllers = BTreeSet::new();
-        let mut bodies: BTreeSet<(Str, *const suture_model::object::Body)> = BTreeSet::new();
-        for state in self.states().take(2).chain(self.scenarios.iter().skip(1).map(|s| &s.state)) {
-            for changed in &self.changed {
-                for object in &changed.versions {
-                    touch(state, object, &mut labels, &mut controllers, &mut bodies);
+    /// The keys of all objects that may meet other fates than without the change.
+    fn touched(&self) -> impl Iterator<Item = &Key> {
+        self.changed().chain(&self.followers).chain(&self.pods)
+    }
+
+    /// Whether an object of such a kind may meet other fates, or be made.
+    fn touches(&self, kind: impl Fn(&Kind) -> bool) -> bool {
+        (!self.pod_labels.is_empty() && kind(&Kind::new("", "Pod"))) || self.touched().any(|key| kind(&key.kind))
+    }
+
+    /// The namespaces in which an object of a kind may meet other fates, or be made.
+    fn namespaces_of(&self, kind: &str) -> BTreeSet<Str> {
+        let mut found: BTreeSet<Str> =
+            self.touched().filter(|key| *key.kind.kind == *kind).map(|key| key.ns.clone()).collect();
+        if kind == "Pod" {
+            found.extend(self.pod_labels.iter().map(|(ns, _)| ns.clone()));
+        }
+        found
+    }
+
+    /// Objects that go or stay with a changed one: dependents of an owner that changed in what decides that.
+    fn follow(&mut self) {
+        let mut open: Vec<Arc<Object>> =
+            self.changed.iter().filter(|c| stays_differently(&c.versions)).flat_map(|c| c.versions.clone()).collect();
+        let mut found: BTreeSet<Key> = BTreeSet::new();
+        while let Some(owner) = open.pop() {
+            for state in self.states() {
+                for dependent in state.owned_by(&owner.uid) {
+                    if found.insert(dependent.key.clone()) {
+                        open.push(dependent.clone());
+                    }
                 }
             }
         }
-        self.pod_labels = labels;
-        self.controllers = controllers;
+        self.followers = found;
+    }
+
+    /// The pods that the change may touch, existing or to be made, and the controllers above them.
+    fn touch_pods(&mut self) {
+        let mut touch = Touch::default();
+        for state in self.states() {
+            for changed in &self.changed {
+                for object in &changed.versions {
+                    touch.object(state, object);
+                }
+            }
+            for object in self.followers.iter().filter_map(|key| state.get(key)) {
+                touch.object(state, object);
+            }
+        }
+        self.pod_labels = touch.labels;
+        self.controllers = touch.controllers;
+        self.pods = touch.pods;
     }
 
     /// The instances of an invariant that the change can reach, in the order of their names.
     pub fn instances(&mut self, compiled: &CompiledInvariant) -> BTreeSet<Key> {
         let uses = Uses::of(compiled);
-        let mut reached: BTreeSet<Key> = self.changed.iter().map(|c| c.key.clone()).collect();
+        let mut reached: BTreeSet<Key> = self.touched().cloned().collect();
         let any = |funcs: &[Func]| funcs.iter().any(|f| uses.funcs.contains(f));
-        if any(&[Func::Selects, Func::Endpoints, Func::DisruptionsWhenSettled, Func::WantedReplicas]) {
+        if any(&[Func::Selects, Func::Endpoints, Func::DisruptionsWhenSettled, Func::WantedReplicas, Func::HasSelector]) {
             reached.extend(self.selecting().iter().cloned());
         }
         if any(&[Func::PodsOwnedBy]) {
             reached.extend(self.controllers.iter().cloned());
         }
-        if any(&[Func::Referrers, Func::ResolvesIn, Func::References, Func::HasObject]) {
+        if any(&[Func::Referrers, Func::ResolvesIn, Func::References]) {
             reached.extend(self.referring());
         }
         if any(&[Func::OwnersIn, Func::UnresolvedOwners, Func::WantedBy]) {
@@ -138,42 +187,30 @@ impl<'s, 'a> Surface<'s, 'a> {
             reached.extend(self.claimants());
         }
         if any(&[Func::Instances]) {
-            let defined = self.changed.iter().filter_map(|c| navigate::definition_of(self.before, &c.key.kind));
+            let kinds: BTreeSet<&Kind> = self.touched().map(|k| &k.kind).collect();
+            let defined = kinds.iter().flat_map(|k| self.states().filter_map(|s| navigate::definition_of(s, k)));
             reached.extend(defined.map(|d| d.key.clone()));
         }
-        if any(&[Func::Volume]) {
-            reached.extend(self.volumes());
+        if any(&[Func::Volume]) || uses.volume_nodes {
+            reached.extend(self.volumes(uses.volume_nodes));
         }
         if any(&[Func::AdmittedNodes]) {
             reached.extend(self.admitting().iter().cloned());
         }
-        if any(&[Func::PodsMatching]) {
-            let namespaces = self.pod_labels.iter().map(|(ns, _)| ns.clone()).collect::<BTreeSet<_>>();
-            for ns in namespaces {
-                reached.insert(Key::of("Namespace", "", &ns));
-                if !uses.only_namespaces {
-                    reached.extend(self.of_kinds(compiled, Some(&ns)));
-                }
-            }
-        }
-        let touched = |kind: &Kind| {
-            (kind.is("Pod") && !self.pod_labels.is_empty()) || self.changed.iter().any(|c| c.key.kind == *kind)
-        };
-        let named = |kind: &str| touched(&Kind::builtin(kind).unwrap_or_else(|| Kind::new("", kind)))
-            || self.changed.iter().any(|c| *c.key.kind.kind == *kind);
-        if uses.everything || uses.lists.iter().any(touched) || uses.named.iter().any(|k| named(k)) {
+        let definitions = || self.changed.iter().any(|c| c.key.kind.is("CustomResourceDefinition"));
+        let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
+            || uses.named.iter().any(|name| self.touches(|k| *k.kind == **name))
+            || (any(&[Func::DisruptionsWhenSettled]) && definitions());
+        if listed || (uses.everything && !self.changed.is_empty()) {
             reached.extend(self.of_kinds(compiled, None));
         }
-        for kind in &uses.in_namespace {
-            let places: BTreeSet<Str> = self
-                .changed
-                .iter()
-                .filter(|c| *c.key.kind.kind == **kind || (&**kind == "Pod" && !self.pod_labels.is_empty()))
-                .map(|c| c.key.ns.clone())
-                .collect();
-            for ns in places {
-                reached.insert(Key::of("Namespace", "", &ns));
-                reached.extend(self.of_kinds(compiled, Some(&ns)));
+        for (kind, place) in &uses.within {
+            for ns in self.namespaces_of(kind) {
+                match place {
+                    Place::Own => reached.extend(self.of_kinds(compiled, Some(&ns))),
+                    Place::Named => drop(reached.insert(Key::of("Namespace", "", &ns))),
+                    Place::Other => reached.extend(self.of_kinds(compiled, None)),
+                }
             }
         }
         let adapters = self.before.base().adapters();
@@ -205,75 +242,74 @@ impl<'s, 'a> Surface<'s, 'a> {
         }
     }
 
-    /// Whatever selects a touched pod or template.
+    /// All versions of what may meet other fates.
+    fn touched_versions(&self) -> impl Iterator<Item = &Arc<Object>> {
+        let others = self.followers.iter().chain(&self.pods).filter_map(|key| self.before.get(key));
+        self.changed.iter().flat_map(|c| &c.versions).chain(others)
+    }
+
+    /// Whatever selects a touched pod or template. An object that selects otherwise than before is changed itself.
     fn selecting(&mut self) -> &BTreeSet<Key> {
         if self.selecting.is_none() {
-            let mut found = BTreeSet::new();
-            let namespaces: BTreeSet<&Str> = self.pod_labels.iter().map(|(ns, _)| ns).collect();
+            let mut found = self.controllers.clone();
+            let mut by_namespace: BTreeMap<&Str, Vec<&Val>> = BTreeMap::new();
+            for (ns, labels) in &self.pod_labels {
+                by_namespace.entry(ns).or_default().push(labels);
+            }
             let mut kinds: Vec<Kind> = SELECTING.iter().filter_map(|k| Kind::builtin(k)).collect();
             kinds.extend(self.before.base().adapters().kinds());
-            for ns in namespaces {
-                let labels: Vec<&Val> = self.pod_labels.iter().filter(|(n, _)| n == ns).map(|(_, l)| l).collect();
-                for kind in &kinds {
-                    for state in self.states() {
-                        for object in state.list(kind, Some(ns)) {
-                            if found.contains(&object.key) {
-                                continue;
-                            }
-                            let selector = navigate::selector_of(state, object);
-                            if selector.is_some_and(|s| labels.iter().any(|l| s.matches(l))) {
-                                found.insert(object.key.clone());
-                            }
-                        }
-                        if state.delta().keys().all(|k| k.kind != *kind) && !std::ptr::eq(state, self.before) {
-                            // nothing of this kind differs from what was looked at already
-                            continue;
-                        }
+            for (ns, labels) in by_namespace {
+                for object in kinds.iter().flat_map(|kind| self.before.list(kind, Some(ns))) {
+                    let selector = navigate::selector_of(self.before, object);
+                    if selector.is_some_and(|s| labels.iter().any(|l| s.matches(l))) {
+                        found.insert(object.key.clone());
                     }
                 }
             }
-            found.extend(self.controllers.iter().cloned());
             self.selecting = Some(found);
         }
         self.selecting.get_or_insert_with(BTreeSet::new)
     }
 
-    /// What refers to a changed object, and what a changed object refers to.
+    /// What refers to a touched object, and what a touched object, or a pod that a touched workload makes, refers to.
     fn referring(&self) -> BTreeSet<Key> {
         let adapters = self.before.base().adapters().as_ref();
+        let claims = Kind::new("", "PersistentVolumeClaim");
         let mut found = BTreeSet::new();
-        for changed in &self.changed {
+        for key in self.changed().chain(&self.followers) {
             for state in self.states() {
-                found.extend(state.referrers(&changed.key).into_iter().map(|o| o.key.clone()));
+                found.extend(state.referrers(key).into_iter().map(|o| o.key.clone()));
             }
-            for object in &changed.versions {
-                found.extend(references(object, adapters).into_iter().map(|r| r.target));
-                let claims = Kind::new("", "PersistentVolumeClaim");
-                if object.key.kind.is("StatefulSet") {
-                    let here = self.before.list(&claims, Some(&object.key.ns));
-                    let made = here.into_iter().filter(|c| navigate::claim_ordinal(object, &c.key.name).is_some());
-                    found.extend(made.map(|c| c.key.clone()));
-                }
-                if let Some(selector) = self.before.adapter(object).and_then(|f| f.claim_selector.clone()) {
-                    let kept = self.before.matching(&claims, &object.key.ns, &selector);
-                    found.extend(kept.into_iter().map(|c| c.key.clone()));
-                }
+        }
+        let makers = self.controllers.iter().filter_map(|key| self.before.get(key));
+        let mut seen: BTreeSet<(&Str, *const suture_model::object::Body)> = BTreeSet::new();
+        for object in self.touched_versions().chain(makers) {
+            if !seen.insert((&object.key.ns, Arc::as_ptr(&object.body))) {
+                continue;
+            }
+            found.extend(references(object, adapters).into_iter().map(|r| r.target));
+            if object.key.kind.is("StatefulSet") {
+                let here = self.before.list(&claims, Some(&object.key.ns));
+                let made = here.into_iter().filter(|c| navigate::claim_ordinal(object, &c.key.name).is_some());
+                found.extend(made.map(|c| c.key.clone()));
+            }
+            if let Some(selector) = self.before.adapter(object).and_then(|f| f.claim_selector.clone()) {
+                let kept = self.before.matching(&claims, &object.key.ns, &selector);
+                found.extend(kept.into_iter().map(|c| c.key.clone()));
             }
         }
         found
     }
 
-    /// Owners and dependents of changed objects.
+    /// Owners and dependents of touched objects.
     fn kin(&self) -> BTreeSet<Key> {
         let mut found = BTreeSet::new();
-        for changed in &self.changed {
-            for object in &changed.versions {
-                for state in self.states() {
-                    found.extend(state.owned_by(&object.uid).into_iter().map(|o| o.key.clone()));
-                    let owners = object.owners().iter().filter_map(|o| navigate::owner_object(state, object, o));
-                    found.extend(owners.map(|o| o.key.clone()));
-                    found.extend(state.adapter(object).and_then(|f| f.children.clone()).unwrap_or_default());
-                }
+        for object in self.touched_versions() {
+            for state in self.states() {
+                found.extend(state.owned_by(&object.uid).into_iter().map(|o| o.key.clone()));
+                let owners = object.owners().iter().filter_map(|o| navigate::owner_object(state, object, o));
+                found.extend(owners.map(|o| o.key.clone()));
+                found.extend(state.adapter(object).and_then(|f| f.children.clone()).unwrap_or_default());
             }
         }
         found
@@ -304,14 +340,23 @@ impl<'s, 'a> Surface<'s, 'a> {
         found
     }
 
-    fn volumes(&self) -> BTreeSet<Key> {
+    /// Claims and volumes of each other; with `nodes`, also the claims of volumes that only some nodes have.
+    fn volumes(&self, nodes: bool) -> BTreeSet<Key> {
         let mut found = BTreeSet::new();
-        for object in self.changed.iter().flat_map(|c| &c.versions) {
-            if object.key.kind.is("PersistentVolumeClaim") {
-                found.extend(navigate::volume(self.before, object).map(|v| v.key.clone()));
-            } else if object.key.kind.is("PersistentVolume") {
-                found.extend(navigate::claim_of(self.before, object).map(|c| c.key.clone()));
+        for object in self.touched_versions() {
+            for state in self.states() {
+                if object.key.kind.is("PersistentVolumeClaim") {
+                    found.extend(navigate::volume(state, object).map(|v| v.key.clone()));
+                } else if object.key.kind.is("PersistentVolume") {
+                    found.extend(navigate::claim_of(state, object).map(|c| c.key.clone()));
+                    found.extend(state.referrers(&object.key).into_iter().map(|o| o.key.clone()));
+                }
             }
+        }
+        if nodes && self.changed().any(|key| key.kind.is("Node")) {
+            let volumes = self.before.list(&Kind::new("", "PersistentVolume"), None).into_iter();
+            let local = volumes.filter(|v| v.val().at_some(&["spec", "nodeAffinity"]).is_some());
+            found.extend(local.filter_map(|v| navigate::claim_of(self.before, v)).map(|c| c.key.clone()));
         }
         found
     }
@@ -352,123 +397,115 @@ fn relabelled(versions: &[Arc<Object>]) -> bool {
     rest.is_empty() || rest.iter().any(|o| o.labels() != first.labels() || o.live() != first.live())
 }
 
-/// Notes the pods that a change of `object` may touch in `state`.
-fn touch(
-    state: &State<'_>,
-    object: &Arc<Object>,
-    labels: &mut BTreeSet<(Str, Val)>,
-    controllers: &mut BTreeSet<Key>,
-    bodies: &mut BTreeSet<(Str, *const suture_model::object::Body)>,
-) {
-    let mut pods: Vec<Arc<Object>> = Vec::new();
-    if object.key.kind.is("Pod") {
-        pods.push(object.clone());
-    } else if object.key.kind.is("Node") {
-        pods.extend(state.pods_on(&object.key.name).into_iter().cloned());
-    } else {
-        if let Some(template) = navigate::template_labels(state, object) {
-            labels.insert((object.key.ns.clone(), template));
+/// Whether these versions differ in what decides whether dependents stay.
+fn stays_differently(versions: &[Arc<Object>]) -> bool {
+    let Some((first, rest)) = versions.split_first() else { return false };
+    let same = |o: &Arc<Object>| {
+        o.live() == first.live()
+            && o.uid == first.uid
+            && o.owners() == first.owners()
+            && o.finalizers().eq(first.finalizers())
+    };
+    rest.is_empty() || !rest.iter().all(same)
+}
+
+/// Collects the pods that changes may touch.
+#[derive(Default)]
+struct Touch {
+    labels: BTreeSet<(Str, Val)>,
+    controllers: BTreeSet<Key>,
+    pods: BTreeSet<Key>,
+    groups: BTreeSet<Key>,
+    bodies: BTreeSet<(Str, *const suture_model::object::Body)>,
+}
+
+impl Touch {
+    /// Notes the pods that a change of `object` may touch in `state`: those it is, runs, holds or selects, with all
+    /// that the same workload runs.
+    fn object(&mut self, state: &State<'_>, object: &Arc<Object>) {
+        if object.key.kind.is("Pod") {
+            return self.pod(state, object);
         }
-        let adapted = state.adapter(object).is_some();
-        if adapted || navigate::template_path(object).is_some() {
-            pods.extend(navigate::pods_owned_by(state, object).into_iter().cloned());
-            pods.extend(navigate::selected(state, object).into_iter().cloned());
+        if object.key.kind.is("Node") {
+            for pod in state.pods_on(&object.key.name) {
+                self.pod(state, pod);
+            }
+            // a DaemonSet may want a pod there
+            for set in state.list(&Kind::new("apps", "DaemonSet"), None) {
+                self.group(state, set);
+            }
+            return;
         }
-        if adapted {
-            for child in state.owned_by(&object.uid) {
-                if let Some(template) = navigate::template_labels(state, child) {
-                    labels.insert((child.key.ns.clone(), template));
-                }
+        self.template(state, object);
+        let adapted = state.adapter(object);
+        if adapted.is_some() || navigate::template_path(object).is_some() {
+            self.group(state, object);
+            for pod in navigate::selected(state, object) {
+                self.pod(state, pod);
+            }
+        }
+        if let Some(facts) = adapted {
+            let listed = facts.children.iter().flatten().chain(&facts.scale_target).filter_map(|key| state.get(key));
+            for child in state.owned_by(&object.uid).into_iter().chain(listed) {
+                self.template(state, child);
+                self.group(state, child);
             }
         }
         if object.key.kind.is("HorizontalPodAutoscaler") {
-            let target = references(object, state.base().adapters().as_ref());
-            for workload in target.iter().filter_map(|r| state.get(&r.target)) {
-                if let Some(template) = navigate::template_labels(state, workload) {
-                    labels.insert((workload.key.ns.clone(), template));
+            for target in references(object, state.base().adapters().as_ref()) {
+                if let Some(workload) = state.get(&target.target) {
+                    self.template(state, workload);
                 }
             }
         }
     }
-    for pod in pods {
-        if !bodies.insert((pod.key.ns.clone(), Arc::as_ptr(&pod.body))) {
-            continue;
+
+    fn template(&mut self, state: &State<'_>, maker: &Object) {
+        if let Some(template) = navigate::template_labels(state, maker) {
+            self.labels.insert((maker.key.ns.clone(), template));
         }
-        labels.insert((pod.key.ns.clone(), pod.labels().clone()));
-        let mut at = pod.clone();
+    }
+
+    fn pod(&mut self, state: &State<'_>, pod: &Arc<Object>) {
+        if self.pods.insert(pod.key.clone()) || self.bodies.insert((pod.key.ns.clone(), Arc::as_ptr(&pod.body))) {
+            self.labels.insert((pod.key.ns.clone(), pod.labels().clone()));
+            self.above(state, pod);
+            self.group(state, pod);
+        }
+    }
+
+    /// The controllers above an object.
+    fn above(&mut self, state: &State<'_>, object: &Arc<Object>) {
+        let mut at = object.clone();
         while let Some(next) = navigate::controller_of(state, &at).cloned() {
-            if !controllers.insert(next.key.clone()) {
+            if !self.controllers.insert(next.key.clone()) {
                 break;
             }
-            if let Some(template) = navigate::template_labels(state, &next) {
-                labels.insert((next.key.ns.clone(), template));
-            }
+            self.template(state, &next);
             at = next;
         }
     }
-}
 
-/// Which navigation of the future state an invariant uses.
-#[derive(Default)]
-struct Uses {
-    funcs: BTreeSet<Func>,
-    lists: BTreeSet<Kind>,
-    named: BTreeSet<Str>,
-    in_namespace: BTreeSet<Str>,
-    everything: bool,
-    only_namespaces: bool,
-}
-
-impl Uses {
-    fn of(compiled: &CompiledInvariant) -> Self {
-        let mut uses = Self {
-            only_namespaces: true,
-            ..Self::default()
-        };
-        let clauses = compiled.require.iter().map(|c| &c.expression);
-        let all = clauses
-            .chain(compiled.lets.iter().map(|(_, e)| e))
-            .chain(compiled.for_each.where_.as_ref())
-            .chain(compiled.degree.as_ref());
-        for expr in all {
-            expr.walk(&mut |part| uses.note(part));
+    /// What the workload runs that decides about an object: its pods are not told from one another by its limits.
+    fn group(&mut self, state: &State<'_>, object: &Object) {
+        let name = group_name(state, object);
+        if !self.groups.insert(name.clone()) {
+            return;
         }
-        uses
-    }
-
-    fn note(&mut self, expr: &Expr) {
-        match &expr.node {
-            Node::Select { base, field } if is_now(base) => match world_field(field) {
-                Some(kind) => {
-                    self.lists.insert(kind);
-                }
-                None => self.everything = true,
-            },
-            Node::Call { func, args } if args.iter().any(is_now) || *func == Func::References => match func {
-                Func::InNamespace | Func::Objects => {
-                    let kind = args.iter().rev().find_map(|a| match &a.node {
-                        Node::Const(Value::String(kind)) => Some(kind.clone()),
-                        _ => None,
-                    });
-                    match (kind, *func == Func::InNamespace) {
-                        (Some(kind), true) => {
-                            self.in_namespace.insert(kind);
-                        }
-                        (Some(kind), false) => {
-                            self.named.insert(kind);
-                        }
-                        (None, _) => self.everything = true,
-                    }
-                }
-                other => {
-                    self.funcs.insert(*other);
-                }
-            },
-            _ => {}
+        let Some(workload) = state.get(&name).filter(|o| !o.key.kind.is("Pod")).cloned() else { return };
+        self.controllers.insert(name);
+        self.template(state, &workload);
+        self.above(state, &workload);
+        for child in state.owned_by(&workload.uid) {
+            self.template(state, child);
+        }
+        let pods = navigate::pods_owned_by(state, &workload).into_iter().chain(navigate::selected(state, &workload));
+        for pod in pods {
+            self.pods.insert(pod.key.clone());
+            if self.bodies.insert((pod.key.ns.clone(), Arc::as_ptr(&pod.body))) {
+                self.labels.insert((pod.key.ns.clone(), pod.labels().clone()));
+                self.above(state, pod);
+            }
         }
     }
-}
-
-fn is_now(expr: &Expr) -> bool {
-    matches!(&expr.node, Node::Var(name) if &**name == World::Now.name())
 }

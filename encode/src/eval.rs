@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use suture_model::futures::FateKind;
 use suture_model::value::Str;
 use suture_specs::error::{EvalError, EvalErrorKind};
 use suture_specs::eval::{Env, eval};
@@ -85,13 +86,9 @@ where
         match &expr.node {
             Node::Const(value) => Ok(Sym::Known(value.clone())),
             Node::Var(name) => self.var(name),
-            Node::Select { base, field } => {
-                if let Some(kind) = world_list(base, field) {
-                    return self.world_list(&kind);
-                }
+            Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => {
                 self.access(expr, base)
             }
-            Node::HasField { base, .. } | Node::OptSelect { base, .. } => self.access(expr, base),
             Node::Index { base, index } | Node::OptIndex { base, index } => {
                 let index_ground = self.ground(index, &mut Vec::new())?;
                 if index_ground { self.access(expr, base) } else { Err(not_linear("an index")) }
@@ -279,16 +276,24 @@ where
 
     /// Refuses to read what tells the members of a class apart.
     fn allow_reading(&self, expr: &Expr, name: &str, member: &Member) -> Result<(), Refusal> {
-        let Some((class, _)) = member.fate else { return Ok(()) };
-        if self.scene.class(class).is_none_or(|c| c.total <= 1) {
-            return Ok(());
-        }
         match reading(expr, name) {
             Reading::Common => Ok(()),
-            Reading::Node if self.scene.grain.nodes => Ok(()),
-            Reading::Node => Err(Refusal::FinerNodes),
-            Reading::Identity => Err(Refusal::FinerIdentity),
+            Reading::Node => self.allow_node(member),
+            Reading::Identity => self.allow_identity(member),
         }
+    }
+
+    /// Refuses to read the node of what stands for several: pods on other nodes, or a new pod that several admit.
+    fn allow_node(&self, member: &Member) -> Result<(), Refusal> {
+        let Some(class) = member.fate.and_then(|(class, _)| self.scene.class(class)) else { return Ok(()) };
+        let new = class.fates.iter().any(|f| f.kind >= FateKind::NewUnready);
+        if (class.total > 1 || new) && !self.scene.grain.nodes { Err(Refusal::FinerNodes) } else { Ok(()) }
+    }
+
+    /// Refuses to read the name, or all, of what stands for several.
+    fn allow_identity(&self, member: &Member) -> Result<(), Refusal> {
+        let several = member.fate.and_then(|(class, _)| self.scene.class(class)).is_some_and(|c| c.total > 1);
+        if several { Err(Refusal::FinerIdentity) } else { self.allow_node(member) }
     }
 
     /// A field access whose base depends on the future: by each of the base's alternatives.
@@ -372,14 +377,10 @@ where
     }
 
     fn allow_call(&self, func: Func, member: &Member) -> Result<(), Refusal> {
-        let Some((class, _)) = member.fate else { return Ok(()) };
-        if self.scene.class(class).is_none_or(|c| c.total <= 1) || common(func) {
-            return Ok(());
-        }
         match func {
-            Func::PodNode | Func::PodZone if self.scene.grain.nodes => Ok(()),
-            Func::PodNode | Func::PodZone => Err(Refusal::FinerNodes),
-            _ => Err(Refusal::FinerIdentity),
+            _ if common(func) => Ok(()),
+            Func::PodNode | Func::PodZone => self.allow_node(member),
+            _ => self.allow_identity(member),
         }
     }
 
@@ -611,14 +612,6 @@ where
             Some(objects) if !objects.is_empty() => self.by_fate(objects),
             _ => Ok(values.into_iter().map(|v| Item { count: Int::constant(1), value: Sym::Known(v) }).collect()),
         }
-    }
-}
-
-/// Whether `base.field` is a list of the future state, and of which kind.
-fn world_list(base: &Expr, field: &str) -> Option<suture_model::kinds::Kind> {
-    match &base.node {
-        Node::Var(name) if &**name == World::Now.name() => suture_specs::functions::world_field(field),
-        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@ use suture_model::kinds::Kind;
 use suture_model::navigate as model;
 use suture_model::object::{Key, Object};
 use suture_model::selector::Selector;
+use suture_model::state::State;
 use suture_model::value::{Str, Val};
 use suture_specs::error::EvalErrorKind;
 use suture_specs::functions::{Func, Worlds, call_nav};
@@ -25,6 +26,9 @@ type Predicate<'p> = &'p dyn Fn(&Object) -> bool;
 
 /// How many objects of a list of the future state are looked at.
 const LIST_MAX: usize = 200_000;
+
+/// How many ways for objects to exist are told apart where a function is evaluated for each.
+const CASES_MAX: usize = 256;
 
 /// Kinds of workloads that make pods.
 const MAKERS: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"];
@@ -64,6 +68,11 @@ where
             (Func::Referrers | Func::WantedBy | Func::AdmittedNodes | Func::HostClaimants, _) => {
                 self.listed(func, values, &Object::live)
             }
+            (Func::Objects, [_, Value::String(group), Value::String(kind)]) => self.world_list(&Kind::new(group, kind)),
+            (Func::InNamespace, [_, Value::String(ns), Value::String(kind)]) if &**kind == "Pod" => {
+                self.known_pods(func, values)?;
+                self.selected(ns, Some(Selector::default()), &|_| true)
+            }
             (Func::OwnersIn | Func::Instances | Func::Volume | Func::Objects | Func::InNamespace, _) => {
                 self.listed(func, values, &|_| true)
             }
@@ -90,17 +99,99 @@ where
                     answer => Ok(answer),
                 }
             }
+            (Func::DisruptionsWhenSettled, [Value::Object(o), _]) => {
+                let counted = self.counted_by(o);
+                self.by_cases(func, values, counted)
+            }
             // decided by the scenario alone: specs, references, budgets and claims of hosts have no fates
             (
                 Func::HasSelector
                 | Func::WantedReplicas
-                | Func::DisruptionsWhenSettled
                 | Func::HostClaims
                 | Func::IsQuorumGroup,
                 _,
             ) => self.concretely(func, values),
             _ => Err(Refusal::NotLinear(func.name().to_owned())),
         }
+    }
+
+    /// The pods that a budget counts one by one: whose controller, if it is there, makes no pods of its own.
+    fn counted_by(&mut self, budget: &Object) -> Vec<Arc<Object>> {
+        let state = self.scene.state();
+        let makes = |pod: &Object| {
+            model::controller_of(state, pod).is_some_and(|c| c.live() && model::template_path(c).is_some())
+        };
+        let pods = model::selected(state, budget).into_iter();
+        pods.filter(|pod| !makes(pod)).cloned().collect()
+    }
+
+    /// A function of the future state by every way in which these objects may exist, live and finish in it.
+    fn by_cases(&mut self, func: Func, values: &[Value], objects: Vec<Arc<Object>>) -> Answer {
+        let outcome = |o: Option<&Arc<Object>>| o.map(|o| (o.live(), model::finished(o)));
+        let mut by_class: BTreeMap<ClassId, Vec<Arc<Object>>> = BTreeMap::new();
+        for object in objects {
+            if let Some(class) = self.scene.class_of(&object)? {
+                by_class.entry(class).or_default().push(object);
+            }
+        }
+        let mut cases: Vec<(Bool, State<'a>)> = vec![(Bool::truth(true), self.scene.state().clone())];
+        for (id, members) in by_class {
+            let Some(class) = self.scene.class(id) else { continue };
+            if class.total as usize != members.len() {
+                return Err(Refusal::FinerIdentity);
+            }
+            // fates that make no difference to the function count together
+            let mut outcomes: BTreeMap<_, (Option<Arc<Object>>, Vec<Int>)> = BTreeMap::new();
+            for (fate, count) in class.fates.iter().zip(&class.counts) {
+                let slot = outcomes.entry(outcome(fate.object.as_ref())).or_insert((fate.object.clone(), Vec::new()));
+                slot.1.push(count.clone());
+            }
+            let mut longer = Vec::new();
+            for numbers in compositions(members.len(), outcomes.len()) {
+                let mut guard = Vec::new();
+                let mut changes = Vec::new();
+                let mut left = members.iter();
+                for ((shape, counts), number) in outcomes.values().zip(&numbers) {
+                    let sum = Int::sum(counts)?;
+                    guard.push(Bool::eq(&sum, &Int::constant(i64::try_from(*number).unwrap_or(i64::MAX)), &self.scene.vars)?);
+                    for member in left.by_ref().take(*number) {
+                        changes.push((member.key.clone(), shape.as_ref().map(|o| with_name(o, member))));
+                    }
+                }
+                let guard = Bool::and(guard);
+                if guard.is_false() {
+                    continue;
+                }
+                for (before, state) in &cases {
+                    let mut state = state.clone();
+                    for (key, object) in &changes {
+                        match object {
+                            Some(object) => state.put(object.clone()),
+                            None => state.take(key),
+                        }
+                    }
+                    longer.push((Bool::and([before.clone(), guard.clone()]), state));
+                }
+                if longer.len() > CASES_MAX {
+                    return Err(Refusal::NotLinear(func.name().to_owned()));
+                }
+            }
+            cases = longer;
+        }
+        let mut alternatives = Vec::with_capacity(cases.len());
+        for (guard, state) in cases {
+            let value = match call_nav(func, values, &Worlds { before: self.scene.before, now: &state }) {
+                Ok(value) => Sym::Known(value),
+                Err(error) => match error.kind {
+                    EvalErrorKind::UnknownKind(_) | EvalErrorKind::Steps(_) => {
+                        return Err(Refusal::Unknown(error.to_string()));
+                    }
+                    _ => Sym::Error(error),
+                },
+            };
+            alternatives.push((guard, value));
+        }
+        Ok(Sym::choice(alternatives, &self.scene.vars)?)
     }
 
     /// All objects of a kind in the future state.
@@ -204,6 +295,7 @@ where
     /// The alternatives of one object: how many times (0 or 1) each fate, and the object in it.
     fn fates(&mut self, arg: Option<&Sym>, object: &Arc<Object>) -> Result<Vec<(Int, Option<Member>)>, Refusal> {
         let one = Int::constant(1);
+        self.scene.reads_nodes |= object.key.kind.is("Node");
         if let Some(Sym::Member(Member { fate: Some((id, at)), .. })) = arg {
             let there = self.scene.class(*id).and_then(|c| c.fates.get(*at)).and_then(|f| f.object.clone());
             return Ok(vec![(one, there.map(|object| Member { object, fate: Some((*id, *at)) }))]);
@@ -301,6 +393,7 @@ where
         let mut items = Vec::new();
         let mut by_class: BTreeMap<ClassId, usize> = BTreeMap::new();
         for object in objects {
+            self.scene.reads_nodes |= object.key.kind.is("Node");
             if let Some(failed) = self.scene.failed(&object.key).cloned() {
                 let member = Member { object: failed, fate: None };
                 items.push(Item { count: Int::constant(1), value: Sym::Member(member) });
@@ -349,6 +442,27 @@ where
             }
         }
         Ok(Sym::Bag(items))
+    }
+}
+
+/// An object of a class under the name of another one of it.
+fn with_name(shape: &Object, member: &Object) -> Object {
+    Object { key: member.key.clone(), uid: member.uid.clone(), node: member.node.clone(), ..shape.clone() }
+}
+
+/// Every way to deal `things` over `places`.
+fn compositions(things: usize, places: usize) -> Vec<Vec<usize>> {
+    match places {
+        0 => Vec::new(),
+        1 => vec![vec![things]],
+        _ => (0..=things)
+            .flat_map(|here| {
+                compositions(things - here, places - 1).into_iter().map(move |mut rest| {
+                    rest.insert(0, here);
+                    rest
+                })
+            })
+            .collect(),
     }
 }
 

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use suture_model::effects::{new_templates, node_signatures};
+use suture_model::effects::{new_templates, node_classes};
 use suture_model::futures::{Faults, Outage};
 use suture_model::kinds::Kind;
 use suture_model::navigate::node_zone;
+use suture_model::object::Key;
 use suture_model::value::Str;
 
 use crate::scene::Scene;
@@ -22,7 +23,8 @@ pub const OUTAGES_MAX: usize = 4096;
 #[error("there are more than {OUTAGES_MAX} different ways to lose so many nodes and zones")]
 pub struct TooManyOutages;
 
-/// The outages to look at, none first. `scene` is the question's scene without an outage.
+/// The outages to look at, none first. `scene` is the question's scene without an outage. With a coarse view, nodes
+/// that hold nothing of the question are alike.
 ///
 /// # Errors
 /// When there are more than [`OUTAGES_MAX`].
@@ -30,49 +32,44 @@ pub fn outages(scene: &Scene<'_, '_>, faults: Faults) -> Result<Vec<Outage>, Too
     if faults == Faults::default() {
         return Ok(vec![Outage::default()]);
     }
-    let mut zones: BTreeMap<Str, BTreeSet<Str>> = BTreeMap::new();
-    let mut live: BTreeSet<Str> = BTreeSet::new();
-    for node in scene.state().list(&Kind::new("", "Node"), None) {
-        if node.live() {
-            live.insert(node.key.name.clone());
-            if let Some(zone) = node_zone(node) {
-                zones.entry(zone).or_default().insert(node.key.name.clone());
-            }
-        }
-    }
+    let zones = if faults.zones == 0 { BTreeMap::new() } else { zones(scene) };
     let by_zone = choices(&zones.keys().cloned().map(|z| vec![z]).collect::<Vec<_>>(), faults.zones)?;
-    let classes: Vec<Vec<Str>> = if faults.nodes == 0 { Vec::new() } else { alike(scene, &live) };
+    let classes: Vec<Vec<Str>> = if faults.nodes == 0 { Vec::new() } else { alike(scene, faults) };
     let by_node = choices(&classes, faults.nodes)?;
-    let mut found: Vec<Outage> = Vec::new();
+    let mut found: BTreeSet<Outage> = BTreeSet::new();
     for lost_zones in &by_zone {
         for lost_nodes in &by_node {
             let mut nodes: BTreeSet<Str> = lost_nodes.iter().cloned().collect();
             nodes.extend(lost_zones.iter().filter_map(|z| zones.get(z)).flatten().cloned());
-            let outage = Outage { nodes, zones: lost_zones.iter().cloned().collect() };
-            if !found.contains(&outage) {
-                found.push(outage);
-            }
+            found.insert(Outage { nodes, zones: lost_zones.iter().cloned().collect() });
             if found.len() > OUTAGES_MAX {
                 return Err(TooManyOutages);
             }
         }
     }
-    Ok(found)
+    Ok(found.into_iter().collect())
 }
 
-/// Nodes by what they hold and admit; nodes that nothing tells apart stand together.
-fn alike(scene: &Scene<'_, '_>, live: &BTreeSet<Str>) -> Vec<Vec<Str>> {
-    if scene.grain.nodes || scene.grain.identity {
-        return live.iter().map(|n| vec![n.clone()]).collect();
+fn zones(scene: &Scene<'_, '_>) -> BTreeMap<Str, BTreeSet<Str>> {
+    let mut zones: BTreeMap<Str, BTreeSet<Str>> = BTreeMap::new();
+    for node in scene.state().list(&Kind::new("", "Node"), None).into_iter().filter(|n| n.live()) {
+        if let Some(zone) = node_zone(node) {
+            zones.entry(zone).or_default().insert(node.key.name.clone());
+        }
+    }
+    zones
+}
+
+/// Nodes by what they hold and admit; nodes that nothing tells apart stand together, no more of them than can fail. Where
+/// zones fail as well, nodes of different zones are told apart: one may go with its zone, beside the other.
+fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
+    let is_live = |name: &Str| scene.state().get(&Key::of("Node", "", name)).is_some_and(|n| n.live());
+    if scene.grain.nodes || scene.grain.identity || scene.reads_nodes {
+        let nodes = scene.state().list(&Kind::new("", "Node"), None).into_iter();
+        return nodes.filter(|n| n.live()).map(|n| vec![n.key.name.clone()]).collect();
     }
     let mut held: BTreeMap<Str, Vec<(usize, usize)>> = BTreeMap::new();
-    let mut templates = Vec::new();
     for (at, coded) in scene.coded().iter().enumerate() {
-        for template in new_templates(&coded.group) {
-            if !templates.contains(&template) {
-                templates.push(template);
-            }
-        }
         for (class_at, class) in coded.classes.iter().enumerate() {
             for entity in &class.entities {
                 let key = coded.group.entities.get(*entity).and_then(|e| e.key.as_ref());
@@ -83,18 +80,44 @@ fn alike(scene: &Scene<'_, '_>, live: &BTreeSet<Str>) -> Vec<Vec<Str>> {
             }
         }
     }
-    let admission = if templates.is_empty() { BTreeMap::new() } else { node_signatures(scene.scenario, &templates) };
-    let mut classes: BTreeMap<(Vec<(usize, usize)>, Option<_>), Vec<Str>> = BTreeMap::new();
-    for node in live {
+    let mut admission: BTreeMap<Str, Vec<(usize, usize)>> = BTreeMap::new();
+    if !scene.view.coarse {
+        for (at, coded) in scene.coded().iter().enumerate() {
+            let templates = new_templates(&coded.group);
+            let Some(name) = coded.group.name.as_ref().filter(|_| !templates.is_empty()) else { continue };
+            let new = coded.group.entities.iter().map(|e| i64::from(e.count)).sum();
+            let classes = node_classes(scene.scenario, &name.ns, &templates, new);
+            for (nodes, number) in classes.nodes().zip(classes.admission()) {
+                for node in nodes {
+                    admission.entry(node.clone()).or_default().push((at, number));
+                }
+            }
+        }
+    }
+    let zone = |name: &Str| {
+        let node = scene.state().get(&Key::of("Node", "", name)).filter(|_| faults.zones > 0);
+        node.and_then(|node| node_zone(node))
+    };
+    let mut classes: BTreeMap<(Vec<(usize, usize)>, Vec<(usize, usize)>, Option<Str>), Vec<Str>> = BTreeMap::new();
+    let nodes: BTreeSet<&Str> = held.keys().chain(admission.keys()).collect();
+    for node in nodes {
         let mut holds = held.get(node).cloned().unwrap_or_default();
         holds.sort_unstable();
-        let admits = admission.get(node).cloned();
-        if holds.is_empty() && admits.is_none() {
-            continue;
+        let admits = admission.get(node).cloned().unwrap_or_default();
+        let class = classes.entry((holds, admits, zone(node))).or_default();
+        if class.len() < faults.nodes as usize && is_live(node) {
+            class.push(node.clone());
         }
-        classes.entry((holds, admits)).or_default().push(node.clone());
     }
-    classes.into_values().collect()
+    let mut found: Vec<Vec<Str>> = classes.into_values().filter(|nodes| !nodes.is_empty()).collect();
+    if scene.view.coarse {
+        // one node that holds nothing stands for all: new pods may have been on it
+        let nodes = scene.state().list(&Kind::new("", "Node"), None).into_iter();
+        let empty = nodes.filter(|n| n.live() && !held.contains_key(&n.key.name)).take(faults.nodes as usize);
+        let empty: Vec<Str> = empty.map(|n| n.key.name.clone()).collect();
+        found.extend((!empty.is_empty()).then_some(empty));
+    }
+    found
 }
 
 /// Every way to take up to `most` from classes of interchangeable things, taking the first of a class first.

@@ -65,7 +65,11 @@ pub fn encode<'s, 'a>(
     let mut grain = Grain { pinned: Some(instance.key.clone()), ..Grain::default() };
     loop {
         match encode_at(compiled, instance, inputs, start(grain.clone())) {
-            Err(Refusal::FinerIdentity) if !grain.identity => grain.identity = true,
+            // whatever tells objects apart may tell them by their nodes
+            Err(Refusal::FinerIdentity) if !grain.identity => {
+                grain.identity = true;
+                grain.nodes = true;
+            }
             Err(Refusal::FinerNodes) if !grain.nodes => {
                 grain.nodes = true;
             }
@@ -80,7 +84,11 @@ fn encode_at<'s, 'a>(
     inputs: &Inputs,
     mut scene: Scene<'s, 'a>,
 ) -> Result<Question<'s, 'a>, Refusal> {
-    scene.view.places |= scene.grain.nodes;
+    if scene.grain.nodes {
+        scene.view.places = true;
+        scene.view.lump = false;
+        scene.view.coarse = false;
+    }
     let worlds = Worlds { before: scene.before, now: scene.state() };
     let env = environment(compiled, &Value::Object(instance.clone()), inputs, worlds);
     let (violated, fails, degree) = judge(compiled, env, &mut scene)?;
@@ -126,7 +134,7 @@ impl<'s, 'a> Question<'s, 'a> {
     /// When the assignment is not one of this problem's.
     pub fn world(&self, solution: &Assignment) -> Result<(Vec<Choice>, State<'a>), TermError> {
         let choices = self.scene.decode(solution)?;
-        let groups: Vec<_> = self.scene.coded().iter().map(|c| &c.group).zip(&choices).collect();
+        let groups: Vec<_> = self.scene.coded().iter().map(|c| &*c.group).zip(&choices).collect();
         let world = realize(self.scene.scenario, &self.scene.view.outage, &groups);
         Ok((choices, world))
     }

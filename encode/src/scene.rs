@@ -9,7 +9,9 @@
 //!
 //! Groups are added when something first asks about one of their entities: what nothing reads is not encoded.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::cascade::expected_to_go;
@@ -52,10 +54,25 @@ pub struct Class {
 #[derive(Clone, Debug)]
 pub struct Coded {
     /// The group.
-    pub group: Group,
-    /// Its classes, in the order of their first entity.
+    pub group: Rc<Group>,
+    /// Its classes.
     pub classes: Vec<Class>,
+    prepared: Rc<Prepared>,
 }
+
+/// A group and its quotient, as far as it does not depend on the instance: shared by the questions of one decision.
+#[derive(Debug)]
+pub struct Prepared {
+    group: Rc<Group>,
+    /// Entities by class, in the order of their first one.
+    classes: Vec<Vec<usize>>,
+    /// The entity of each existing object, and its class.
+    entity_of: BTreeMap<Key, (usize, usize)>,
+}
+
+/// What one decision has prepared: by scenario, group, view and grain. Valid as long as the scenarios stay where they
+/// are.
+pub type Preparations = RefCell<BTreeMap<(usize, Key, View, bool, bool), Rc<Prepared>>>;
 
 /// Where an entity is: group and class.
 pub type ClassId = (usize, usize);
@@ -74,9 +91,11 @@ pub struct Scene<'s, 'a> {
     pub vars: Vars,
     /// What limits the counts.
     pub assertions: Vec<(Label, Bool)>,
+    /// Whether the invariant looks at nodes, not only at pods on them.
+    pub reads_nodes: bool,
     coded: Vec<Coded>,
     by_name: BTreeMap<Key, usize>,
-    class_of: BTreeMap<Key, ClassId>,
+    preparations: &'s Preparations,
     controller_group: BTreeMap<Str, Key>,
     labels: Vec<LimitLabel>,
     failed: BTreeMap<Key, Arc<Object>>,
@@ -87,7 +106,13 @@ pub const STRUCTURE: Label = Label(0);
 
 impl<'s, 'a> Scene<'s, 'a> {
     /// A scene in which nothing is encoded yet.
-    pub fn new(before: &'s State<'a>, scenario: &'s Scenario<'a>, view: View, grain: Grain) -> Self {
+    pub fn new(
+        before: &'s State<'a>,
+        scenario: &'s Scenario<'a>,
+        view: View,
+        grain: Grain,
+        preparations: &'s Preparations,
+    ) -> Self {
         let failed = view
             .outage
             .nodes
@@ -105,9 +130,10 @@ impl<'s, 'a> Scene<'s, 'a> {
             grain,
             vars: Vars::new(),
             assertions: Vec::new(),
+            reads_nodes: false,
             coded: Vec::new(),
             by_name: BTreeMap::new(),
-            class_of: BTreeMap::new(),
+            preparations,
             controller_group: BTreeMap::new(),
             labels: Vec::new(),
             failed,
@@ -141,9 +167,6 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// The class of an object that exists in the scenario; `None` when it simply stays as it is.
     pub fn class_of(&mut self, object: &Object) -> Result<Option<ClassId>, TermError> {
-        if let Some(id) = self.class_of.get(&object.key) {
-            return Ok(Some(*id));
-        }
         let name = if object.key.kind.is("Pod") {
             self.group_of(object)
         } else if object.leaving || object.terminating() || expected_to_go(self.state(), object) {
@@ -151,8 +174,12 @@ impl<'s, 'a> Scene<'s, 'a> {
         } else {
             return Ok(None);
         };
-        self.add_group(&name)?;
-        Ok(self.class_of.get(&object.key).copied())
+        let at = self.add_group(&name)?;
+        let Some(coded) = self.coded.get(at) else { return Ok(None) };
+        let Some((_, class)) = coded.prepared.entity_of.get(&object.key) else { return Ok(None) };
+        // the instance has a class of its own, the last
+        let alone = self.grain.pinned.as_ref() == Some(&object.key) && coded.classes.len() > coded.prepared.classes.len();
+        Ok(Some((at, if alone { coded.classes.len() - 1 } else { *class })))
     }
 
     /// The name of a pod's group.
@@ -177,42 +204,55 @@ impl<'s, 'a> Scene<'s, 'a> {
         if let Some(known) = self.by_name.get(name) {
             return Ok(*known);
         }
-        let described = group(self.scenario, name, &self.view);
+        let prepared = self.prepare(name);
         let at = self.coded.len();
-        let classes = self.classes(&described, name)?;
-        for (class_at, class) in classes.iter().enumerate() {
-            for entity in &class.entities {
-                if let Some(key) = described.entities.get(*entity).and_then(|e| e.key.clone()) {
-                    self.class_of.insert(key, (at, class_at));
-                }
-            }
-        }
+        let classes = self.classes(&prepared, name)?;
         self.by_name.insert(name.clone(), at);
-        self.add_limits(&described, &classes)?;
-        self.coded.push(Coded { group: described, classes });
+        self.add_limits(&prepared.group, &classes)?;
+        self.coded.push(Coded { group: prepared.group.clone(), classes, prepared });
         Ok(at)
     }
 
-    /// The quotient of a group's entities.
-    fn classes(&mut self, group: &Group, name: &Key) -> Result<Vec<Class>, TermError> {
-        let mut order: Vec<Vec<usize>> = Vec::new();
+    /// A group and its quotient.
+    fn prepare(&self, name: &Key) -> Rc<Prepared> {
+        let scenario = std::ptr::from_ref(self.scenario) as usize;
+        let key = (scenario, name.clone(), self.view.clone(), self.grain.identity, self.grain.nodes);
+        if let Some(known) = self.preparations.borrow().get(&key) {
+            return known.clone();
+        }
+        let group = group(self.scenario, name, &self.view);
+        let mut classes: Vec<Vec<usize>> = Vec::new();
+        let mut entity_of = BTreeMap::new();
         let mut index: BTreeMap<Signature, usize> = BTreeMap::new();
         for (at, entity) in group.entities.iter().enumerate() {
-            let signature = self.signature(entity, at);
-            match index.get(&signature) {
-                Some(known) => {
-                    if let Some(members) = order.get_mut(*known) {
-                        members.push(at);
-                    }
-                }
-                None => {
-                    index.insert(signature, order.len());
-                    order.push(vec![at]);
-                }
+            let next = classes.len();
+            let class = *index.entry(self.signature(entity, at)).or_insert(next);
+            match classes.get_mut(class) {
+                Some(members) => members.push(at),
+                None => classes.push(vec![at]),
+            }
+            if let Some(key) = &entity.key {
+                entity_of.insert(key.clone(), (at, class));
+            }
+        }
+        let prepared = Rc::new(Prepared { group: Rc::new(group), classes, entity_of });
+        self.preparations.borrow_mut().insert(key, prepared.clone());
+        prepared
+    }
+
+    /// The classes with their variables; the instance, if it is among others, in one of its own.
+    fn classes(&mut self, prepared: &Prepared, name: &Key) -> Result<Vec<Class>, TermError> {
+        let group = &prepared.group;
+        let mut entities = prepared.classes.clone();
+        if let Some((entity, class)) = self.grain.pinned.as_ref().and_then(|key| prepared.entity_of.get(key)) {
+            let others = entities.get_mut(*class).filter(|members| members.len() > 1);
+            if let Some(others) = others {
+                others.retain(|member| member != entity);
+                entities.push(vec![*entity]);
             }
         }
         let mut classes = Vec::new();
-        for (number, entities) in order.into_iter().enumerate() {
+        for (number, entities) in entities.into_iter().enumerate() {
             let first = entities.first().and_then(|at| group.entities.get(*at));
             let fates = first.map(|e| e.fates.clone()).unwrap_or_default();
             let total: u32 = entities.iter().filter_map(|at| group.entities.get(*at)).map(|e| e.count).sum();
@@ -225,8 +265,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     fn signature(&self, entity: &Entity, at: usize) -> Signature {
         let object = entity.key.as_ref().and_then(|key| self.state().get(key));
         let before = entity.key.as_ref().and_then(|key| self.before.get(key));
-        let pinned = entity.key.is_some() && entity.key == self.grain.pinned;
-        let alone = self.grain.identity || pinned || entity.key.is_none();
+        let alone = self.grain.identity || entity.key.is_none();
         let mut sets = entity.sets.clone();
         sets.sort();
         let down = object.is_some_and(|o| self.view.outage.nodes.contains(&o.node));

@@ -1,11 +1,14 @@
 //! Names of kinds: group and kind, scope, and the built-in kinds that short names resolve to.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::sync::{Arc, LazyLock};
 
 use crate::value::Str;
 
-/// A kind in its API group; the version does not matter to identity.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A kind in its API group; the version does not matter to identity. Built-in kinds share their texts, so that comparing
+/// them rarely reads any.
+#[derive(Clone, Debug, Hash)]
 pub struct Kind {
     /// The API group; empty for the core group.
     pub group: Str,
@@ -16,22 +19,64 @@ pub struct Kind {
 impl Kind {
     /// The kind `kind` of API group `group`.
     pub fn new(group: &str, kind: &str) -> Self {
-        Self { group: group.into(), kind: kind.into() }
+        match builtin(kind) {
+            Some(found) if *found.0.group == *group => found.0.clone(),
+            _ => Self { group: group.into(), kind: kind.into() },
+        }
     }
 
-    /// The built-in kind of this short name, if there is exactly one.
+    /// The built-in kind of this short name, if there is one.
     pub fn builtin(kind: &str) -> Option<Self> {
-        BUILTIN.iter().find(|(_, k, _)| *k == kind).map(|(g, k, _)| Self::new(g, k))
+        builtin(kind).map(|(kind, _)| kind.clone())
     }
 
     /// Whether this is the built-in kind `kind`.
     pub fn is(&self, kind: &str) -> bool {
-        &*self.kind == kind && BUILTIN.iter().any(|(g, k, _)| *k == kind && *g == &*self.group)
+        &*self.kind == kind && builtin(kind).is_some_and(|(found, _)| same(&found.group, &self.group))
     }
 
     /// Whether objects of a built-in kind live in a namespace; `None` for kinds that are not built in.
     pub fn builtin_namespaced(&self) -> Option<bool> {
-        BUILTIN.iter().find(|(g, k, _)| *k == &*self.kind && *g == &*self.group).map(|(_, _, n)| *n)
+        builtin(&self.kind).filter(|(found, _)| same(&found.group, &self.group)).map(|(_, namespaced)| *namespaced)
+    }
+}
+
+/// The built-in kind of this short name, and whether it is namespaced.
+fn builtin(kind: &str) -> Option<&'static (Kind, bool)> {
+    static KNOWN: LazyLock<Vec<(Kind, bool)>> = LazyLock::new(|| {
+        let known = BUILTIN.iter().map(|(g, k, n)| (Kind { group: Str::from(*g), kind: Str::from(*k) }, *n));
+        let mut known: Vec<_> = known.collect();
+        known.sort_by(|a, b| a.0.kind.cmp(&b.0.kind));
+        known
+    });
+    let at = KNOWN.binary_search_by(|(known, _)| (*known.kind).cmp(kind)).ok()?;
+    KNOWN.get(at)
+}
+
+/// Equality of shared texts.
+pub(crate) fn same(a: &Str, b: &Str) -> bool {
+    Arc::ptr_eq(a, b) || a == b
+}
+
+/// Order of shared texts.
+pub(crate) fn order(a: &Str, b: &Str) -> Ordering {
+    if Arc::ptr_eq(a, b) { Ordering::Equal } else { a.cmp(b) }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        same(&self.kind, &other.kind) && same(&self.group, &other.group)
+    }
+}
+impl Eq for Kind {}
+impl PartialOrd for Kind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Kind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(&self.group, &other.group).then_with(|| order(&self.kind, &other.kind))
     }
 }
 

@@ -5,13 +5,13 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::kinds::Kind;
+use crate::kinds::{Kind, order, same};
 use crate::value::{Str, Val};
 
 /// What names an object: kind, namespace (empty for cluster-scoped kinds) and name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Hash)]
 pub struct Key {
     /// The kind.
     pub kind: Kind,
@@ -19,6 +19,24 @@ pub struct Key {
     pub ns: Str,
     /// The name.
     pub name: Str,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        same(&self.name, &other.name) && self.kind == other.kind && same(&self.ns, &other.ns)
+    }
+}
+impl Eq for Key {}
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let kinds = self.kind.cmp(&other.kind);
+        kinds.then_with(|| order(&self.ns, &other.ns)).then_with(|| order(&self.name, &other.name))
+    }
 }
 
 impl Key {
@@ -64,6 +82,7 @@ pub struct Body {
     owners: Box<[Owner]>,
     ready: bool,
     terminating: bool,
+    requests: OnceLock<(i64, i64)>,
 }
 
 impl Body {
@@ -71,12 +90,20 @@ impl Body {
         let owners = val.items_at(&["metadata", "ownerReferences"]).iter().filter_map(parse_owner).collect();
         let ready = is_pod && pod_ready(&val);
         let terminating = val.at_some(&["metadata", "deletionTimestamp"]).is_some();
-        Self { val, owners, ready, terminating }
+        Self { val, owners, ready, terminating, requests: OnceLock::new() }
     }
 
     /// The fields, without those of the header.
     pub fn val(&self) -> &Val {
         &self.val
+    }
+
+    /// What a pod requests: cpu in milli, memory in bytes. Worked out once.
+    pub fn requests(&self) -> (i64, i64) {
+        *self.requests.get_or_init(|| {
+            let spec = self.val.get("spec").unwrap_or(&Val::Null);
+            (crate::navigate::requests(spec, "cpu"), crate::navigate::requests(spec, "memory"))
+        })
     }
 }
 

@@ -1,10 +1,11 @@
 //! The concrete choices around a change: which changes in flight have landed, and how far a batch has come.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::apply::apply;
-use crate::cascade::{Leaving, cascade};
+use crate::cascade::{Cause, Leaving, cascade};
 use crate::change::{Change, Operation, Request};
+use crate::effects::NodeCache;
 use crate::futures::{Moment, Step};
 use crate::object::Key;
 use crate::snapshot::Snapshot;
@@ -24,12 +25,16 @@ pub struct Scenario<'a> {
     pub steps: Vec<Step>,
     /// Pods that a request removes (deletion, eviction), which controllers did not account for.
     pub removed: BTreeSet<Key>,
+    /// What was worked out about its nodes.
+    pub nodes: NodeCache,
 }
 
 impl<'a> Scenario<'a> {
     /// The observed cluster, nothing in flight.
     pub fn observed(snapshot: &'a Snapshot) -> Self {
-        Self { state: State::new(snapshot), leaving: Leaving::new(), steps: Vec::new(), removed: BTreeSet::new() }
+        Self { state: State::new(snapshot), leaving: Leaving::new(), steps: Vec::new(), removed: BTreeSet::new(),
+            nodes: NodeCache::default(),
+        }
     }
 
     /// Lets one request take effect. False when the API server would not act on it.
@@ -38,21 +43,21 @@ impl<'a> Scenario<'a> {
         if !applied.effective {
             return false;
         }
+        self.nodes.borrow_mut().clear();
         let before: BTreeSet<Key> = self.leaving.keys().cloned().collect();
         self.removed.extend(applied.deletions.iter().map(|(key, _)| key.clone()));
         cascade(&mut self.state, &applied.deletions, &mut self.leaving);
         self.steps.push(Step { effect: describe(request), objects: vec![request.target.clone()] });
-        let mut by_cause: Vec<Step> = Vec::new();
+        let mut by_cause: BTreeMap<(Cause, Key), Vec<Key>> = BTreeMap::new();
         for (key, (cause, because)) in &self.leaving {
-            if before.contains(key) || key == because {
-                continue;
-            }
-            let effect = format!("{}: {}", because, cause.text());
-            match by_cause.iter_mut().find(|s| s.effect == effect) {
-                Some(step) => step.objects.push(key.clone()),
-                None => by_cause.push(Step { effect, objects: vec![key.clone()] }),
+            if !before.contains(key) && key != because {
+                by_cause.entry((*cause, because.clone())).or_default().push(key.clone());
             }
         }
+        let by_cause = by_cause.into_iter().map(|((cause, because), objects)| Step {
+            effect: format!("{because} goes: {}", cause.text()),
+            objects,
+        });
         self.steps.extend(by_cause);
         true
     }

@@ -24,12 +24,37 @@ pub struct Snapshot {
     by_uid: BTreeMap<Str, Slot>,
     by_owner: BTreeMap<Str, Vec<Slot>>,
     by_node: BTreeMap<Str, Vec<Slot>>,
+    usage: BTreeMap<Str, Usage>,
     by_label: BTreeMap<LabelKey, Vec<Slot>>,
     by_reference: BTreeMap<Key, Vec<Slot>>,
     bodies: BTreeSet<Arc<Body>>,
     texts: BTreeSet<Str>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
+}
+
+/// What pods take of a node. Pods that have run to their end take nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// How many pods.
+    pub pods: i64,
+    /// Requested cpu, in milli.
+    pub cpu: i64,
+    /// Requested memory, in bytes.
+    pub memory: i64,
+}
+
+impl Usage {
+    /// Adds a pod so many times.
+    pub fn add(&mut self, pod: &Object, times: i64) {
+        if !pod.key.kind.is("Pod") || crate::navigate::finished(pod) {
+            return;
+        }
+        let (cpu, memory) = pod.body.requests();
+        self.pods += times;
+        self.cpu = self.cpu.saturating_add(cpu.saturating_mul(times));
+        self.memory = self.memory.saturating_add(memory.saturating_mul(times));
+    }
 }
 
 /// Namespace, label, value.
@@ -51,6 +76,7 @@ impl Snapshot {
             by_uid: BTreeMap::new(),
             by_owner: BTreeMap::new(),
             by_node: BTreeMap::new(),
+            usage: BTreeMap::new(),
             by_label: BTreeMap::new(),
             by_reference: BTreeMap::new(),
             bodies: BTreeSet::new(),
@@ -97,6 +123,7 @@ impl Snapshot {
         }
         if !object.node.is_empty() {
             self.by_node.entry(object.node.clone()).or_default().push(slot);
+            self.usage.entry(object.node.clone()).or_default().add(&object, 1);
         }
         for label in labels_of(&object) {
             self.by_label.entry(label).or_default().push(slot);
@@ -121,6 +148,9 @@ impl Snapshot {
             drop_slot(&mut self.by_owner, &owner.uid, slot);
         }
         drop_slot(&mut self.by_node, &object.node, slot);
+        if let Some(usage) = self.usage.get_mut(&object.node) {
+            usage.add(&object, -1);
+        }
         for label in labels_of(&object) {
             drop_slot(&mut self.by_label, &label, slot);
         }
@@ -209,6 +239,11 @@ impl Snapshot {
     /// The pods assigned to this node.
     pub fn pods_on(&self, node: &str) -> Vec<&Arc<Object>> {
         self.slots_of(self.by_node.get(node))
+    }
+
+    /// What the pods on this node take of it.
+    pub fn usage(&self, node: &str) -> Usage {
+        self.usage.get(node).copied().unwrap_or_default()
     }
 
     /// The objects (pods and claims) in a namespace that bear this label.

@@ -1,6 +1,6 @@
 //! A possible cluster: a snapshot with a few objects changed, made without copying the snapshot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
@@ -9,18 +9,29 @@ use crate::object::{Key, Object};
 use crate::references::references;
 use crate::selector::Selector;
 use crate::snapshot::Snapshot;
+use crate::value::Str;
 
 /// A snapshot overlaid with changed, added and removed objects.
 #[derive(Clone, Debug)]
 pub struct State<'a> {
     base: &'a Snapshot,
     delta: BTreeMap<Key, Option<Arc<Object>>>,
+    index: Index,
+}
+
+/// The changed objects by what the snapshot is navigated by.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    by_uid: BTreeMap<Str, Key>,
+    by_owner: BTreeMap<Str, BTreeSet<Key>>,
+    by_node: BTreeMap<Str, BTreeSet<Key>>,
+    by_reference: BTreeMap<Key, BTreeSet<Key>>,
 }
 
 impl<'a> State<'a> {
     /// The snapshot itself.
     pub fn new(base: &'a Snapshot) -> Self {
-        Self { base, delta: BTreeMap::new() }
+        Self { base, delta: BTreeMap::new(), index: Index::default() }
     }
 
     /// The snapshot below.
@@ -35,20 +46,49 @@ impl<'a> State<'a> {
 
     /// Adds or replaces an object.
     pub fn put(&mut self, object: Object) {
-        self.delta.insert(object.key.clone(), Some(Arc::new(object)));
+        self.put_shared(Arc::new(object));
     }
 
     /// Adds or replaces an object that is shared already.
     pub fn put_shared(&mut self, object: Arc<Object>) {
+        self.forget(&object.key);
+        if !object.uid.is_empty() {
+            self.index.by_uid.insert(object.uid.clone(), object.key.clone());
+        }
+        for owner in object.owners() {
+            self.index.by_owner.entry(owner.uid.clone()).or_default().insert(object.key.clone());
+        }
+        if !object.node.is_empty() {
+            self.index.by_node.entry(object.node.clone()).or_default().insert(object.key.clone());
+        }
+        for reference in references(&object, self.base.adapters().as_ref()) {
+            self.index.by_reference.entry(reference.target).or_default().insert(object.key.clone());
+        }
         self.delta.insert(object.key.clone(), Some(object));
     }
 
     /// Takes an object away.
     pub fn take(&mut self, key: &Key) {
+        self.forget(key);
         if self.base.get(key).is_some() {
             self.delta.insert(key.clone(), None);
         } else {
             self.delta.remove(key);
+        }
+    }
+
+    /// Takes a changed object out of the index.
+    fn forget(&mut self, key: &Key) {
+        let Some(Some(old)) = self.delta.get(key).cloned() else { return };
+        if self.index.by_uid.get(&old.uid) == Some(key) {
+            self.index.by_uid.remove(&old.uid);
+        }
+        for owner in old.owners() {
+            drop_key(&mut self.index.by_owner, &owner.uid, key);
+        }
+        drop_key(&mut self.index.by_node, &old.node, key);
+        for reference in references(&old, self.base.adapters().as_ref()) {
+            drop_key(&mut self.index.by_reference, &reference.target, key);
         }
     }
 
@@ -70,26 +110,26 @@ impl<'a> State<'a> {
         if uid.is_empty() {
             return None;
         }
-        let changed = self.delta.values().flatten().find(|o| &*o.uid == uid);
-        changed.or_else(|| {
-            let found = self.base.by_uid(uid)?;
-            (!self.delta.contains_key(&found.key)).then_some(found)
-        })
+        if let Some(changed) = self.index.by_uid.get(uid) {
+            return self.get(changed);
+        }
+        self.base.by_uid(uid).filter(|found| !self.delta.contains_key(&found.key))
     }
 
     /// The objects of a kind, in one namespace or all, in the order of their keys.
     pub fn list(&self, kind: &Kind, ns: Option<&str>) -> Vec<&Arc<Object>> {
-        self.merged(self.base.list(kind, ns), |o| o.key.kind == *kind && ns.is_none_or(|ns| *o.key.ns == *ns))
+        self.merged(self.base.list(kind, ns), self.changed_in(kind, ns))
     }
 
     /// The objects in a namespace, of every kind.
     pub fn in_namespace(&self, ns: &str) -> Vec<&Arc<Object>> {
-        self.merged(self.base.in_namespace(ns), |o| *o.key.ns == *ns)
+        let changed = self.delta.values().flatten().filter(|o| *o.key.ns == *ns);
+        self.merged(self.base.in_namespace(ns), changed)
     }
 
     /// All objects, in the order of their keys.
     pub fn iter(&self) -> Vec<&Arc<Object>> {
-        self.merged(self.base.iter().collect(), |_| true)
+        self.merged(self.base.iter().collect(), self.delta.values().flatten())
     }
 
     /// The kinds of which an object exists, or existed in the snapshot.
@@ -106,12 +146,15 @@ impl<'a> State<'a> {
         if uid.is_empty() {
             return Vec::new();
         }
-        self.merged(self.base.owned_by(uid), |o| o.owners().iter().any(|owner| &*owner.uid == uid))
+        self.merged(self.base.owned_by(uid), self.indexed(self.index.by_owner.get(uid)))
     }
 
     /// The pods assigned to this node.
     pub fn pods_on(&self, node: &str) -> Vec<&Arc<Object>> {
-        self.merged(self.base.pods_on(node), |o| !node.is_empty() && &*o.node == node)
+        if node.is_empty() {
+            return Vec::new();
+        }
+        self.merged(self.base.pods_on(node), self.indexed(self.index.by_node.get(node)))
     }
 
     /// The pods in a namespace whose labels match.
@@ -121,30 +164,58 @@ impl<'a> State<'a> {
 
     /// The pods or claims in a namespace whose labels match.
     pub fn matching(&self, kind: &Kind, ns: &str, selector: &Selector) -> Vec<&Arc<Object>> {
-        let matches =
-            |o: &Object| o.key.kind == *kind && *o.key.ns == *ns && selector.matches(o.labels());
         let candidates = match selector.a_pair() {
             Some((key, value)) => self.base.labelled(ns, key, value),
             None => self.base.list(kind, Some(ns)),
         };
-        self.merged(candidates.into_iter().filter(|o| matches(o)).collect(), matches)
+        let matches = |o: &Object| o.key.kind == *kind && *o.key.ns == *ns && selector.matches(o.labels());
+        let changed = self.changed_in(kind, Some(ns)).filter(|o| matches(o));
+        self.merged(candidates.into_iter().filter(|o| matches(o)).collect(), changed)
     }
 
-    /// The objects that refer to this key.
+    /// The objects that refer to this key, each once.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
-        let adapters = self.base.adapters().as_ref();
-        self.merged(self.base.referrers(key), |o| references(o, adapters).iter().any(|r| r.target == *key))
+        let mut found = self.merged(self.base.referrers(key), self.indexed(self.index.by_reference.get(key)));
+        found.dedup_by(|a, b| a.key == b.key);
+        found
     }
 
-    /// The unchanged among `found`, and the changed objects that satisfy `also`, in the order of their keys.
-    fn merged<'s>(&'s self, found: Vec<&'s Arc<Object>>, also: impl Fn(&Object) -> bool) -> Vec<&'s Arc<Object>> {
+    /// The changed objects of a kind.
+    fn changed_in<'s>(&'s self, kind: &Kind, ns: Option<&str>) -> impl Iterator<Item = &'s Arc<Object>> {
+        let (kind, ns): (Kind, Option<Str>) = (kind.clone(), ns.map(Into::into));
+        let low = Key::new(kind.clone(), ns.as_deref().unwrap_or(""), "");
+        let range = self.delta.range(low..);
+        range.take_while(move |(k, _)| k.kind == kind && ns.as_ref().is_none_or(|ns| k.ns == *ns)).filter_map(|(_, o)| o.as_ref())
+    }
+
+    fn indexed<'s>(&'s self, keys: Option<&'s BTreeSet<Key>>) -> impl Iterator<Item = &'s Arc<Object>> {
+        keys.into_iter().flatten().filter_map(|key| self.delta.get(key)?.as_ref())
+    }
+
+    /// The unchanged among `found`, and the changed ones, in the order of their keys.
+    fn merged<'s>(
+        &'s self,
+        found: Vec<&'s Arc<Object>>,
+        changed: impl Iterator<Item = &'s Arc<Object>>,
+    ) -> Vec<&'s Arc<Object>> {
         if self.delta.is_empty() {
             return found;
         }
-        let unchanged = found.into_iter().filter(|o| !self.delta.contains_key(&o.key));
-        let changed = self.delta.values().flatten().filter(|o| also(o));
-        let mut all: Vec<&Arc<Object>> = unchanged.chain(changed).collect();
-        all.sort_by(|a, b| a.key.cmp(&b.key));
+        let mut all: Vec<&Arc<Object>> = found.into_iter().filter(|o| !self.delta.contains_key(&o.key)).collect();
+        let unchanged = all.len();
+        all.extend(changed);
+        if all.len() > unchanged {
+            all.sort_by(|a, b| a.key.cmp(&b.key));
+        }
         all
+    }
+}
+
+fn drop_key<K: Ord>(index: &mut BTreeMap<K, BTreeSet<Key>>, at: &K, key: &Key) {
+    if let Some(keys) = index.get_mut(at) {
+        keys.remove(key);
+        if keys.is_empty() {
+            index.remove(at);
+        }
     }
 }

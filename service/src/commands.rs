@@ -46,7 +46,7 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Test(arguments) => test(common, arguments),
         Command::Audit(arguments) => audit(common, arguments),
         Command::Lint(arguments) => lint(common, arguments),
-        Command::Bench(arguments) => bench(arguments),
+        Command::Bench(arguments) => bench(common, arguments),
         Command::Completions(arguments) => completions(arguments),
         Command::Version(arguments) => version(arguments),
     }
@@ -170,7 +170,7 @@ fn lint(common: Common, arguments: Lint) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-fn bench(arguments: arguments::Bench) -> Result<Exit, Failure> {
+fn bench(common: Common, arguments: arguments::Bench) -> Result<Exit, Failure> {
     let arguments::Bench { nodes, pods, seed, requests, output } = arguments;
     let nodes = nodes as usize;
     let pods = pods.map_or(nodes * cluster::PODS_PER_NODE, |pods| pods as usize);
@@ -186,7 +186,7 @@ fn bench(arguments: arguments::Bench) -> Result<Exit, Failure> {
         BenchFormat::Text => Format::Text,
         BenchFormat::Json => Format::Json,
     };
-    output::value(format, &result, report::text)?;
+    output::value(format, &result, |result| report::text(result, common.verbose))?;
     Ok(Exit::Good)
 }
 

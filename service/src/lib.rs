@@ -1,5 +1,9 @@
 //! The command line of Suture: what reads files and the clock, decides with `checker`, and prints. Everything but `main`
 //! is callable from a test.
+//!
+//! Not there yet, and therefore not offered: `explain`, `replay`, `prove`, `diff`, `snapshot`, `serve`, `audit --one-step`,
+//! `--state cluster`, the output formats `sarif` and `openreports`, and OperatorGrants, which are parsed but refused where
+//! they would have to be enforced.
 
 pub mod arguments;
 pub mod bench;

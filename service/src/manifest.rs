@@ -175,3 +175,6 @@ fn set_by_server(key: &str, value: &Val) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

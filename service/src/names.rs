@@ -214,3 +214,6 @@ const BUILTIN: &[(&str, &str)] = &[
     ("GatewayClass", "gc"),
     ("HTTPRoute", ""),
 ];
+
+#[cfg(test)]
+mod tests;

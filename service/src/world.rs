@@ -14,6 +14,7 @@ use suture_model::value::Val;
 use crate::failure::Failure;
 use crate::input::{self, Source};
 use crate::manifest::{self, LastApplied};
+use crate::names::{NameError, Names};
 use crate::suite::clock::Clock;
 
 /// A cluster as it was recorded.
@@ -69,8 +70,9 @@ pub fn load(
     for source in input::read(paths)? {
         world.read(&source, wanted)?;
     }
-    for kind in unknown {
-        world.snapshot.mark_unknown(kind);
+    let names = Names::of(&world.snapshot);
+    for name in unknown {
+        world.snapshot.mark_unknown(&unread(&names, name)?);
     }
     world.snapshot.complete();
     Ok(world)
@@ -151,6 +153,18 @@ impl World {
         self.places.insert(object.key.clone(), place.clone());
         self.snapshot.insert(object);
         Ok(())
+    }
+}
+
+/// The kind that was not read, by any of its names. One that nothing is known of is taken as it is written, if it is
+/// written like a kind: that nothing of it was read is what the flag says.
+fn unread(names: &Names, name: &str) -> Result<String, Failure> {
+    match names.kind(name) {
+        Ok(kind) => Ok(kind.kind.to_string()),
+        Err(NameError::Unknown { near: None, .. }) if name.starts_with(|c: char| c.is_ascii_uppercase()) => {
+            Ok(name.to_owned())
+        }
+        Err(error) => Err(Failure::invalid(format!("--unknown: {error}"))),
     }
 }
 

@@ -16,7 +16,9 @@ use suture_model::value::{Str, Val};
 use crate::cel::{self, Scope};
 use crate::eval::{Env, eval};
 use crate::ir::{Expr, Node, Type};
-use crate::spec::{Access, AdapterReference, AdapterTarget, Cel, Listed, Origin, ResourceAdapter, ScaleTarget, SpecError};
+use crate::spec::{
+    Access, AdapterReference, AdapterTarget, Cel, Listed, Origin, ResourceAdapter, ScaleTarget, SpecError,
+};
 use crate::value::Value;
 
 /// The loaded adapters, by the kind that each is for.
@@ -117,9 +119,7 @@ impl Compiler<'_> {
             quorum: self.optional("quorum", spec.quorum.as_ref(), &Type::Bool),
             scale_target: spec.scale_target.as_ref().and_then(|t| match t {
                 ScaleTarget::Parts(parts) => self.target(parts, "spec.scaleTarget").map(|t| Targets::Entries(vec![t])),
-                ScaleTarget::Expression(text) => {
-                    self.expr(text, "spec.scaleTarget", &labels).map(Targets::Expression)
-                }
+                ScaleTarget::Expression(text) => self.expr(text, "spec.scaleTarget", &labels).map(Targets::Expression),
             }),
             replica_range: self.optional("replicaRange", spec.replica_range.as_ref(), &Type::list(Type::Any)),
             deletes_volumes: self.optional("deletesVolumes", spec.deletes_volumes.as_ref(), &Type::Bool),
@@ -135,7 +135,8 @@ impl Compiler<'_> {
     fn expr(&mut self, text: &Cel, path: &str, expected: &Type) -> Option<Expr> {
         // the values of a literal map are of any type here; null is absence
         let fits = |ty: &Type| *ty == Type::Null || ty.join(expected).is_some();
-        let compiled = cel::compile(&text.0, &self.scope, None).map_err(|e| SpecError::expression(self.origin, path, e));
+        let compiled =
+            cel::compile(&text.0, &self.scope, None).map_err(|e| SpecError::expression(self.origin, path, e));
         let checked = compiled.and_then(|expr| {
             if fits(&expr.ty) {
                 return Ok(expr);
@@ -240,7 +241,8 @@ impl<'o> Reading<'o> {
 
     fn facts(mut self, adapter: &Compiled) -> AdapterFacts {
         let selector_labels = self.value("selector", adapter.selector.as_ref()).unwrap_or_default();
-        let selector_labels = self.checked("selector", selector_labels, "a map of labels", |v| matches!(v, Val::Map(_)));
+        let selector_labels =
+            self.checked("selector", selector_labels, "a map of labels", |v| matches!(v, Val::Map(_)));
         let claim_labels = self.value("claimSelector", adapter.claim_selector.as_ref()).unwrap_or_default();
         let claim_labels = self.checked("claimSelector", claim_labels, "a map of labels", |v| matches!(v, Val::Map(_)));
         let replicas = self.value("replicas", adapter.replicas.as_ref()).unwrap_or_default();
@@ -339,10 +341,8 @@ impl<'o> Reading<'o> {
     fn target(&mut self, field: &str, target: &Target) -> Option<Reference> {
         let name = self.string(&format!("{field}.name"), &target.name)?;
         let kind = self.text(&format!("{field}.kind"), &target.kind)?;
-        let group = match &target.group {
-            Some(group) => Some(self.text(&format!("{field}.group"), group).unwrap_or_else(|| "".into())),
-            None => None,
-        };
+        let group = target.group.as_ref();
+        let group = group.map(|group| self.text(&format!("{field}.group"), group).unwrap_or_else(|| "".into()));
         let namespace = target.namespace.as_ref().and_then(|ns| self.string(&format!("{field}.namespace"), ns));
         let key = self.key(group.as_deref(), &kind, namespace.as_deref(), &name);
         let mut reference = Reference::new(key, "its ResourceAdapter");

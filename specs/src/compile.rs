@@ -282,9 +282,8 @@ fn compile_source(source: &Source) -> Result<Parts, Vec<SpecError>> {
         let text = clause.message.as_deref().map(Str::from);
         require.push(Clause { expression, message, text, source: clause.expression.0.as_str().into() });
     }
-    let degree = source
-        .degree
-        .and_then(|text| keep(strict(text, &scope, &Type::Int, origin, "spec.degree"), &mut errors));
+    let degree =
+        source.degree.and_then(|text| keep(strict(text, &scope, &Type::Int, origin, "spec.degree"), &mut errors));
     if errors.is_empty() { Ok(Parts { for_each, lets, require, degree }) } else { Err(errors) }
 }
 
@@ -337,7 +336,8 @@ fn faults(
             let path = format!("spec.under.{field}");
             let value = strict(text, &scope, &Type::Int, origin, &path).and_then(|expr| {
                 let value = eval(&expr, &env).map_err(|e| SpecError::new(origin, &path, e.to_string()))?;
-                let number = value.as_int().filter(|n| (0..=FAULTS_MAX).contains(n)).and_then(|n| u32::try_from(n).ok());
+                let number =
+                    value.as_int().filter(|n| (0..=FAULTS_MAX).contains(n)).and_then(|n| u32::try_from(n).ok());
                 number.ok_or_else(|| {
                     SpecError::new(origin, &path, format!("`{}` is not between 0 and {FAULTS_MAX}", value.display()))
                 })

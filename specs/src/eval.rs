@@ -18,16 +18,17 @@ type Answer = Result<Value, EvalError>;
 pub const STEPS_MAX: u64 = 20_000_000;
 
 /// What an expression is evaluated in: two states, and the values of its variables.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Env<'a> {
     worlds: Option<Worlds<'a>>,
     vars: BTreeMap<Str, Answer>,
+    steps_max: u64,
 }
 
 impl<'a> Env<'a> {
     /// An environment with the states `before` and `now`.
     pub fn new(worlds: Worlds<'a>) -> Self {
-        let mut env = Self { worlds: Some(worlds), vars: BTreeMap::new() };
+        let mut env = Self { worlds: Some(worlds), ..Self::without_worlds() };
         env.bind(World::Before.name(), Ok(Value::World(World::Before)));
         env.bind(World::Now.name(), Ok(Value::World(World::Now)));
         env
@@ -35,7 +36,13 @@ impl<'a> Env<'a> {
 
     /// An environment without a cluster, for adapters.
     pub fn without_worlds() -> Self {
-        Self::default()
+        Self { worlds: None, vars: BTreeMap::new(), steps_max: STEPS_MAX }
+    }
+
+    /// This environment with another limit on the steps of one evaluation.
+    #[must_use]
+    pub fn limited_to(self, steps_max: u64) -> Self {
+        Self { steps_max, ..self }
     }
 
     /// Binds a variable to a value, or to the error that computing it gave: only an expression that reads it fails.
@@ -83,7 +90,8 @@ struct Evaluator<'e, 'a> {
 impl Evaluator<'_, '_> {
     fn charge(&mut self, steps: u64) -> Result<(), EvalError> {
         self.steps = self.steps.saturating_add(steps);
-        if self.steps > STEPS_MAX { Err(EvalErrorKind::Steps(STEPS_MAX).into()) } else { Ok(()) }
+        let max = self.env.steps_max;
+        if self.steps > max { Err(EvalErrorKind::Steps(max).into()) } else { Ok(()) }
     }
 
     fn eval(&mut self, expr: &Expr) -> Answer {
@@ -249,7 +257,7 @@ impl Evaluator<'_, '_> {
 
     fn apply(&mut self, func: Func, args: &[Value]) -> Answer {
         if !matches!(func, Func::Size | Func::HasValue | Func::OrValue | Func::At | Func::OptionalOf) {
-            let weight = args.iter().fold(0, |sum, a| sum + weight(a, STEPS_MAX));
+            let weight = args.iter().fold(0, |sum, a| sum + weight(a, self.env.steps_max));
             self.charge(if func == Func::Distinct { weight.saturating_mul(weight) } else { weight })?;
         }
         let result = match (func.class(), self.env.worlds()) {
@@ -334,7 +342,9 @@ fn first_missing(object: &suture_model::object::Object, fields: &[&str]) -> Stri
 }
 
 fn insert(map: &mut BTreeMap<MapKey, Value>, key: &Value, value: Value) -> Result<(), EvalError> {
-    let Some(key) = MapKey::from_value(key) else { return Err(access::mismatch("a key (bool, int, uint or string)", key)) };
+    let Some(key) = MapKey::from_value(key) else {
+        return Err(access::mismatch("a key (bool, int, uint or string)", key));
+    };
     if map.contains_key(&key) {
         return Err(EvalErrorKind::DuplicateKey(key.to_value().display()).into());
     }

@@ -276,7 +276,10 @@ impl Type {
 
     /// Whether comparing a value of this type with `null` can make sense.
     pub fn nullable(&self) -> bool {
-        matches!(self, Self::Any | Self::Object(_) | Self::Struct(_) | Self::Timestamp | Self::Duration | Self::Optional(_))
+        matches!(
+            self,
+            Self::Any | Self::Object(_) | Self::Struct(_) | Self::Timestamp | Self::Duration | Self::Optional(_)
+        )
     }
 }
 

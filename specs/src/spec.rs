@@ -78,15 +78,8 @@ pub enum Spec {
 }
 
 /// The names of our kinds.
-pub const KINDS: [&str; 7] = [
-    "Invariant",
-    "NamespacedInvariant",
-    "InvariantTemplate",
-    "ResourceAdapter",
-    "OperatorGrant",
-    "Exemption",
-    "Suite",
-];
+pub const KINDS: [&str; 7] =
+    ["Invariant", "NamespacedInvariant", "InvariantTemplate", "ResourceAdapter", "OperatorGrant", "Exemption", "Suite"];
 
 /// Reads all documents of a text; every one must be of one of our kinds.
 ///

@@ -76,7 +76,11 @@ fn parse_rfc3339(text: &str) -> Option<i128> {
         return None;
     }
     let days = days_from_civil(year, month, day);
-    if !(1..=12).contains(&month) || civil_from_days(days) != (year, month, day) || hour > 23 || minute > 59 || second > 59
+    if !(1..=12).contains(&month)
+        || civil_from_days(days) != (year, month, day)
+        || hour > 23
+        || minute > 59
+        || second > 59
     {
         return None;
     }
@@ -302,9 +306,14 @@ mod tests {
 
     #[test]
     fn durations() {
-        for (text, expected) in
-            [("1h30m", "5400s"), ("-1.5s", "-1.5s"), ("250ms", "0.25s"), ("0", "0s"), ("1h0.5s", "3600.5s"), (".5s", "0.5s")]
-        {
+        for (text, expected) in [
+            ("1h30m", "5400s"),
+            ("-1.5s", "-1.5s"),
+            ("250ms", "0.25s"),
+            ("0", "0s"),
+            ("1h0.5s", "3600.5s"),
+            (".5s", "0.5s"),
+        ] {
             assert_eq!(format_duration(parse_duration(text).unwrap()), expected);
         }
         for text in ["", "1", "s", "1x", "--1s", "320000000000s", "1.1.1s"] {

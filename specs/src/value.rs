@@ -363,7 +363,10 @@ impl Value {
             Self::Null => Some(Val::Null),
             Self::Bool(b) => Some(Val::Bool(*b)),
             Self::Int(i) => Some(Val::Int(*i)),
-            #[expect(clippy::cast_precision_loss, reason = "a number beyond 64 signed bits keeps JSON's double precision")]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a number beyond 64 signed bits keeps JSON's double precision"
+            )]
             Self::UInt(u) => Some(i64::try_from(*u).map_or(Val::Float(*u as f64), Val::Int)),
             Self::Double(d) => Some(Val::Float(*d)),
             Self::String(s) => Some(Val::Str(s.clone())),
@@ -487,8 +490,7 @@ impl Value {
                 format!("[{}]", items.join(", "))
             }
             Self::Map(map) => {
-                let entries: Vec<String> =
-                    map.iter().map(|(k, v)| format!("{}: {}", k.quoted(), v.quoted())).collect();
+                let entries: Vec<String> = map.iter().map(|(k, v)| format!("{}: {}", k.quoted(), v.quoted())).collect();
                 format!("{{{}}}", entries.join(", "))
             }
             Self::Object(o) => o.key.to_string(),

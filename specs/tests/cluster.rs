@@ -1,4 +1,10 @@
 //! Expressions over a small cluster: fields, navigation, what is unknown, and what adapters say.
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a helper of tests that fails fails the test"
+)]
 
 use std::sync::Arc;
 
@@ -124,7 +130,13 @@ fn show(source: &str) -> String {
         ("rs", get("ReplicaSet", "shop", "web")),
         ("pvc", get("PersistentVolumeClaim", "shop", "data")),
         ("n", get("Node", "", "n1")),
-        ("w", before.get(&Key::new(suture_model::kinds::Kind::new("example.com", "Widget"), "shop", "w")).unwrap().clone()),
+        (
+            "w",
+            before
+                .get(&Key::new(suture_model::kinds::Kind::new("example.com", "Widget"), "shop", "w"))
+                .unwrap()
+                .clone(),
+        ),
     ] {
         scope = scope.with(name, Value::Object(object.clone()).type_of());
         env.bind(name, Ok(Value::Object(object)));
@@ -197,7 +209,10 @@ fn fields_and_navigation() {
         ("p.unresolvedOwners(before)", "[]"),
         ("p.wantedBy(before).map(o, o.name())", "['ReplicaSet/shop/web']"),
         ("q.references().filter(r, r.kind == 'Secret').map(r, r.name)", "['creds']"),
-        ("q.references().filter(r, r.kind == 'Secret').all(r, !r.resolvesIn(before) && r.needed && !r.optional)", "true"),
+        (
+            "q.references().filter(r, r.kind == 'Secret').all(r, !r.resolvesIn(before) && r.needed && !r.optional)",
+            "true",
+        ),
         ("pvc.volume(before).map(v, v.spec.persistentVolumeReclaimPolicy)", "['Retain']"),
         ("rs.isQuorumGroup(before) && w.isQuorumGroup(before) && !svc.isQuorumGroup(before)", "true"),
         ("w.wantedReplicas(before)", "3"),
@@ -277,21 +292,29 @@ fn failures_of_adapters_are_kept() {
     let adapter = "kind: ResourceAdapter\nmetadata: {name: w}\nspec:\n  group: example.com\n  kind: Widget\n";
     let widget = |spec: &str| {
         let mut snapshot = Snapshot::default();
-        let text = format!("apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: w, namespace: ns}}\nspec: {spec}\n");
+        let text =
+            format!("apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: w, namespace: ns}}\nspec: {spec}\n");
         ingest(&mut snapshot, &text, "w.yaml").unwrap();
         let object: Object = (**snapshot.iter().next().unwrap()).clone();
         object
     };
     let facts = |more: &str, spec: &str| adapters(&format!("{adapter}{more}")).unwrap().facts(&widget(spec)).unwrap();
-    assert_eq!(facts("  replicas: self.spec.n\n", "{n: lots}").errors, ["replicas: expected an integer, found string `lots`"]);
+    assert_eq!(
+        facts("  replicas: self.spec.n\n", "{n: lots}").errors,
+        ["replicas: expected an integer, found string `lots`"]
+    );
     assert_eq!(facts("  replicas: 6 / self.spec.n\n", "{n: 0}").errors, ["replicas: division by zero"]);
     assert_eq!(facts("  replicas: self.spec.n\n", "{}").errors, Vec::<String>::new());
     let listed = "  children: \"self.spec.parts.map(p, {'kind': 'Pod', 'name': p})\"\n";
-    let keys = |f: &suture_model::adapter::AdapterFacts| f.children.as_ref().map(|c| c.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let keys = |f: &suture_model::adapter::AdapterFacts| {
+        f.children.as_ref().map(|c| c.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
     assert_eq!(keys(&facts(listed, "{parts: [a, b]}")), Some(vec!["Pod/ns/a".into(), "Pod/ns/b".into()]));
     assert_eq!(keys(&facts(listed, "{parts: []}")), Some(vec![]));
     assert_eq!(keys(&facts(listed, "{}")), None);
-    let wrong = |more: &str| adapters(&format!("{adapter}{more}")).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let wrong = |more: &str| {
+        adapters(&format!("{adapter}{more}")).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
     assert_eq!(wrong("  replicas: sel.spec.n\n"), ["adapters.yaml:6: spec.replicas: `sel` is not known"]);
     assert_eq!(wrong("  replicas: \"'x'\"\n"), ["adapters.yaml:6: spec.replicas: expected int, found string"]);
     assert_eq!(wrong("  replica: 1\n"), ["adapters.yaml:6: spec.replica: unknown field `replica`"]);
@@ -351,7 +374,9 @@ fn instances_by_kind_label_and_namespace() {
         found.map(|o| o.key.to_string()).collect::<Vec<_>>().join(" ")
     };
     let with = |for_each: &str, matches: &str| {
-        all(&invariant(&format!("  forEach: {{var: o, {for_each}}}\n  match: {matches}\n  require: [{{expression: 'true'}}]\n")))
+        all(&invariant(&format!(
+            "  forEach: {{var: o, {for_each}}}\n  match: {matches}\n  require: [{{expression: 'true'}}]\n"
+        )))
     };
     assert_eq!(with("kind: Service", "{}"), "Service/shop/web");
     assert_eq!(with("kind: Workload", "{}"), "Pod/shop/web-1 Pod/shop/web-2 ReplicaSet/shop/web Widget/shop/w");
@@ -359,7 +384,10 @@ fn instances_by_kind_label_and_namespace() {
     assert_eq!(with("kinds: [Node, {group: example.com, kind: Widget}]", "{}"), "Node/n1 Widget/shop/w");
     assert_eq!(with("kind: Widget", "{}"), "Widget/shop/w");
     assert_eq!(with("kind: Pod, selector: {matchLabels: {app: x}}", "{}"), "");
-    assert_eq!(with("kind: '*'", "{namespaces: [sho*], selector: {matchLabels: {app: web}}}"), "Pod/shop/web-1 Pod/shop/web-2");
+    assert_eq!(
+        with("kind: '*'", "{namespaces: [sho*], selector: {matchLabels: {app: web}}}"),
+        "Pod/shop/web-1 Pod/shop/web-2"
+    );
     assert_eq!(with("kind: '*'", "{excludedNamespaces: [shop]}"), "Node/n1 PersistentVolume/pv1");
 }
 

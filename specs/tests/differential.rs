@@ -2,6 +2,7 @@
 //!
 //! Where one fails both must; which error it is may differ. Left out of the generated language, because cel-rust 0.15
 //! differs from cel-spec there: optionals, two-variable macros, conversions of doubles, string extensions.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a helper of tests that fails fails the test")]
 
 use std::collections::BTreeMap;
 
@@ -80,8 +81,12 @@ struct Exprs {
 
 fn leaves() -> Exprs {
     Exprs {
-        int: prop_oneof![(-9i64..10).prop_map(|i| format!("({i})")), Just("x".into()), Just("9223372036854775807".into())]
-            .boxed(),
+        int: prop_oneof![
+            (-9i64..10).prop_map(|i| format!("({i})")),
+            Just("x".into()),
+            Just("9223372036854775807".into())
+        ]
+        .boxed(),
         bool: prop_oneof![Just("true".to_owned()), Just("false".to_owned())].boxed(),
         string: prop_oneof![Just("s".to_owned()), "[aé ]{0,3}".prop_map(|t| format!("'{t}'"))].boxed(),
         list: prop_oneof![Just("l".to_owned()), Just("[]".to_owned())].boxed(),
@@ -145,11 +150,7 @@ fn deeper(e: &Exprs) -> Exprs {
             two(&e.list, &body_bool(e), |l, b| format!("{l}.filter(e, {b})")),
         ]
         .boxed(),
-        map: prop_oneof![
-            e.map.clone(),
-            two(&e.string, &e.int, |k, v| format!("{{{k}: {v}}}")),
-        ]
-        .boxed(),
+        map: prop_oneof![e.map.clone(), two(&e.string, &e.int, |k, v| format!("{{{k}: {v}}}")),].boxed(),
     }
 }
 

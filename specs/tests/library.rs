@@ -1,4 +1,5 @@
 //! The shipped library compiles, with every parameter at its default and with others.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a helper of tests that fails fails the test")]
 
 use suture_specs::compile::compile_invariant;
 use suture_specs::library::{LIBRARY, Library};
@@ -6,9 +7,11 @@ use suture_specs::spec::{Spec, parse_specs};
 
 fn compile(yaml: &str) -> Result<suture_specs::compile::CompiledInvariant, String> {
     let library = Library::shipped().map_err(|e| format!("{e:?}"))?;
-    let specs = parse_specs(yaml, "test.yaml").map_err(|e| e.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let specs =
+        parse_specs(yaml, "test.yaml").map_err(|e| e.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let Some(Spec::Invariant(invariant)) = specs.into_iter().next() else { return Err("no invariant".into()) };
-    compile_invariant(&invariant, &library).map_err(|e| e.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    compile_invariant(&invariant, &library)
+        .map_err(|e| e.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! The messages for whoever writes expressions and documents: each with its place, reason and help.
+#![allow(clippy::unwrap_used, reason = "a helper of tests that fails fails the test")]
 
 use suture_specs::cel::{Scope, compile};
 use suture_specs::compile::compile_invariant;
@@ -47,40 +48,79 @@ fn expressions() {
         ("p.at(before).spec.nodeName == 'n'", "fine: bool"),
         ("p.at('now')", "`at` is not defined on Pod with string @ `at` (it is `object.at(state) → object`)"),
         ("p.at()", "`at` takes 1 arguments, found 0 @ `at` (it is `object.at(state) → object`)"),
-        ("after.pods", "`after` is only known with `hold: After` @ `after` (write `now`, or set `hold: After` to judge settled states only)"),
+        (
+            "after.pods",
+            "`after` is only known with `hold: After` @ `after` (write `now`, or set `hold: After` to judge settled states only)",
+        ),
         ("can('get')", "there is no function `can` @ `can` (questions about rights are not supported yet)"),
         ("p.fits(now)", "there is no method `fits` @ `fits` (placement as a question is not supported yet)"),
         ("now.evictions", "a state has no list `evictions` @ `evictions` (evictions as a fault are not supported yet)"),
-        ("object.spec", "`object` is not known @ `object` (there is no `object`: `forEach` names the object, and `o.at(now)` is what becomes of it)"),
-        ("oldObject == null", "`oldObject` is not known @ `oldObject` (there is no `oldObject`: the `forEach` variable is the object as it was before)"),
+        (
+            "object.spec",
+            "`object` is not known @ `object` (there is no `object`: `forEach` names the object, and `o.at(now)` is what becomes of it)",
+        ),
+        (
+            "oldObject == null",
+            "`oldObject` is not known @ `oldObject` (there is no `oldObject`: the `forEach` variable is the object as it was before)",
+        ),
         ("dyn(p)", "there is no function `dyn` @ `dyn` (`dyn` is not supported: every expression has a type)"),
         ("p.requests('cpu') > 1.5", "fine: bool"),
-        ("p.requests('cpu') + 1.5", "`+` is not defined on int and double @ `p.requests('cpu') + 1.5` (both sides must be of one type: convert one with `int(..)`, `double(..)` or `string(..)`)"),
-        ("p.requests('cpu') == 1.5", "`==` on different types: int and double @ `p.requests('cpu') == 1.5` (convert one of them: `int(..)` or `double(..)`)"),
-        ("p.spec.nodeName == null", "a value of type string is never null @ `p.spec.nodeName == null` (ask with `has(..)` whether it is there, or read it with `.?field.orValue(..)`)"),
-        ("p.?spec.nodeName == 'n'", "`==` on different types: optional<string> and string @ `p.?spec.nodeName == 'n'` (take the value of the optional with `.orValue(..)`)"),
+        (
+            "p.requests('cpu') + 1.5",
+            "`+` is not defined on int and double @ `p.requests('cpu') + 1.5` (both sides must be of one type: convert one with `int(..)`, `double(..)` or `string(..)`)",
+        ),
+        (
+            "p.requests('cpu') == 1.5",
+            "`==` on different types: int and double @ `p.requests('cpu') == 1.5` (convert one of them: `int(..)` or `double(..)`)",
+        ),
+        (
+            "p.spec.nodeName == null",
+            "a value of type string is never null @ `p.spec.nodeName == null` (ask with `has(..)` whether it is there, or read it with `.?field.orValue(..)`)",
+        ),
+        (
+            "p.?spec.nodeName == 'n'",
+            "`==` on different types: optional<string> and string @ `p.?spec.nodeName == 'n'` (take the value of the optional with `.orValue(..)`)",
+        ),
         ("p.?spec.?nodeName.orValue('') == 'n'", "fine: bool"),
         ("has(p.spec.nodeNam)", "PodSpec has no field `nodeNam` @ `nodeNam` (did you mean `nodeName`?)"),
         ("has(p.spec.nodeName)", "fine: bool"),
         ("p in before.services", "fine: bool"),
-        ("p.metadata.name in before.pods", "`in` on different types: string and Pod @ `p.metadata.name in before.pods`"),
+        (
+            "p.metadata.name in before.pods",
+            "`in` on different types: string and Pod @ `p.metadata.name in before.pods`",
+        ),
         ("params.floor > 1", "fine: bool"),
         ("params.flor > 1", "there is no parameter `flor` @ `flor` (did you mean `floor`?)"),
-        ("params.floor + params.floor", "the type of `+` is not clear: int or uint or double or string or list @ `params.floor + params.floor` (say what the arguments of unknown type are: `int(..)`, `string(..)`, `double(..)`)"),
-        ("params.floor == o.spec.x", "`==` on two values of unknown type @ `params.floor == o.spec.x` (say what one of them is: `string(..)`, `int(..)`, `bool(..)`)"),
+        (
+            "params.floor + params.floor",
+            "the type of `+` is not clear: int or uint or double or string or list @ `params.floor + params.floor` (say what the arguments of unknown type are: `int(..)`, `string(..)`, `double(..)`)",
+        ),
+        (
+            "params.floor == o.spec.x",
+            "`==` on two values of unknown type @ `params.floor == o.spec.x` (say what one of them is: `string(..)`, `int(..)`, `bool(..)`)",
+        ),
         ("params.floor.at(now)", "`at` is not defined on any with state @ `at` (it is `object.at(state) → object`)"),
         ("params.count + 1", "fine: int"),
         ("floor(params.floor, 3)", "fine: int"),
         ("request.user.username == 'x'", "fine: bool"),
-        ("request.userInfo", "request has no field `userInfo` @ `userInfo` (there are `dryRun`, `kind`, `name`, `namespace`, `operation`, `options`, `resource`, `subresource`, `uid`, `user`)"),
+        (
+            "request.userInfo",
+            "request has no field `userInfo` @ `userInfo` (there are `dryRun`, `kind`, `name`, `namespace`, `operation`, `options`, `resource`, `subresource`, `uid`, `user`)",
+        ),
         ("time > p.metadata.creationTimestamp", "fine: bool"),
         ("p.references().all(r, r.resolvesIn(now))", "fine: bool"),
         ("p.references().all(r, r.kin == '')", "reference has no field `kin` @ `kin` (did you mean `kind`?)"),
         ("before.pods.filter(p, p.ready()).size()", "fine: int"),
         ("before.pods.size", "list<Pod> has no field `size` @ `size` (`size` is a method: write `.size(..)`)"),
-        ("before.pods.spec", "a value of type list<Pod> has no fields @ `spec` (use `exists`, `all`, `filter` or `map`, or an index)"),
+        (
+            "before.pods.spec",
+            "a value of type list<Pod> has no fields @ `spec` (use `exists`, `all`, `filter` or `map`, or an index)",
+        ),
         ("before.pods.ready()", "`ready` is no method of list<Pod> @ `ready` (it is `Pod.ready() → bool`)"),
-        ("before.exists(p, true)", "`exists` needs a list or a map, found state @ `before` (take a list of it: `now.pods`)"),
+        (
+            "before.exists(p, true)",
+            "`exists` needs a list or a map, found state @ `before` (take a list of it: `now.pods`)",
+        ),
         ("before.pods.map(now, 1)", "`now` cannot be the name of a variable @ `now`"),
         ("[p, svc].map(x, x.name())", "fine: list<string>"),
         ("true ? p : svc", "fine: object"),
@@ -184,7 +224,9 @@ fn documents() {
         ),
         (
             "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kind: Pods}\n  require: [{expression: 'true'}]\n",
-            &["a.yaml:4: spec.forEach.kind: `Pods` is no built-in kind (did you mean `Pod`? if it is a custom resource, give its group)"],
+            &[
+                "a.yaml:4: spec.forEach.kind: `Pods` is no built-in kind (did you mean `Pod`? if it is a custom resource, give its group)",
+            ],
         ),
         (
             "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: now, kind: Pod}\n  require: [{expression: 'true'}]\n",
@@ -203,11 +245,15 @@ fn documents() {
         ),
         (
             "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: o, kind: {group: example.com, kind: Widget}}\n  require: [{expression: o.spec.ok}]\n",
-            &["a.yaml:5: spec.require[0].expression: expected bool, found a value of unknown type (write `bool(..)` around it)"],
+            &[
+                "a.yaml:5: spec.require[0].expression: expected bool, found a value of unknown type (write `bool(..)` around it)",
+            ],
         ),
         (
             "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kind: Pod}\n  params: {a: 1}\n  require: [{expression: 'true'}]\n",
-            &["a.yaml:5: spec.params: only a template has parameters (write the values into the expressions, or name a `template`)"],
+            &[
+                "a.yaml:5: spec.params: only a template has parameters (write the values into the expressions, or name a `template`)",
+            ],
         ),
         (
             "kind: NamespacedInvariant\nmetadata: {name: x}\nspec: {}\n",
@@ -227,18 +273,24 @@ fn documents() {
 
 #[test]
 fn suites() {
-    let suite = |case: &str| problems(&format!("kind: Suite\nmetadata: {{name: x}}\nspec:\n  cases:\n  - name: c\n    steps:\n    - {case}\n"));
+    let suite = |case: &str| {
+        problems(&format!(
+            "kind: Suite\nmetadata: {{name: x}}\nspec:\n  cases:\n  - name: c\n    steps:\n    - {case}\n"
+        ))
+    };
     for (step, expected) in [
         ("{delete: {kind: Pod, name: a}, expect: Allowed}", vec![]),
-        ("{delete: {kind: {group: g, kind: K}, name: a}, expect: Denied, by: [i], as: {username: u, groups: [g]}}", vec![]),
-        ("{observe: {after: 30s}}", vec![]),
         (
-            "{delete: {kind: Pod, name: a}}",
-            vec!["a.yaml:7: spec.cases[0].steps[0]: `expect` is missing"],
+            "{delete: {kind: {group: g, kind: K}, name: a}, expect: Denied, by: [i], as: {username: u, groups: [g]}}",
+            vec![],
         ),
+        ("{observe: {after: 30s}}", vec![]),
+        ("{delete: {kind: Pod, name: a}}", vec!["a.yaml:7: spec.cases[0].steps[0]: `expect` is missing"]),
         (
             "{expect: Allowed}",
-            vec!["a.yaml:7: spec.cases[0].steps[0]: a step needs one of `create`, `update`, `patch`, `delete`, `scale`, `evict`, `bind`, `review`, `batch`, `observe`"],
+            vec![
+                "a.yaml:7: spec.cases[0].steps[0]: a step needs one of `create`, `update`, `patch`, `delete`, `scale`, `evict`, `bind`, `review`, `batch`, `observe`",
+            ],
         ),
         (
             "{delete: {kind: Pod, name: a}, evict: {namespace: a, name: b}, expect: Allowed}",
@@ -250,11 +302,15 @@ fn suites() {
         ),
         (
             "{delete: {kind: Pod, name: a}, expect: Alowed}",
-            vec!["a.yaml:7: spec.cases[0].steps[0].expect: `Alowed` is not one of `Allowed`, `Denied`, `Warned`, `Undecided` (did you mean `Allowed`?)"],
+            vec![
+                "a.yaml:7: spec.cases[0].steps[0].expect: `Alowed` is not one of `Allowed`, `Denied`, `Warned`, `Undecided` (did you mean `Allowed`?)",
+            ],
         ),
         (
             "{delete: {kind: Pod, name: a, preconditions: {uid: u}}, expect: Denied}",
-            vec!["a.yaml:7: spec.cases[0].steps[0].delete.preconditions: unknown field `preconditions` (there are `kind`, `group`, `namespace`, `name`)"],
+            vec![
+                "a.yaml:7: spec.cases[0].steps[0].delete.preconditions: unknown field `preconditions` (there are `kind`, `group`, `namespace`, `name`)",
+            ],
         ),
     ] {
         assert_eq!(suite(step), expected, "{step}");

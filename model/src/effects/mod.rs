@@ -19,17 +19,19 @@ mod placement;
 mod replicas;
 mod statefulset;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cascade::expected_to_go;
-use crate::futures::{Count, Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, SetId};
+use crate::futures::{Count, Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Place, SetId};
 use crate::kinds::Kind;
-use crate::object::{Key, Object};
+use crate::object::{Body, Key, Object};
 use crate::scenario::Scenario;
 use crate::state::State;
 use crate::value::{Str, Val};
 
-pub use placement::{NodeSignature, new_templates, node_signatures};
+pub use placement::{NodeCache, NodeClasses, new_templates, node_classes};
 
 /// How deep a chain of controllers is followed.
 const CONTROLLER_DEPTH_MAX: usize = 8;
@@ -45,6 +47,8 @@ pub struct View {
     pub places: bool,
     /// Whether nodes that are alike share one place.
     pub lump: bool,
+    /// Whether new pods may go anywhere: more futures, cheaper to describe. A proof over them is a proof.
+    pub coarse: bool,
 }
 
 /// The workload that decides about this object: the highest controller of a known kind, or the object itself.
@@ -148,12 +152,14 @@ struct Builder<'s, 'a> {
     sets: u32,
     templates: Vec<placement::Template>,
     placed: Vec<(Key, SetId, usize)>,
+    /// Whether pods of a body are expected to go, worked out once: it depends on owners and namespace only.
+    going: RefCell<BTreeMap<(Str, *const Body), bool>>,
 }
 
 impl<'s, 'a> Builder<'s, 'a> {
     fn new(scenario: &'s Scenario<'a>, view: &'s View, name: Key) -> Self {
         let group = Group { name: Some(name.clone()), ..Group::default() };
-        Self { scenario, view, group, name, sets: 0, templates: Vec::new(), placed: Vec::new() }
+        Self { scenario, view, group, name, sets: 0, templates: Vec::new(), placed: Vec::new(), going: RefCell::default() }
     }
 
     fn state(&self) -> &'s State<'a> {
@@ -178,11 +184,21 @@ impl<'s, 'a> Builder<'s, 'a> {
     fn standing(&self, pod: &Object) -> Standing {
         if self.scenario.removed.contains(&pod.key) && pod.leaving {
             Standing::Removed
-        } else if pod.leaving || hazard::at_risk(self.state(), pod) || expected_to_go(self.state(), pod) {
+        } else if pod.leaving || hazard::at_risk(self.state(), pod) || self.going(pod) {
             Standing::AtRisk
         } else {
             Standing::Kept
         }
+    }
+
+    fn going(&self, object: &Object) -> bool {
+        let key = (object.key.ns.clone(), Arc::as_ptr(&object.body));
+        let known = self.going.borrow().get(&key).copied();
+        known.unwrap_or_else(|| {
+            let going = expected_to_go(self.state(), object);
+            self.going.borrow_mut().insert(key, going);
+            going
+        })
     }
 
     /// An object that no effect of this group touches, except what happens to it whatever its controller does.
@@ -273,10 +289,22 @@ impl<'s, 'a> Builder<'s, 'a> {
         })
     }
 
-    /// Works out where pods of the registered templates may be placed.
-    fn place(&mut self) {
-        if self.wants_places() && !self.templates.is_empty() {
-            self.group.places = placement::places(self.scenario, &mut self.templates, self.view);
+    /// Works out where pods of the registered templates may be placed; `most` bounds how many there may be.
+    fn place(&mut self, most: i64) {
+        if !self.wants_places() || self.templates.is_empty() {
+            return;
+        }
+        if self.view.coarse {
+            self.group.places = vec![Place { nodes: Vec::new(), down: false }];
+            if !self.view.outage.nodes.is_empty() {
+                // a pod that was ready when its node failed has counted for its controller
+                self.group.places.push(Place { nodes: Vec::new(), down: true });
+            }
+            let places = self.group.places.len();
+            self.templates.iter_mut().for_each(|t| t.anywhere(places));
+        } else {
+            let ns = self.name.ns.clone();
+            self.group.places = placement::places(self.scenario, &ns, &mut self.templates, most, self.view);
         }
     }
 

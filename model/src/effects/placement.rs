@@ -8,15 +8,18 @@
 //! each on its own; required pod affinity and volume topology may always leave a pod pending. Pods of other workloads
 //! are taken to keep the resources that they request.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::{Builder, View, at_least, at_most, count, hazard};
 use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
 use crate::kinds::Kind;
-use crate::navigate::{SCHEDULING, node_zone, tolerates};
+use crate::navigate::{SCHEDULING, node_zone, restricts_nodes, tolerates};
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
 use crate::selector::{Selector, node_matches};
+use crate::snapshot::Usage;
 use crate::value::{Str, Val};
 
 /// Beyond so many places, a spread constraint over single nodes is not relied on.
@@ -89,6 +92,12 @@ impl Template {
         &self.val
     }
 
+    /// Takes a pod of this template to be admitted everywhere.
+    pub fn anywhere(&mut self, places: usize) {
+        self.admitted = vec![true; places];
+        self.room = vec![Room::default(); places];
+    }
+
     /// Whether a pod of this template may be placed there.
     pub fn admits(&self, place: usize) -> bool {
         self.admitted.get(place).copied().unwrap_or(false)
@@ -147,69 +156,120 @@ fn term(val: &Val, max_skew: Option<i64>) -> Option<Term> {
     })
 }
 
-/// What makes two nodes alike to new pods: admission and room by template, whether it is down, its domains, and the
-/// group's own pods there when they matter.
+/// What makes two nodes alike to new pods: admission and room by template, and their domains; a node with pods that a
+/// constraint is about stands alone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NodeSignature {
+struct Signature {
     admitted: Vec<bool>,
     room: Vec<Room>,
-    down: bool,
     domains: Vec<Option<Str>>,
     alone: Option<Str>,
 }
 
-/// The places of a scenario for these templates, and what each template finds there.
-pub fn places(scenario: &Scenario<'_>, templates: &mut [Template], view: &View) -> Vec<Place> {
-    let signatures = signatures(scenario, templates, view);
-    let mut by_signature: BTreeMap<NodeSignature, Vec<Str>> = BTreeMap::new();
-    for (node, signature) in signatures {
+/// The nodes of a scenario by what new pods of some templates find there.
+#[derive(Debug, Default)]
+pub struct NodeClasses {
+    classes: Vec<(Signature, Vec<Str>)>,
+}
+
+impl NodeClasses {
+    /// The nodes, class by class. A node that stands alone is a class of its own although others may be like it.
+    pub fn nodes(&self) -> impl Iterator<Item = &[Str]> {
+        self.classes.iter().map(|(_, nodes)| nodes.as_slice())
+    }
+
+    /// For each class the number of the first class that admits new pods alike, standing alone or not.
+    pub fn admission(&self) -> Vec<usize> {
+        let plain = |s: &Signature| (s.admitted.clone(), s.room.clone(), s.domains.clone());
+        let mut first: BTreeMap<_, usize> = BTreeMap::new();
+        self.classes.iter().enumerate().map(|(at, (s, _))| *first.entry(plain(s)).or_insert(at)).collect()
+    }
+}
+
+/// What was worked out about a scenario's nodes, by namespace, templates and the number of new pods.
+pub type NodeCache = RefCell<BTreeMap<(Str, Vec<Val>, i64), Rc<NodeClasses>>>;
+
+/// The places of a scenario for these templates, and what each template finds there. `most` bounds the new pods.
+pub fn places(
+    scenario: &Scenario<'_>,
+    ns: &Str,
+    templates: &mut [Template],
+    most: i64,
+    view: &View,
+) -> Vec<Place> {
+    let classes = classes(scenario, ns, templates, most);
+    let mut found: Vec<(Place, usize)> = Vec::new();
+    for (at, (_, nodes)) in classes.classes.iter().enumerate() {
+        let (down, up): (Vec<&Str>, Vec<&Str>) = if view.outage.nodes.is_empty() {
+            (Vec::new(), nodes.iter().collect())
+        } else {
+            nodes.iter().partition(|n| view.outage.nodes.contains(*n))
+        };
+        for (nodes, down) in [(up, false), (down, true)] {
+            let split = if view.lump { nodes.len().max(1) } else { 1 };
+            for part in nodes.chunks(split) {
+                found.push((Place { nodes: part.iter().map(|n| (*n).clone()).collect(), down }, at));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.0.nodes.cmp(&b.0.nodes));
+    for (number, template) in templates.iter_mut().enumerate() {
+        let signatures = found.iter().filter_map(|(_, at)| classes.classes.get(*at).map(|(s, _)| s));
+        template.admitted = signatures.clone().map(|s| s.admitted.get(number).copied().unwrap_or(false)).collect();
+        template.room = signatures.map(|s| s.room.get(number).copied().unwrap_or_default()).collect();
+    }
+    found.into_iter().map(|(place, _)| place).collect()
+}
+
+/// The classes of nodes for the new pods of these templates in a namespace, at most so many pods.
+pub fn node_classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Val], most: i64) -> Rc<NodeClasses> {
+    let templates: Vec<Template> = templates.iter().map(Template::new).collect();
+    classes(scenario, ns, &templates, most)
+}
+
+fn classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], most: i64) -> Rc<NodeClasses> {
+    let key = (ns.clone(), templates.iter().map(|t| t.val.clone()).collect::<Vec<_>>(), most);
+    if let Some(known) = scenario.nodes.borrow().get(&key) {
+        return known.clone();
+    }
+    let mut by_signature: BTreeMap<Signature, Vec<Str>> = BTreeMap::new();
+    for (node, signature) in signatures(scenario, ns, templates, most) {
         by_signature.entry(signature).or_default().push(node);
     }
-    let mut found: Vec<(Vec<Str>, NodeSignature)> = by_signature.into_iter().map(|(s, nodes)| (nodes, s)).collect();
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    for (at, template) in templates.iter_mut().enumerate() {
-        template.admitted = found.iter().map(|(_, s)| s.admitted.get(at).copied().unwrap_or(false)).collect();
-        template.room = found.iter().map(|(_, s)| s.room.get(at).copied().unwrap_or_default()).collect();
-    }
-    found.into_iter().map(|(nodes, s)| Place { nodes, down: s.down }).collect()
+    let classes = Rc::new(NodeClasses { classes: by_signature.into_iter().collect() });
+    scenario.nodes.borrow_mut().insert(key, classes.clone());
+    classes
 }
 
-/// The signature of every node for the templates that make new pods in the named groups, as [`places`] tells them
-/// apart when nothing is down.
-pub fn node_signatures(scenario: &Scenario<'_>, templates: &[Val]) -> BTreeMap<Str, NodeSignature> {
-    let templates: Vec<Template> = templates.iter().map(Template::new).collect();
-    let view = View { lump: true, ..View::default() };
-    signatures(scenario, &templates, &view).into_iter().collect()
-}
-
-fn signatures(scenario: &Scenario<'_>, templates: &[Template], view: &View) -> Vec<(Str, NodeSignature)> {
+fn signatures(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], most: i64) -> Vec<(Str, Signature)> {
     let state = &scenario.state;
     let related = templates.iter().any(|t| !t.terms.is_empty());
     let topologies: BTreeSet<&Str> =
         templates.iter().flat_map(|t| &t.terms).map(|t| &t.topology).filter(|t| &***t != HOSTNAME).collect();
+    let usage = NodeUsage::new(scenario, ns, templates);
+    let restricted: Vec<bool> = templates.iter().map(|t| restricts_nodes(t.spec())).collect();
     let mut out = Vec::new();
     for node in state.list(&Kind::new("", "Node"), None) {
         if !node.live() {
             continue;
         }
-        let ready = hazard::not_ready(node) != Some(true);
-        let matches: Vec<bool> = templates.iter().map(|t| node_matches(t.spec(), node)).collect();
+        let matches = |(template, restricted): (&Template, &bool)| !restricted || node_matches(template.spec(), node);
+        let matches: Vec<bool> = templates.iter().zip(&restricted).map(matches).collect();
         if !matches.iter().any(|m| *m) {
             continue;
         }
-        let fits = templates.iter().zip(&matches).map(|(template, matches)| {
-            *matches && ready && tolerates(template.spec(), node, SCHEDULING)
+        let ready = hazard::not_ready(node) != Some(true);
+        let room: Vec<Room> = templates.iter().map(|template| usage.room(template, node, most)).collect();
+        let admitted = templates.iter().zip(&matches).zip(&room).map(|((template, matches), room)| {
+            *matches && ready && room.most != Some(0) && tolerates(template.spec(), node, SCHEDULING)
         });
-        let admitted: Vec<bool> = fits.collect();
-        let room: Vec<Room> = templates.iter().map(|template| room(scenario, template, node)).collect();
-        let admitted = admitted.iter().zip(&room).map(|(a, r)| *a && r.most != Some(0)).collect();
+        let admitted = admitted.collect();
         let busy = related && state.pods_on(&node.key.name).iter().any(|p| meant(templates, p));
-        let signature = NodeSignature {
+        let signature = Signature {
             admitted,
             room,
-            down: view.outage.nodes.contains(&node.key.name),
             domains: topologies.iter().map(|t| domain(node, t)).collect(),
-            alone: (busy || !view.lump).then(|| node.key.name.clone()),
+            alone: busy.then(|| node.key.name.clone()),
         };
         out.push((node.key.name.clone(), signature));
     }
@@ -231,42 +291,68 @@ fn domain(node: &Object, topology: &str) -> Option<Str> {
     }
 }
 
-/// The room of one node for one template, by requests and by the number of pods.
-fn room(scenario: &Scenario<'_>, template: &Template, node: &Object) -> Room {
-    let allocatable = node.val().at(&["status", "allocatable"]).unwrap_or(&Val::Null);
-    let pods = scenario.state.pods_on(&node.key.name);
-    let active = pods.into_iter().filter(|p| !hazard::finished(p));
-    let (mut all, mut staying) = (0_i64, 0_i64);
-    let mut used: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
-    for pod in active {
-        // pods of the same template's family may go; anything else stays
-        let kin = template.labels().entries().len() > 0
-            && Selector::from_pairs(template.labels()).matches(pod.labels());
-        let stays = !kin && !pod.terminating() && !pod.leaving;
-        all += 1;
-        staying += i64::from(stays);
-        let spec = pod.val().get("spec").unwrap_or(&Val::Null);
-        for (resource, _) in &template.requests {
-            let amount = crate::navigate::requests(spec, resource);
-            let entry = used.entry(resource).or_default();
-            entry.0 = entry.0.saturating_add(amount);
-            entry.1 = entry.1.saturating_add(if stays { amount } else { 0 });
+/// What is taken of the nodes: by all pods, and by those that are certain to stay.
+struct NodeUsage<'s, 'a> {
+    scenario: &'s Scenario<'a>,
+    /// What the scenario's changed pods add to the snapshot's figures.
+    changed: BTreeMap<Str, Usage>,
+    /// What pods take that may go: those that the templates' labels mean, and those that leave or stop.
+    going: BTreeMap<Str, Usage>,
+}
+
+impl<'s, 'a> NodeUsage<'s, 'a> {
+    fn new(scenario: &'s Scenario<'a>, ns: &Str, templates: &[Template]) -> Self {
+        let state = &scenario.state;
+        let mut changed: BTreeMap<Str, Usage> = BTreeMap::new();
+        let mut going: BTreeMap<Str, Usage> = BTreeMap::new();
+        let mut counted: BTreeSet<Key> = BTreeSet::new();
+        for (key, now) in state.delta() {
+            if let Some(before) = state.base().get(key).filter(|o| !o.node.is_empty()) {
+                changed.entry(before.node.clone()).or_default().add(before, -1);
+            }
+            if let Some(now) = now.as_ref().filter(|o| !o.node.is_empty()) {
+                changed.entry(now.node.clone()).or_default().add(now, 1);
+                if !now.live() && counted.insert(key.clone()) {
+                    going.entry(now.node.clone()).or_default().add(now, 1);
+                }
+            }
         }
+        for template in templates.iter().filter(|t| t.labels().entries().len() > 0) {
+            for pod in state.pods_matching(ns, &Selector::from_pairs(template.labels())) {
+                if !pod.node.is_empty() && counted.insert(pod.key.clone()) {
+                    going.entry(pod.node.clone()).or_default().add(pod, 1);
+                }
+            }
+        }
+        Self { scenario, changed, going }
     }
-    let stated = |resource: &str| crate::navigate::amount(allocatable.get(resource)?, resource);
-    let mut room = Room::default();
-    let mut bound = |total: Option<i64>, each: i64, used_all: i64, used_staying: i64| {
-        let Some(total) = total else { return };
-        let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
-        room.most = Some(room.most.map_or(i64::MAX, |m| m).min(fits(used_staying)));
-        room.least = Some(room.least.map_or(i64::MAX, |m| m).min(fits(used_all)));
-    };
-    bound(stated("pods"), 1, all, staying);
-    for (resource, each) in &template.requests {
-        let (used_all, used_staying) = used.get(resource).copied().unwrap_or_default();
-        bound(stated(resource), *each, used_all, used_staying);
+
+    /// The room of a node for a template, by requests and by the number of pods; more than `most` is without a bound.
+    fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
+        let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return Room::default() };
+        let stated = |resource: &str| crate::navigate::amount(allocatable.get(resource)?, resource);
+        let base = self.scenario.state.base().usage(&node.key.name);
+        let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
+        let going = self.going.get(&node.key.name).copied().unwrap_or_default();
+        let taken = |pick: fn(&Usage) -> i64| {
+            let all = pick(&base).saturating_add(pick(&changed));
+            (all, all.saturating_sub(pick(&going)))
+        };
+        let mut room = Room::default();
+        let mut bound = |total: Option<i64>, each: i64, (all, staying): (i64, i64)| {
+            let Some(total) = total else { return };
+            let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
+            let tighter = |known: Option<i64>, now: i64| known.map_or(now, |k| k.min(now));
+            room.most = Some(tighter(room.most, fits(staying)));
+            room.least = Some(tighter(room.least, fits(all)));
+        };
+        bound(stated("pods"), 1, taken(|u| u.pods));
+        for (resource, each) in &template.requests {
+            let used = if *resource == "cpu" { taken(|u| u.cpu) } else { taken(|u| u.memory) };
+            bound(stated(resource), *each, used);
+        }
+        Room { most: room.most.filter(|m| *m < most), least: room.least.filter(|l| *l < most) }
     }
-    room
 }
 
 /// The limits on where the new pods of `set` go, and on how many stay pending. Called when all entities are known.
@@ -276,7 +362,7 @@ pub fn limit(builder: &mut Builder<'_, '_>, maker: Key, set: SetId, template: us
 
 /// Writes down the limits that [`limit`] asked for.
 pub fn write_limits(builder: &mut Builder<'_, '_>) {
-    if builder.group.places.is_empty() && !builder.wants_places() {
+    if builder.view.coarse || (builder.group.places.is_empty() && !builder.wants_places()) {
         return;
     }
     let asked = std::mem::take(&mut builder.placed);

@@ -30,7 +30,7 @@ pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let spec_wanted = replicas(set).min(wanted);
     let intent = if set.live() { intent(builder, &pods, present, spec_wanted, wanted) } else { idle() };
     register(builder, set, &intent);
-    builder.place();
+    builder.place(intent.missing);
     let kept = builder.set();
     let fresh = add_set(builder, set, &pods, &intent, kept, None, false);
     settle(builder, set.key.clone(), &[kept, fresh], wanted, set.live());
@@ -77,7 +77,8 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     for (set, intent) in sets.iter().zip(&intents) {
         register(builder, set, intent);
     }
-    builder.place();
+    let missing: i64 = intents.iter().map(|i| i.missing).sum();
+    builder.place(missing.saturating_add(fresh_template.map_or(0, |(_, pods)| pods)));
 
     let kept = builder.set();
     let mut fresh = Vec::new();

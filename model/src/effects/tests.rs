@@ -58,7 +58,7 @@ fn ready_counts(snapshot: &Snapshot, requests: Vec<Request>, name: &Key, moment:
     let change = Change { requests };
     let mut counts = BTreeSet::new();
     for scenario in scenarios(snapshot, &[], Some(&change), moment).unwrap() {
-        let view = View { moment, outage: Outage::default(), places: false, lump: false };
+        let view = View { moment, outage: Outage::default(), places: false, lump: false, coarse: false };
         let group = group(&scenario, name, &view);
         let _ = worlds(&group, &mut |choice| {
             let world = realize(&scenario, &Outage::default(), &[(&group, choice)]);

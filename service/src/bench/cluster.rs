@@ -28,6 +28,8 @@ const DEPLOYMENTS: [(usize, usize); 3] = [(250, 25), (30, 25), (5, 50)];
 const STATEFUL_PERCENT: usize = 2;
 /// Members of a StatefulSet.
 const MEMBERS: usize = 3;
+/// Workloads that share a ServiceAccount.
+const TEAM_WORKLOADS: usize = 20;
 /// The zones, in which nodes take turns.
 const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 /// Every so many nodes one is of the pool `batch`.
@@ -55,6 +57,8 @@ pub struct Workload {
     pub ns: String,
     /// Its name, which its Service, budget, ConfigMap and Secret share.
     pub name: String,
+    /// The ServiceAccount of its pods.
+    pub account: String,
     /// How many pods it wants and has.
     pub replicas: usize,
     /// The name of one of its pods.
@@ -71,6 +75,11 @@ pub struct Workload {
     pub owned: bool,
     /// Whether its members vote.
     pub quorum: bool,
+}
+
+/// The ServiceAccount of a workload: that of its team, named after the workloads' size.
+fn account(app: &str, number: usize) -> String {
+    format!("team-{}-{:04}", app.split('-').next().unwrap_or_default(), number / TEAM_WORKLOADS)
 }
 
 struct Maker<'a> {
@@ -119,12 +128,11 @@ impl Maker<'_> {
         let ns = format!("load-{index:03}");
         let made = manifests::namespace(&mut self.ids, &ns);
         self.emit(made);
-        let account = manifests::service_account(&mut self.ids, &ns, "runner");
-        self.emit(account);
         let tenant = manifests::custom(&mut self.ids, "Tenant", &ns, "tenant");
         self.emit(tenant);
         self.inventory.namespaces.push(ns.clone());
-        let stateful = pods * STATEFUL_PERCENT / 100 / MEMBERS;
+        // a small cluster has one too, so that every template has something to judge
+        let stateful = (pods * STATEFUL_PERCENT / 100 / MEMBERS).max(usize::from(pods > 2 * MEMBERS));
         let mut left = pods;
         for number in 0..stateful {
             self.stateful_set(&ns, number);
@@ -143,13 +151,19 @@ impl Maker<'_> {
         }
     }
 
-    /// The ConfigMap and Secret of a workload, and the spec of its pods, which need them.
-    fn needs(&mut self, ns: &str, app: &str, pool: Option<&str>) -> Val {
+    /// The ConfigMap and Secret of a workload and the ServiceAccount of its team, and the spec of its pods, which need
+    /// them.
+    fn needs(&mut self, ns: &str, app: &str, number: usize, pool: Option<&str>) -> Val {
+        let account = account(app, number);
+        if number.is_multiple_of(TEAM_WORKLOADS) {
+            let made = manifests::service_account(&mut self.ids, ns, &account);
+            self.emit(made);
+        }
         let config = manifests::config_map(&mut self.ids, ns, app);
         self.emit(config);
         let secret = manifests::secret(&mut self.ids, ns, app);
         self.emit(secret);
-        manifests::pod_spec(app, &Needs { account: "runner", config: app, secret: app, pool })
+        manifests::pod_spec(app, &Needs { account: &account, config: app, secret: app, pool })
     }
 
     fn node(&mut self, pool: Option<&str>) -> String {
@@ -164,7 +178,7 @@ impl Maker<'_> {
         let ingress = service && number.is_multiple_of(10);
         let pool = (number % 16 == 3).then_some("batch");
         let count = i64::try_from(replicas).unwrap_or(i64::MAX);
-        let spec = self.needs(ns, &app, pool);
+        let spec = self.needs(ns, &app, number, pool);
         let mut meta = self.ids.meta(ns, &app);
         if owned {
             let owner = manifests::custom(&mut self.ids, "App", ns, &app);
@@ -200,7 +214,9 @@ impl Maker<'_> {
             self.emit(made);
         }
         let (name, ns, quorum) = (app, ns.to_owned(), false);
-        let workload = Workload { ns, name, replicas, pod, replica_set: set, service, budget, ingress, owned, quorum };
+        let account = account(&name, number);
+        let workload =
+            Workload { ns, name, account, replicas, pod, replica_set: set, service, budget, ingress, owned, quorum };
         self.inventory.deployments.push(workload);
     }
 
@@ -208,7 +224,7 @@ impl Maker<'_> {
         let app = format!("s{MEMBERS:03}-{number:04}");
         let (quorum, budget) = (!number.is_multiple_of(4), number.is_multiple_of(2));
         let count = i64::try_from(MEMBERS).unwrap_or(i64::MAX);
-        let spec = self.needs(ns, &app, None);
+        let spec = self.needs(ns, &app, number, None);
         let meta = self.ids.meta(ns, &app);
         let owner = manifests::stateful_set(meta, &app, count, quorum, &spec);
         for ordinal in 0..MEMBERS {
@@ -235,8 +251,22 @@ impl Maker<'_> {
         }
         let (pod, ns, replica_set) = (format!("{app}-0"), ns.to_owned(), String::new());
         let (service, ingress, owned) = (true, false, false);
-        let workload =
-            Workload { ns, name: app, replicas: MEMBERS, pod, replica_set, service, budget, ingress, owned, quorum };
+        let workload = Workload {
+            ns,
+            account: account(&app, number),
+            name: app,
+            replicas: MEMBERS,
+            pod,
+            replica_set,
+            service,
+            budget,
+            ingress,
+            owned,
+            quorum,
+        };
         self.inventory.stateful_sets.push(workload);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use suture_checker::decision::{Decision, Outcome};
 use suture_checker::engine::{Engine, Input, Settings};
-use suture_model::change::Change;
+use suture_model::change::{Change, Request};
 use suture_model::ingest;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
-use suture_model::value::Val;
+use suture_model::value::{Str, Val};
 use suture_specs::compile::CompiledInvariant;
 
 use super::cluster::{self, Inventory, Size};
@@ -31,6 +31,8 @@ pub struct Plan {
 
 /// A template's measurement ends after this time, however many decisions it made.
 const TEMPLATE_MS_MAX: u64 = 3_000;
+/// A cluster that has nothing to draw from after so many attempts has nothing of the kind.
+const DRAWS_MAX: usize = 100;
 /// Objects that are generated, then loaded, at a time: only loading is timed.
 const CHUNK_LEN: usize = 1_000;
 
@@ -78,6 +80,8 @@ pub struct Row {
     pub instances: u64,
     /// Decisions by outcome.
     pub outcomes: Outcomes,
+    /// The request whose decision took longest.
+    pub slowest: String,
 }
 
 /// How long decisions took, in microseconds.
@@ -152,13 +156,24 @@ pub fn load(size: Size, progress: &Progress) -> (Snapshot, Inventory, Duration) 
 }
 
 fn insert(snapshot: &mut Snapshot, chunk: &mut Vec<Val>) -> Duration {
+    // every object of an API server's answer is decoded on its own: nothing is shared before it is loaded
+    let manifests: Vec<Val> = chunk.drain(..).map(|manifest| unshared(&manifest)).collect();
     let clock = now();
-    for manifest in chunk.drain(..) {
+    for manifest in manifests {
         for object in ingest::objects(&manifest).unwrap_or_default() {
             snapshot.insert(object);
         }
     }
     clock.elapsed()
+}
+
+fn unshared(val: &Val) -> Val {
+    match val {
+        Val::Str(text) => Val::str(&**text),
+        Val::List(items) => Val::list(items.iter().map(unshared).collect()),
+        Val::Map(map) => Val::map(map.iter().map(|(key, value)| (Str::from(&**key), unshared(value))).collect()),
+        other => other.clone(),
+    }
 }
 
 fn measure(
@@ -175,12 +190,13 @@ fn measure(
     let mut tally = Tally::default();
     let started = now();
     while tally.decisions() < plan.requests && started.elapsed() < Duration::from_millis(TEMPLATE_MS_MAX) {
-        let Some(request) = requests::draw(touches, &state, inventory, &mut prng) else { break };
+        let draws = (0..DRAWS_MAX).find_map(|_| requests::draw(touches, &state, inventory, &mut prng));
+        let Some(request) = draws else { break };
         let change = Change::from(request);
         let clock = now();
         let input = Input { snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
         let decision = engine.decide(&input);
-        tally.add(&decision, clock.elapsed());
+        tally.add(&change, &decision, clock.elapsed());
     }
     Ok(tally.row(name))
 }
@@ -192,6 +208,7 @@ struct Tally {
     cache_hits: u64,
     instances: u64,
     outcomes: Outcomes,
+    slowest: (Duration, String),
 }
 
 impl Tally {
@@ -199,7 +216,10 @@ impl Tally {
         self.without_solver.len() + self.with_solver.len()
     }
 
-    fn add(&mut self, decision: &Decision, took: Duration) {
+    fn add(&mut self, change: &Change, decision: &Decision, took: Duration) {
+        if took > self.slowest.0 {
+            self.slowest = (took, change.requests.iter().map(Request::describe).collect());
+        }
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let times = if decision.effort.solved == 0 { &mut self.without_solver } else { &mut self.with_solver };
         times.push(micros);
@@ -228,6 +248,7 @@ impl Tally {
             cache_hits: self.cache_hits,
             instances: self.instances,
             outcomes: self.outcomes,
+            slowest: self.slowest.1,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::measure::{Bench, Row, Spread};
 
-/// The table. Times are in microseconds.
-pub fn text(bench: &Bench) -> String {
+/// The table, and what took longest when asked for. Times are in microseconds.
+pub fn text(bench: &Bench, verbose: bool) -> String {
     let Bench { nodes, pods, objects, seed, load_millis, resident_kib, resident_end_kib, templates } = bench;
     let mebi = |kib: &Option<u64>| kib.map_or_else(|| "unknown".to_owned(), |kib| format!("{} MiB", kib / 1024));
     let mut out = String::new();
@@ -25,6 +25,12 @@ pub fn text(bench: &Bench) -> String {
             if at == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         _ = writeln!(out, "{}", padded.collect::<Vec<_>>().join("  "));
+    }
+    if verbose {
+        _ = writeln!(out, "\nslowest");
+        for Row { template, slowest, .. } in templates {
+            _ = writeln!(out, "  {template}: {slowest}");
+        }
     }
     out
 }
@@ -69,6 +75,7 @@ fn cells(row: &Row) -> [String; 16] {
         cache_hits,
         instances,
         outcomes,
+        slowest: _,
     } = row;
     let of = |spread: &Spread| {
         let Spread { count, p50_micros, p99_micros, max_micros } = *spread;

@@ -209,7 +209,7 @@ impl Drawing<'_, '_> {
             EditService => self.edit_service(),
             DeleteConfigMap => self.delete_of("Deployment", "ConfigMap", |w| w.name.clone()),
             DeleteSecret => self.delete_of("Deployment", "Secret", |w| w.name.clone()),
-            DeleteAccount => self.delete_of("Deployment", "ServiceAccount", |_| "runner".to_owned()),
+            DeleteAccount => self.delete_of("Deployment", "ServiceAccount", |w| w.account.clone()),
             CordonNode | TaintNode | UnlabelNode => self.edit_node(touch),
             DeleteNode => {
                 let node = self.prng.pick(&self.inventory.nodes)?;

@@ -30,7 +30,7 @@ pub fn text(decision: &Decision, about: About, paint: Paint, verbose: bool) -> S
     let shown = if verbose { ranked.len() } else { SHOWN_MAX };
     let mut out = String::new();
     for verdict in ranked.iter().take(shown) {
-        out.push_str(&one(verdict, about, paint));
+        out.push_str(&one(verdict, about, paint, verbose));
     }
     if ranked.len() > shown {
         _ = writeln!(out, "and {} more, which --verbose lists", ranked.len() - shown);
@@ -53,8 +53,19 @@ fn rank(verdict: &Verdict) -> u8 {
     }
 }
 
-fn one(verdict: &Verdict, about: About, paint: Paint) -> String {
-    let Verdict { invariant, instance, outcome, action, reason, message, counterexample, assumptions, .. } = verdict;
+fn one(verdict: &Verdict, about: About, paint: Paint, verbose: bool) -> String {
+    let Verdict {
+        invariant,
+        instance,
+        outcome,
+        action,
+        reason: _,
+        message,
+        counterexample,
+        assumptions,
+        proved_against,
+        nearest_allowed,
+    } = verdict;
     let label = match (outcome, action, about) {
         (Finding::Proved, ..) => paint.good("proved:"),
         (Finding::Undecided, ..) => paint.warn("undecided:"),
@@ -70,14 +81,20 @@ fn one(verdict: &Verdict, about: About, paint: Paint) -> String {
         (Finding::Refuted, About::Present) => "is broken for",
     };
     let mut out = format!("{label} {} {relation} {}\n", paint.strong(invariant), paint.strong(instance));
-    for line in reason.iter().flat_map(|reason| reason.lines()).chain(message.lines()) {
+    // the message tells the steps in short; it need not when they are told in full
+    for line in message.lines().filter(|line| !verbose || counterexample.is_none() || !line.starts_with("- ")) {
         _ = writeln!(out, "  {line}");
     }
-    if let Some(counterexample) = counterexample {
+    if let Some(counterexample) = counterexample.as_ref().filter(|_| verbose) {
         out.push_str(&steps(counterexample, paint));
     }
     list(&mut out, "assumed", assumptions, paint);
-    list(&mut out, "allowed instead", &verdict.nearest_allowed, paint);
+    list(&mut out, "allowed instead", nearest_allowed, paint);
+    if verbose {
+        let versions: Vec<String> =
+            proved_against.iter().map(|(object, version)| format!("{object} {version}")).collect();
+        list(&mut out, "judged against resourceVersions", &versions, paint);
+    }
     out
 }
 
@@ -133,3 +150,6 @@ fn summary(decision: &Decision, about: About, paint: Paint) -> String {
     parts.push(format!("{} {}", decision.proved, if about == About::Change { "proved" } else { "hold" }));
     format!("{answer}: {} (z3 {}, {} µs)", parts.join(", "), decision.solver, decision.duration.total_micros)
 }
+
+#[cfg(test)]
+mod tests;

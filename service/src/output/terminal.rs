@@ -86,7 +86,7 @@ pub fn failure_text(failure: &Failure, paint: Paint) -> String {
 /// An error with its source, as a compiler shows it.
 pub fn diagnostic(report: &miette::Report, paint: Paint) -> String {
     let theme = if paint.colored { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
+    let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false).with_links(false);
     let mut text = String::new();
     match handler.render_report(&mut text, report.as_ref()) {
         Ok(()) => text,

@@ -36,9 +36,10 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<Suite>, Failure> {
     if errors.is_empty() { Ok(found) } else { Err(diagnosed(errors)) }
 }
 
-/// The folder that a suite's references start from.
+/// The folder that a suite's references start from. Never the empty path: a reference `-` is a file, not standard input.
 pub fn folder(suite: &Suite) -> PathBuf {
-    Path::new(&*suite.origin.file).parent().unwrap_or(Path::new("")).to_path_buf()
+    let folder = Path::new(&*suite.origin.file).parent().unwrap_or(Path::new(""));
+    if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() }
 }
 
 /// The documents that a suite names or holds.

@@ -3,7 +3,7 @@
 //! | an entry ends when | because |
 //! |---|---|
 //! | its object is observed as it wrote it (or gone, for a deletion) | its effect is part of the state now |
-//! | [`IN_FLIGHT_SECONDS_MAX`] have passed | a watch that lags longer counts as not synced, which is another question |
+//! | five minutes have passed | a watch that lags longer counts as not synced, which is another question |
 //!
 //! A newer write to the same object does not end it: that one may not have landed either.
 
@@ -81,3 +81,6 @@ impl Removes for Request {
         self.operation == Operation::Delete || self.subresource == "eviction"
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use suture_model::apply::apply;
-use suture_model::change::{Change, Preconditions, Propagation, Request, User, kind_named};
+use suture_model::change::{Change, Preconditions, Propagation, Request, User, key_named};
 use suture_model::object::Key;
 use suture_model::state::State;
 use suture_model::value::Str;
@@ -74,20 +74,14 @@ fn request(step: &Step, user: User, state: &State, folder: &Path) -> Result<Requ
     }
 }
 
-/// The object that a suite names, by its kind in this state. A namespaced built-in kind without a namespace is in
-/// `default`.
+/// The object that a suite names.
 ///
 /// # Errors
-/// When the kind is unknown or ambiguous.
+/// When the kind is unknown, or several kinds are meant.
 pub fn key(object: &ObjectRef, state: &State) -> Result<Key, String> {
     let ObjectRef { kind: KindRef { group: inner, kind }, group, namespace, name } = object;
-    let kind = kind_named(state, kind, inner.as_deref().or(group.as_deref())).map_err(|error| error.to_string())?;
-    let ns = match kind.builtin_namespaced() {
-        Some(false) => "",
-        Some(true) => namespace.as_deref().unwrap_or("default"),
-        None => namespace.as_deref().unwrap_or(""),
-    };
-    Ok(Key::new(kind, ns, name))
+    let group = inner.as_deref().or(group.as_deref());
+    key_named(state, kind, group, namespace.as_deref().unwrap_or(""), name).map_err(|error| error.to_string())
 }
 
 fn pod_key(pod: &NamedRef) -> Key {

@@ -30,7 +30,9 @@ impl Lowering<'_> {
                 let place = Span { start: callee.span.start, end: callee.span.end };
                 self.resolve(name, Style::Function, args, span, place)
             }
-            Syntax::Member { expr: receiver, field, optional: false } => self.method(receiver, field, args, callee, span),
+            Syntax::Member { expr: receiver, field, optional: false } => {
+                self.method(receiver, field, args, callee, span)
+            }
             _ => Err(self.report.error("only names can be called", span, "here", None)),
         }
     }
@@ -122,7 +124,10 @@ impl Lowering<'_> {
         }
         let number = |t: &Type| matches!(t, Type::Int | Type::UInt | Type::Double | Type::Any | Type::Never);
         let simple = |t: &Type| {
-            matches!(t, Type::Bool | Type::String | Type::Bytes | Type::Timestamp | Type::Duration | Type::Any | Type::Never)
+            matches!(
+                t,
+                Type::Bool | Type::String | Type::Bytes | Type::Timestamp | Type::Duration | Type::Any | Type::Never
+            )
         };
         if number(&a.ty) && number(&b.ty) || simple(&a.ty) && simple(&b.ty) && a.ty.join(&b.ty).is_some() {
             return Ok(());
@@ -234,7 +239,12 @@ impl Lowering<'_> {
         match misspelt {
             Some((_, _, kind)) => {
                 let message = format!("`{name}` is no kind");
-                Err(self.report.error(message, at, "a kind is written as in a manifest", Some(format!("did you mean `{kind}`?"))))
+                Err(self.report.error(
+                    message,
+                    at,
+                    "a kind is written as in a manifest",
+                    Some(format!("did you mean `{kind}`?")),
+                ))
             }
             None => Ok(Kind::builtin(name)),
         }

@@ -159,7 +159,9 @@ mod tests {
 
     #[test]
     fn ordinary_expressions_pass() {
-        for source in ["", "1 + 2", "a ? b : c ? d : e", "'((((' + r'\\' + \"\"\"[[[\"\"\"", "!!true", "[1, 2].map(x, -x)"] {
+        for source in
+            ["", "1 + 2", "a ? b : c ? d : e", "'((((' + r'\\' + \"\"\"[[[\"\"\"", "!!true", "[1, 2].map(x, -x)"]
+        {
             assert_eq!(verdict(source), Ok(()), "{source}");
         }
     }

@@ -18,9 +18,8 @@ type Lowered = Result<Expr, CelError>;
 pub const TREE_DEPTH_MAX: usize = 128;
 
 /// The names of types, which are values themselves: `type(x) == int`.
-const TYPE_NAMES: [&str; 12] = [
-    "bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "timestamp", "duration",
-];
+const TYPE_NAMES: [&str; 12] =
+    ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "timestamp", "duration"];
 
 pub(super) struct Lowering<'s> {
     pub(super) scope: &'s Scope,
@@ -134,7 +133,12 @@ impl<'s> Lowering<'s> {
                 Ok(Expr { node: Node::Var("now".into()), ty: Type::World, span })
             } else {
                 let help = "write `now`, or set `hold: After` to judge settled states only";
-                Err(self.report.error("`after` is only known with `hold: After`", span, "not known here", Some(help.into())))
+                Err(self.report.error(
+                    "`after` is only known with `hold: After`",
+                    span,
+                    "not known here",
+                    Some(help.into()),
+                ))
             };
         }
         if let Some(ty) = self.scope.get(name) {
@@ -317,7 +321,8 @@ impl<'s> Lowering<'s> {
             return Err(self.report.error(message, field_span(span, field), "no such list", Some(help)));
         };
         let place = field_span(span, field);
-        let text = |value: &Str| Expr { node: Node::Const(Value::String(value.clone())), ty: Type::String, span: place };
+        let text =
+            |value: &Str| Expr { node: Node::Const(Value::String(value.clone())), ty: Type::String, span: place };
         let args = vec![world, text(&kind.group), text(&kind.kind)];
         Ok(Expr { node: Node::Call { func: Func::Objects, args }, ty: Type::list(Type::Object(Some(kind))), span })
     }

@@ -60,7 +60,9 @@ pub(super) fn binders(name: &str, args: usize) -> usize {
 fn usage(name: &str) -> &'static str {
     match name {
         "map" => "write `map(x, value)` or `map(x, condition, value)`",
-        "transformList" | "transformMap" | "transformMapEntry" => "write `transformList(i, x, value)`, or with a condition before the value",
+        "transformList" | "transformMap" | "transformMapEntry" => {
+            "write `transformList(i, x, value)`, or with a condition before the value"
+        }
         "filter" => "write `filter(x, condition)`",
         _ => "write `all(x, condition)`, or `all(i, x, condition)`",
     }
@@ -69,7 +71,12 @@ fn usage(name: &str) -> &'static str {
 impl Lowering<'_> {
     pub(super) fn has_macro(&mut self, args: &[SpannedExpr], span: Span) -> Lowered {
         let [only] = args else {
-            return Err(self.report.error("`has` takes one argument", span, "here", Some("write `has(x.field)`".into())));
+            return Err(self.report.error(
+                "`has` takes one argument",
+                span,
+                "here",
+                Some("write `has(x.field)`".into()),
+            ));
         };
         let Syntax::Member { expr, field, optional: false } = &only.node else {
             let help = Some("write `has(x.field)`; for a map key, `key in x`".into());
@@ -113,9 +120,7 @@ impl Lowering<'_> {
             return None;
         }
         Some(match shape(name, args.len()) {
-            Some((kind, two, filtered)) => {
-                self.comprehension(receiver, name, args, (kind, two, filtered), span)
-            }
+            Some((kind, two, filtered)) => self.comprehension(receiver, name, args, (kind, two, filtered), span),
             None => {
                 let message = format!("`{name}` does not take {} arguments", args.len());
                 Err(self.report.error(message, place, "wrong number of arguments", Some(usage(name).into())))
@@ -123,7 +128,14 @@ impl Lowering<'_> {
         })
     }
 
-    fn opt_map(&mut self, receiver: &SpannedExpr, name: &str, args: &[SpannedExpr], place: Span, span: Span) -> Lowered {
+    fn opt_map(
+        &mut self,
+        receiver: &SpannedExpr,
+        name: &str,
+        args: &[SpannedExpr],
+        place: Span,
+        span: Span,
+    ) -> Lowered {
         let [var, body] = args else {
             let help = Some(format!("write `{name}(x, expression)`"));
             return Err(self.report.error(format!("`{name}` takes two arguments"), place, "here", help));

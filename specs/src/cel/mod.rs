@@ -16,6 +16,8 @@ mod guard;
 mod lower;
 mod macros;
 mod names;
+#[cfg(test)]
+mod oracle;
 mod schema;
 mod scope;
 
@@ -38,12 +40,13 @@ pub fn compile(source: &str, scope: &Scope, expected: Option<&Type>) -> Result<E
     let tree = parse(source, &report)?;
     let expr = lower::Lowering::new(scope, &report).expr(&tree)?;
     match expected {
-        Some(expected) if expr.ty != Type::Any && expected.join(&expr.ty).as_ref() != Some(expected) => Err(report.error(
-            format!("expected {expected}, found {}", expr.ty),
-            expr.span,
-            format!("this is of type {}", expr.ty),
-            None,
-        )),
+        Some(expected) if expr.ty != Type::Any && expected.join(&expr.ty).as_ref() != Some(expected) => Err(report
+            .error(
+                format!("expected {expected}, found {}", expr.ty),
+                expr.span,
+                format!("this is of type {}", expr.ty),
+                None,
+            )),
         _ => Ok(expr),
     }
 }

@@ -36,10 +36,8 @@ impl Names {
 
     fn form(&mut self, syntax: &Syntax) {
         match syntax {
-            Syntax::Ident(name) | Syntax::RootIdent(name) => {
-                if !self.bound.contains(name) {
-                    self.free.insert(name.clone());
-                }
+            Syntax::Ident(name) | Syntax::RootIdent(name) if !self.bound.contains(name) => {
+                self.free.insert(name.clone());
             }
             Syntax::List(elements) => elements.iter().for_each(|e| self.visit(&e.expr)),
             Syntax::Map(entries) => {

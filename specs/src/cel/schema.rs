@@ -98,7 +98,8 @@ fn build() -> Registry {
     let definitions = generator.definitions().clone();
     for (name, schema) in &definitions {
         let Some(properties) = schema.get("properties").and_then(Json::as_object) else { continue };
-        let fields = properties.iter().map(|(field, schema)| (Str::from(field.as_str()), type_of(schema, &definitions)));
+        let fields =
+            properties.iter().map(|(field, schema)| (Str::from(field.as_str()), type_of(schema, &definitions)));
         registry.schemas.insert(name.as_str().into(), fields.collect());
     }
     let user = [("username", Type::String), ("uid", Type::String), ("groups", Type::list(Type::String))];
@@ -168,7 +169,11 @@ fn register_kinds(g: &mut SchemaGenerator, kinds: &mut BTreeMap<Kind, Str>) {
     register::<api::rbac::v1::ClusterRoleBinding>("ClusterRoleBinding", g, kinds);
     register::<apiextensions::CustomResourceDefinition>("CustomResourceDefinition", g, kinds);
     register::<apiregistration::APIService>("APIService", g, kinds);
-    register::<api::admissionregistration::v1::ValidatingWebhookConfiguration>("ValidatingWebhookConfiguration", g, kinds);
+    register::<api::admissionregistration::v1::ValidatingWebhookConfiguration>(
+        "ValidatingWebhookConfiguration",
+        g,
+        kinds,
+    );
     register::<api::admissionregistration::v1::MutatingWebhookConfiguration>("MutatingWebhookConfiguration", g, kinds);
     register::<api::admissionregistration::v1::ValidatingAdmissionPolicy>("ValidatingAdmissionPolicy", g, kinds);
     register::<api::admissionregistration::v1::ValidatingAdmissionPolicyBinding>(

@@ -75,7 +75,8 @@ fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
             objects(state.pods_matching(ns, &selector))
         }
         (Func::PodsOwnedBy, [Value::Object(o)]) => {
-            known(state, &Kind::new("", "Pod"))?;
+            // what it owns through others is found through them
+            all_known(state, &["Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"])?;
             objects(navigate::pods_owned_by(state, o))
         }
         (Func::HostClaimants, [Value::HostClaim(claim)]) => host_claimants(state, claim),
@@ -117,7 +118,9 @@ fn of_short_kind(state: &State, kind: &str, ns: Option<&str>) -> Answer {
 fn label_selector(value: &Value) -> Option<Selector> {
     let val = value.to_val()?;
     match &val {
-        Val::Map(map) if !map.is_empty() && val.get("matchLabels").is_none() && val.get("matchExpressions").is_none() => {
+        Val::Map(map)
+            if !map.is_empty() && val.get("matchLabels").is_none() && val.get("matchExpressions").is_none() =>
+        {
             Some(Selector::from_pairs(&val))
         }
         Val::Map(_) => Some(Selector::from_label_selector(&val)),
@@ -126,15 +129,21 @@ fn label_selector(value: &Value) -> Option<Selector> {
 }
 
 fn host_claimants(state: &State, claim: &HostClaim) -> Answer {
-    for kind in ["Ingress", "HTTPRoute"] {
-        known(state, &Kind::new("", kind))?;
-    }
+    all_known(state, &["Ingress", "IngressClass", "HTTPRoute", "Gateway"])?;
     objects(navigate::host_claimants(state, claim))
+}
+
+/// The error of the first of these kinds that was not read.
+fn all_known(state: &State, kinds: &[&str]) -> Result<(), EvalError> {
+    kinds.iter().try_for_each(|kind| Ok(known(state, &Kind::new("", kind))?))
 }
 
 /// The functions of an object in a state.
 fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer {
-    let pods_known = || known(state, &Kind::new("", "Pod"));
+    let pods_known = || all_known(state, &["Pod"]);
+    if matches!(func, Func::Selects | Func::HasSelector | Func::AdmittedNodes | Func::WantedReplicas) {
+        adapter(state, o)?;
+    }
     match func {
         Func::At => match state.get(&o.key) {
             Some(there) => Ok(Value::Object(there.clone())),
@@ -191,7 +200,12 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             all_read(navigate::unread_owners(state, o))?;
             objects(navigate::wanted_by(state, o))
         }
-        Func::WantedReplicas => Ok(Value::Int(navigate::wanted_replicas(state, o).unwrap_or(0))),
+        Func::WantedReplicas => {
+            if o.key.kind.is("DaemonSet") {
+                all_known(state, &["Node"])?;
+            }
+            Ok(Value::Int(navigate::wanted_replicas(state, o).unwrap_or(0)))
+        }
         Func::Instances => {
             if let Some(kind) = navigate::defined_kind(o) {
                 known(state, &kind)?;
@@ -203,10 +217,14 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             objects(navigate::volume(state, o).into_iter().collect())
         }
         Func::DisruptionsWhenSettled => {
+            all_known(state, &["Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"])?;
+            all_known(state, &["HorizontalPodAutoscaler", "CustomResourceDefinition"])?;
             let allowed = navigate::disruptions_when_settled(state, o);
             Ok(Value::list(allowed.into_iter().map(Value::Int).collect()))
         }
         Func::HostClaims => {
+            let class = if o.key.kind.is("HTTPRoute") { "Gateway" } else { "IngressClass" };
+            all_known(state, &[class])?;
             let claims = navigate::host_claims(state, o);
             Ok(Value::list(claims.into_iter().map(|c| Value::HostClaim(Arc::new(c))).collect()))
         }
@@ -244,6 +262,7 @@ fn resolves(reference: &Reference, state: &State) -> Answer {
 /// The functions that ask for no state: what they read is the same in every future. A node is taken as `before` shows
 /// it, or as `now` does when it is new.
 fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer {
+    adapter(worlds.before, o)?;
     match (func, args) {
         (Func::HasSelector, []) => bool(navigate::selector_of(worlds.before, o).is_some()),
         (Func::RestrictsNodes, []) => {
@@ -252,16 +271,19 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
         }
         (Func::References, []) => {
             let adapters = worlds.before.base().adapters().as_ref();
-            adapter(worlds.before, o)?;
             let found = references(o, adapters);
             Ok(Value::list(found.into_iter().map(|r| Value::Reference(Arc::new(r))).collect()))
         }
         (Func::PodNode, []) => node(o, worlds).map(|n| Value::Object(n.clone())),
         (Func::PodZone, []) => {
-            let zone = if o.key.kind.is("Node") {
-                navigate::node_zone(o)
-            } else {
-                navigate::zone(worlds.before, o).or_else(|| navigate::zone(worlds.now, o))
+            let zone = match &o.key.kind {
+                kind if kind.is("Node") => navigate::node_zone(o),
+                _ if o.node.is_empty() => None,
+                _ => match node(o, worlds) {
+                    Ok(node) => navigate::node_zone(node),
+                    Err(error) if error.is_absence() => None,
+                    Err(error) => return Err(error),
+                },
             };
             Ok(Value::String(zone.unwrap_or_else(|| "".into())))
         }

@@ -166,7 +166,9 @@ fn string(func: Func, args: &[Value]) -> Answer {
         (Func::Split, [String(s), String(by)]) => Ok(texts(strings::split(s, by, -1))),
         (Func::Split, [String(s), String(by), Int(n)]) => Ok(texts(strings::split(s, by, *n))),
         (Func::Substring, [String(s), Int(start)]) => strings::substring(s, *start, None).and_then(text),
-        (Func::Substring, [String(s), Int(start), Int(end)]) => strings::substring(s, *start, Some(*end)).and_then(text),
+        (Func::Substring, [String(s), Int(start), Int(end)]) => {
+            strings::substring(s, *start, Some(*end)).and_then(text)
+        }
         (Func::Trim, [String(s)]) => text(s.trim().to_owned()),
         _ => Err(no_overload(func, args)),
     }
@@ -222,7 +224,9 @@ fn list(func: Func, args: &[Value]) -> Answer {
                 (Ok(from), Ok(to)) if from <= to && to <= items.len() => {
                     Ok(Value::list(items.iter().skip(from).take(to - from).collect()))
                 }
-                _ => Err(EvalError::invalid(format!("slice from {start} to {end} is no range of {} items", items.len()))),
+                _ => {
+                    Err(EvalError::invalid(format!("slice from {start} to {end} is no range of {} items", items.len())))
+                }
             }
         }
         _ => Err(no_overload(func, args)),
@@ -301,7 +305,9 @@ fn optional(func: Func, args: &[Value]) -> Answer {
         (Func::HasValue, [Value::Optional(inner)]) => Ok(Value::Bool(inner.is_some())),
         (Func::OptionalValue, [Value::Optional(Some(value))]) => Ok((**value).clone()),
         (Func::OptionalValue, [Value::Optional(None)]) => Err(EvalErrorKind::NoValue.into()),
-        (Func::OrOptional, [Value::Optional(Some(value)), Value::Optional(_)]) => Ok(Value::Optional(Some(value.clone()))),
+        (Func::OrOptional, [Value::Optional(Some(value)), Value::Optional(_)]) => {
+            Ok(Value::Optional(Some(value.clone())))
+        }
         (Func::OrOptional, [Value::Optional(None), other @ Value::Optional(_)]) => Ok(other.clone()),
         (Func::OrValue, [Value::Optional(Some(value)), _]) => Ok((**value).clone()),
         (Func::OrValue, [Value::Optional(None), other]) => Ok(other.clone()),
@@ -311,7 +317,12 @@ fn optional(func: Func, args: &[Value]) -> Answer {
 
 fn is_zero(value: &Value) -> bool {
     match value {
-        Value::Null | Value::Bool(false) | Value::Int(0) | Value::UInt(0) | Value::Timestamp(0) | Value::Duration(0) => true,
+        Value::Null
+        | Value::Bool(false)
+        | Value::Int(0)
+        | Value::UInt(0)
+        | Value::Timestamp(0)
+        | Value::Duration(0) => true,
         Value::Double(d) => *d == 0.0,
         Value::String(s) => s.is_empty(),
         Value::Bytes(b) => b.is_empty(),

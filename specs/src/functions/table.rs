@@ -27,15 +27,33 @@ const fn op(func: Func, name: &'static str, params: &'static [Param], result: Pa
     Signature { func, name, style: Style::Operator, params, result, class: Pure, doc: "an operator of CEL" }
 }
 
-const fn function(func: Func, name: &'static str, params: &'static [Param], result: Param, doc: &'static str) -> Signature {
+const fn function(
+    func: Func,
+    name: &'static str,
+    params: &'static [Param],
+    result: Param,
+    doc: &'static str,
+) -> Signature {
     Signature { func, name, style: Style::Function, params, result, class: Pure, doc }
 }
 
-const fn method(func: Func, name: &'static str, params: &'static [Param], result: Param, doc: &'static str) -> Signature {
+const fn method(
+    func: Func,
+    name: &'static str,
+    params: &'static [Param],
+    result: Param,
+    doc: &'static str,
+) -> Signature {
     Signature { func, name, style: Style::Method, params, result, class: Pure, doc }
 }
 
-const fn reads(func: Func, name: &'static str, params: &'static [Param], result: Param, doc: &'static str) -> Signature {
+const fn reads(
+    func: Func,
+    name: &'static str,
+    params: &'static [Param],
+    result: Param,
+    doc: &'static str,
+) -> Signature {
     Signature { func, name, style: Style::Method, params, result, class: Reads, doc }
 }
 
@@ -117,8 +135,20 @@ const TABLE: &[Signature] = &[
     method(Func::Contains, "contains", &[String, String], Bool, "whether a string occurs in it"),
     method(Func::StartsWith, "startsWith", &[String, String], Bool, "whether it starts with a string"),
     method(Func::EndsWith, "endsWith", &[String, String], Bool, "whether it ends with a string"),
-    method(Func::Matches, "matches", &[String, String], Bool, "whether a regular expression (RE2) matches a part of it"),
-    function(Func::Matches, "matches", &[String, String], Bool, "whether a regular expression (RE2) matches a part of it"),
+    method(
+        Func::Matches,
+        "matches",
+        &[String, String],
+        Bool,
+        "whether a regular expression (RE2) matches a part of it",
+    ),
+    function(
+        Func::Matches,
+        "matches",
+        &[String, String],
+        Bool,
+        "whether a regular expression (RE2) matches a part of it",
+    ),
     method(Func::CharAt, "charAt", &[String, Int], String, "the character at a position; empty at the end"),
     method(Func::IndexOf, "indexOf", &[String, String], Int, INDEX_OF),
     method(Func::IndexOf, "indexOf", &[String, String, Int], Int, INDEX_OF),
@@ -212,18 +242,60 @@ const TABLE: &[Signature] = &[
     method(Func::GetMilliseconds, "getMilliseconds", &[Duration], Int, MILLIS),
     function(Func::OptionalOf, "optional.of", &[T], OPTIONAL, "an optional that has this value"),
     function(Func::OptionalNone, "optional.none", &[], OPTIONAL, "an empty optional"),
-    function(Func::OptionalOfNonZero, "optional.ofNonZeroValue", &[T], OPTIONAL, "empty for null, 0, false and empty values"),
+    function(
+        Func::OptionalOfNonZero,
+        "optional.ofNonZeroValue",
+        &[T],
+        OPTIONAL,
+        "empty for null, 0, false and empty values",
+    ),
     method(Func::HasValue, "hasValue", &[OPTIONAL], Bool, "whether the optional has a value"),
     method(Func::OptionalValue, "value", &[OPTIONAL], T, "the value; fails when there is none"),
     method(Func::OrOptional, "or", &[OPTIONAL, OPTIONAL], OPTIONAL, "this optional, or the other if this is empty"),
     method(Func::OrValue, "orValue", &[OPTIONAL, T], T, "the value, or the argument if there is none"),
     navigates(Func::Objects, "objects", &[World, String], OBJECTS, "the objects of a kind in a state"),
-    navigates(Func::Objects, "objects", &[World, String, String], OBJECTS, "the objects of a group and kind in a state"),
-    navigates(Func::InNamespace, "inNamespace", &[World, String, String], OBJECTS, "the objects of a kind in a namespace"),
-    navigates(Func::PodsMatching, "podsMatching", &[World, String, Any], PODS, "the pods of a namespace that a LabelSelector matches"),
-    navigates(Func::PodsOwnedBy, "podsOwnedBy", &[World, Object], PODS, "the pods that an object owns, directly or through others"),
-    navigates(Func::HostClaimants, "hostClaimants", &[World, HostClaim], OBJECTS, "the Ingresses and routes that claim a host and path"),
-    navigates(Func::HasObject, "has", &[World, String, String, String], Bool, "whether kind, namespace, name exists in a state"),
+    navigates(
+        Func::Objects,
+        "objects",
+        &[World, String, String],
+        OBJECTS,
+        "the objects of a group and kind in a state",
+    ),
+    navigates(
+        Func::InNamespace,
+        "inNamespace",
+        &[World, String, String],
+        OBJECTS,
+        "the objects of a kind in a namespace",
+    ),
+    navigates(
+        Func::PodsMatching,
+        "podsMatching",
+        &[World, String, Any],
+        PODS,
+        "the pods of a namespace that a LabelSelector matches",
+    ),
+    navigates(
+        Func::PodsOwnedBy,
+        "podsOwnedBy",
+        &[World, Object],
+        PODS,
+        "the pods that an object owns, directly or through others",
+    ),
+    navigates(
+        Func::HostClaimants,
+        "hostClaimants",
+        &[World, HostClaim],
+        OBJECTS,
+        "the Ingresses and routes that claim a host and path",
+    ),
+    navigates(
+        Func::HasObject,
+        "has",
+        &[World, String, String, String],
+        Bool,
+        "whether kind, namespace, name exists in a state",
+    ),
     navigates(Func::At, "at", &[Object, World], Receiver, "the same object in a state; fails when it is not there"),
     navigates(Func::ExistsIn, "existsIn", &[Object, World], Bool, "whether the object is in a state"),
     navigates(
@@ -236,7 +308,13 @@ const TABLE: &[Signature] = &[
     method(Func::Live, "live", &[Object], Bool, "whether no deletion takes the object"),
     method(Func::Terminating, "terminating", &[Object], Bool, "whether the object bears a deletionTimestamp"),
     method(Func::Ready, "ready", &[POD], Bool, "whether the pod is Ready and not terminating"),
-    navigates(Func::Selects, "selects", &[Object, World], PODS, "the pods that the object's selector matches in a state"),
+    navigates(
+        Func::Selects,
+        "selects",
+        &[Object, World],
+        PODS,
+        "the pods that the object's selector matches in a state",
+    ),
     reads(Func::HasSelector, "hasSelector", &[Object], Bool, "whether the object selects anything"),
     navigates(Func::HasSelector, "hasSelector", &[Object, World], Bool, "whether the object selects anything"),
     navigates(
@@ -246,18 +324,66 @@ const TABLE: &[Signature] = &[
         PODS,
         "the ready endpoints of a service: selected pods that are Ready and not terminating",
     ),
-    navigates(Func::AdmittedNodes, "admittedNodes", &[Object, World], NODES, "the nodes that the pod's node selector and required affinity admit"),
-    reads(Func::RestrictsNodes, "restrictsNodes", &[Object], Bool, "whether a node selector or required affinity restricts its nodes"),
-    navigates(Func::Referrers, "referrers", &[Object, World], OBJECTS, "the live objects that refer to this one in a state"),
+    navigates(
+        Func::AdmittedNodes,
+        "admittedNodes",
+        &[Object, World],
+        NODES,
+        "the nodes that the pod's node selector and required affinity admit",
+    ),
+    reads(
+        Func::RestrictsNodes,
+        "restrictsNodes",
+        &[Object],
+        Bool,
+        "whether a node selector or required affinity restricts its nodes",
+    ),
+    navigates(
+        Func::Referrers,
+        "referrers",
+        &[Object, World],
+        OBJECTS,
+        "the live objects that refer to this one in a state",
+    ),
     reads(Func::References, "references", &[Object], Param::List(&Reference), "what the object refers to by name"),
-    navigates(Func::ResolvesIn, "resolvesIn", &[Reference, World], Bool, "whether what is referred to is there, with its keys"),
+    navigates(
+        Func::ResolvesIn,
+        "resolvesIn",
+        &[Reference, World],
+        Bool,
+        "whether what is referred to is there, with its keys",
+    ),
     method(Func::Owners, "owners", &[Object], Param::List(&Owner), "the entries of its ownerReferences"),
     navigates(Func::OwnersIn, "ownersIn", &[Object, World], OBJECTS, "its owners, those that resolve in a state"),
-    navigates(Func::UnresolvedOwners, "unresolvedOwners", &[Object, World], Param::List(&Owner), "its owner references that do not resolve in a state"),
-    navigates(Func::WantedBy, "wantedBy", &[Object, World], OBJECTS, "the live owners, and adapters' live parents, that want the object"),
+    navigates(
+        Func::UnresolvedOwners,
+        "unresolvedOwners",
+        &[Object, World],
+        Param::List(&Owner),
+        "its owner references that do not resolve in a state",
+    ),
+    navigates(
+        Func::WantedBy,
+        "wantedBy",
+        &[Object, World],
+        OBJECTS,
+        "the live owners, and adapters' live parents, that want the object",
+    ),
     navigates(Func::WantedReplicas, "wantedReplicas", &[Object, World], Int, "how many pods the object wants"),
-    navigates(Func::Instances, "instances", &[Param::Kind("CustomResourceDefinition"), World], OBJECTS, "the objects of a custom resource definition"),
-    method(Func::ServedVersions, "servedVersions", &[Param::Kind("CustomResourceDefinition")], STRINGS, "the versions that a definition serves"),
+    navigates(
+        Func::Instances,
+        "instances",
+        &[Param::Kind("CustomResourceDefinition"), World],
+        OBJECTS,
+        "the objects of a custom resource definition",
+    ),
+    method(
+        Func::ServedVersions,
+        "servedVersions",
+        &[Param::Kind("CustomResourceDefinition")],
+        STRINGS,
+        "the versions that a definition serves",
+    ),
     navigates(
         Func::Volume,
         "volume",
@@ -272,11 +398,29 @@ const TABLE: &[Signature] = &[
         INTS,
         "how many disruptions the budget allows once every wanted pod is ready: none (it cannot tell) or one number",
     ),
-    navigates(Func::HostClaims, "hostClaims", &[Object, World], Param::List(&HostClaim), "the hosts and paths that an Ingress or route claims"),
+    navigates(
+        Func::HostClaims,
+        "hostClaims",
+        &[Object, World],
+        Param::List(&HostClaim),
+        "the hosts and paths that an Ingress or route claims",
+    ),
     reads(Func::PodNode, "node", &[POD], Param::Kind("Node"), "the node of a pod; fails when it has none"),
     reads(Func::PodZone, "zone", &[Object], String, "the zone of a pod's node, or of a node; empty when unknown"),
-    reads(Func::Requests, "requests", &[Object, String], Int, "what a pod, or one pod of a workload, requests: cpu in milli, else in units or bytes"),
-    navigates(Func::IsQuorumGroup, "isQuorumGroup", &[Object, World], Bool, "whether its pods vote: label suture.dev/quorum \"true\", or by its adapter"),
+    reads(
+        Func::Requests,
+        "requests",
+        &[Object, String],
+        Int,
+        "what a pod, or one pod of a workload, requests: cpu in milli, else in units or bytes",
+    ),
+    navigates(
+        Func::IsQuorumGroup,
+        "isQuorumGroup",
+        &[Object, World],
+        Bool,
+        "whether its pods vote: label suture.dev/quorum \"true\", or by its adapter",
+    ),
     function(Func::Floor, "floor", &[Any, Int], Int, "an integer, or a percentage of the second argument, rounded up"),
     method(Func::ObjectName, "name", &[Object], String, "Kind/namespace/name"),
     method(Func::Label, "label", &[Object, String], String, "the value of a label; empty when absent"),

@@ -8,7 +8,11 @@ use suture_model::value::Val;
 use super::error::{Origin, SpecError};
 
 /// The value as the type, or all that is wrong with it.
-pub(super) fn decode<T: DeserializeOwned + JsonSchema>(val: &Val, path: &str, origin: &Origin) -> Result<T, Vec<SpecError>> {
+pub(super) fn decode<T: DeserializeOwned + JsonSchema>(
+    val: &Val,
+    path: &str,
+    origin: &Origin,
+) -> Result<T, Vec<SpecError>> {
     let schema = schema_for!(T).to_value();
     let definitions = schema.get("$defs").cloned().unwrap_or(Json::Null);
     let mut check = Check { definitions: &definitions, origin, errors: Vec::new() };

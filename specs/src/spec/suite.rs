@@ -230,7 +230,8 @@ impl<'de> Deserialize<'de> for As {
             return Ok(Self { username: name.to_string(), groups: None, uid: None });
         }
         let username = val.str_at(&["username"]).ok_or_else(|| D::Error::custom("expected a user name"))?.to_string();
-        let groups = val.get("groups").map(|g| g.items().iter().filter_map(Val::as_str).map(ToString::to_string).collect());
+        let groups =
+            val.get("groups").map(|g| g.items().iter().filter_map(Val::as_str).map(ToString::to_string).collect());
         Ok(Self { username, groups, uid: val.str_at(&["uid"]).map(ToString::to_string) })
     }
 }
@@ -307,9 +308,11 @@ impl Step {
         match found.as_slice() {
             [(_, Some(verb), _)] => Ok(*verb),
             [(name, None, needs)] => Err(format!("`{name}` needs `{needs}`")),
-            [] => Err("a step needs one of `create`, `update`, `patch`, `delete`, `scale`, `evict`, `bind`, `review`, \
+            [] => {
+                Err("a step needs one of `create`, `update`, `patch`, `delete`, `scale`, `evict`, `bind`, `review`, \
                        `batch`, `observe`"
-                .to_owned()),
+                    .to_owned())
+            }
             [(a, ..), (b, ..), ..] => Err(format!("a step has one verb, this has `{a}` and `{b}`")),
         }
     }

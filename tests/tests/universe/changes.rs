@@ -113,8 +113,7 @@ fn evict(random: &mut Random, state: &State<'_>) -> Option<Request> {
 }
 
 fn labels(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Request> {
-    let app = *random.pick(&[Value::from("x"), Value::from("y"), Value::Null].each_ref());
-    let app = app.clone();
+    let app = random.pick(&[Value::from("x"), Value::from("y"), Value::Null]).clone();
     match random.below(12) {
         0..=3 => {
             let target = any(random, state, &["Pod"])?;
@@ -166,7 +165,7 @@ fn node(random: &mut Random, state: &State<'_>) -> Option<Request> {
         1 => json!({"spec": {"unschedulable": random.chance(70)}}),
         2..=4 => json!({"spec": {"taints": [cluster::taint(random)]}}),
         5 => json!({"spec": {"taints": null}}),
-        6 => json!({"metadata": {"labels": {"disk": *random.pick(&[Value::Null, json!("ssd")].each_ref())}}}),
+        6 => json!({"metadata": {"labels": {"disk": random.pick(&[Value::Null, json!("ssd")]).clone()}}}),
         _ => {
             let ready = *random.pick(&["True", "False", "Unknown"]);
             let with = json!({"status": {"conditions": [{"type": "Ready", "status": ready}]}});
@@ -186,7 +185,8 @@ fn creation(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Requ
     let meta = |name: &str| json!({"name": name, "namespace": ns});
     let ingress = if focus == Focus::Hosts { 60 } else { 10 };
     if random.chance(ingress) {
-        let route = cluster::route(random, ns, &format!("in{}", random.below(4)));
+        let name = format!("in{}", random.below(4));
+        let route = cluster::route(random, ns, &name);
         return create(random, state, &route);
     }
     let spec = json!({"containers": [{"name": "c", "envFrom": [{"secretRef": {"name": "s1"}}]}]});
@@ -272,7 +272,7 @@ fn fields(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
         "Ingress" => json!({"spec": {"ingressClassName": *random.pick(&["nginx", "other"])}}),
         "HTTPRoute" => json!({"spec": {"hostnames": [*random.pick(&["h1", "h2"])]}}),
         "IngressClass" => json!({"metadata": {"annotations": {"ingressclass.kubernetes.io/is-default-class": "false"}}}),
-        "Secret" | "ConfigMap" => json!({"data": *random.pick(&[json!({"k": "dg=="}), Value::Null].each_ref())}),
+        "Secret" | "ConfigMap" => json!({"data": random.pick(&[json!({"k": "dg=="}), Value::Null]).clone()}),
         _ => json!({"metadata": {"annotations": {"note": "n"}}}),
     };
     patch(random, state, &target, &with)

@@ -25,13 +25,17 @@ pub struct Draft<'r> {
     pub nodes: Vec<String>,
     /// The namespaces.
     pub namespaces: Vec<String>,
+    /// Whether nothing is wrong or under way: then it is the change that breaks what breaks.
+    pub calm: bool,
     uids: usize,
 }
 
 /// The objects of a random cluster.
 pub fn cluster(random: &mut Random, focus: Focus, size: Size) -> Vec<Val> {
+    let calm = random.chance(55);
     let mut draft = Draft {
         random,
+        calm,
         focus,
         objects: Vec::new(),
         pods_left: size.pods,
@@ -88,6 +92,9 @@ impl Draft<'_> {
         if !ns.is_empty() {
             meta["namespace"] = json!(ns);
         }
+        if self.calm {
+            return meta;
+        }
         if self.random.chance(3) {
             meta["finalizers"] = json!(["example.com/hold"]);
         }
@@ -123,13 +130,14 @@ impl Draft<'_> {
     }
 
     fn node_objects(&mut self, most: usize) {
-        let number = (1 + [0, 1, 1, 1, 2, 2][self.random.below(6)]).min(most);
-        let (zoned, plain) = (self.random.chance(75), self.random.chance(70));
+        let fewest = if matches!(self.focus, Focus::Faults | Focus::Selectors) { 1 } else { 0 };
+        let number = (1 + [0, 1, 1, 1, 2, 2][self.random.below(6)].max(fewest)).min(most);
+        let (zoned, plain) = (self.random.chance(75), self.calm || self.random.chance(55));
         for at in 1..=number {
             let name = format!("n{at}");
             let mut meta = json!({"name": name, "uid": self.uid(), "resourceVersion": "9", "labels": {"kubernetes.io/hostname": name}});
             if zoned && self.random.chance(95) {
-                let zone = if self.random.chance(60) { "z1" } else { "z2" };
+                let zone = if at == 1 || (at > 2 && self.random.chance(50)) { "z1" } else { "z2" };
                 meta["labels"]["topology.kubernetes.io/zone"] = json!(zone);
             }
             if self.random.chance(40) {
@@ -137,7 +145,7 @@ impl Draft<'_> {
             }
             let mut node = json!({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": {}, "status": {}});
             if self.random.chance(90) {
-                let ready = if self.random.chance(94) { "True" } else { "False" };
+                let ready = if self.calm || self.random.chance(92) { "True" } else { "False" };
                 node["status"]["conditions"] = json!([{"type": "Ready", "status": ready}]);
             }
             if !plain {

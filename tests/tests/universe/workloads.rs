@@ -92,12 +92,14 @@ fn pod(draft: &mut Draft<'_>, ns: &str, name: &str, template: &Value, owner: Opt
         meta["annotations"] = json!({"controller.kubernetes.io/pod-deletion-cost": "-5"});
     }
     let mut spec = template["spec"].clone();
-    let placed = !draft.nodes.is_empty() && draft.random.chance(92);
+    let placed = !draft.nodes.is_empty() && (draft.calm || draft.random.chance(92));
     if placed {
-        let nodes = draft.nodes.clone();
-        spec["nodeName"] = json!(draft.random.pick(&nodes));
+        // apart from one another most often, as the scheduler would have them
+        let spread = draft.random.chance(60);
+        let at = if spread { draft.pods_left % draft.nodes.len() } else { draft.random.below(draft.nodes.len()) };
+        spec["nodeName"] = json!(draft.nodes[at]);
     }
-    let ready = placed && draft.random.chance(80);
+    let ready = placed && draft.random.chance(if draft.calm { 97 } else { 75 });
     let phase = match (placed, draft.random.below(30)) {
         (false, _) | (true, 0) => "Pending",
         (true, 1) if !ready => "Succeeded",
@@ -123,7 +125,7 @@ fn head(draft: &mut Draft<'_>, ns: &str, name: &str, owner: Option<&Value>) -> V
 /// What a workload wants, and how many of its pods there are: mostly as many.
 fn numbers(draft: &mut Draft<'_>) -> (i64, i64) {
     let wanted = [1, 1, 2, 2, 2, 3, 3, 0][draft.random.below(8)];
-    let present = if draft.random.chance(80) { wanted } else { (wanted + draft.random.range(-1, 1)).max(0) };
+    let present = if draft.calm || draft.random.chance(75) { wanted } else { (wanted + draft.random.range(-1, 1)).max(0) };
     (wanted, present)
 }
 
@@ -157,7 +159,7 @@ fn deployment(draft: &mut Draft<'_>, at: usize, owner: Option<&Value>) {
     if draft.random.chance(5) {
         return;
     }
-    let midway = draft.random.chance(12);
+    let midway = !draft.calm && draft.random.chance(25);
     let old_left = if midway { draft.random.range(0, 2) } else { 0 };
     revision(draft, &deployment, &format!("{name}-r2"), &template, "r2", (wanted, present));
     if midway || draft.random.chance(15) {
@@ -234,9 +236,10 @@ fn stateful_set(draft: &mut Draft<'_>, at: usize, owner: Option<&Value>) {
         }
     }
     let mut set = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": head(draft, &ns, &name, owner), "spec": spec});
-    let rolling = draft.random.chance(12);
+    let rolling = !draft.calm && draft.random.chance(25);
     if draft.random.chance(70) {
-        set["status"] = json!({"replicas": present, "readyReplicas": draft.random.range(0, present), "updateRevision": "r2"});
+        let ready = if draft.calm { present } else { draft.random.range(0, present) };
+        set["status"] = json!({"replicas": present, "readyReplicas": ready, "updateRevision": "r2"});
     }
     draft.objects.push(set.clone());
     for number in first..first + present {
@@ -264,12 +267,12 @@ fn daemon_set(draft: &mut Draft<'_>, at: usize) {
         spec["updateStrategy"] = json!({"type": "OnDelete"});
     }
     let mut set = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": head(draft, &ns, &name, None), "spec": spec});
-    if draft.random.chance(15) {
+    if !draft.calm && draft.random.chance(25) {
         set["status"] = json!({"updatedNumberScheduled": 0, "desiredNumberScheduled": 1});
     }
     draft.objects.push(set.clone());
     for node in draft.nodes.clone() {
-        if draft.random.chance(85) && draft.pods_left > 0 {
+        if (draft.calm || draft.random.chance(80)) && draft.pods_left > 0 {
             let name = format!("{name}-{node}");
             pod(draft, &ns, &name, &template, Some(&set), &[]);
             if let Some(pod) = draft.objects.last_mut().filter(|_| draft.random.chance(92)) {

@@ -1,0 +1,113 @@
+//! How decisions read.
+
+use std::collections::BTreeMap;
+
+use suture_checker::decision::{Duration, Effort, StepReport};
+
+use super::*;
+
+fn verdict(outcome: Finding, action: Action) -> Verdict {
+    let step = |effect: &str, objects: &[&str]| StepReport {
+        effect: effect.to_owned(),
+        objects: objects.iter().map(|object| (*object).to_owned()).collect(),
+    };
+    let counterexample = Counterexample {
+        steps: vec![
+            step("ana deletes Deployment/shop/web", &["Deployment/shop/web"]),
+            step("the garbage collector deletes it", &["Pod/a", "Pod/b", "Pod/c", "Pod/d", "Pod/e", "Pod/f"]),
+        ],
+        broken: "endpoints >= 1 (only 0)".to_owned(),
+        replayed: true,
+    };
+    let refuted = outcome == Finding::Refuted;
+    Verdict {
+        invariant: "web-serves".to_owned(),
+        instance: "Service/shop/web".to_owned(),
+        outcome,
+        action,
+        reason: (outcome == Finding::Undecided).then(|| "budget spent".to_owned()),
+        message: match outcome {
+            Finding::Proved => String::new(),
+            Finding::Refuted => "only 0 ready endpoints would be left\n- ana deletes Deployment/shop/web".to_owned(),
+            Finding::Undecided => "it could not be decided: budget spent".to_owned(),
+        },
+        counterexample: refuted.then_some(counterexample),
+        assumptions: if refuted { vec!["maxUnavailable 1".to_owned()] } else { Vec::new() },
+        proved_against: BTreeMap::from([("Service/shop/web".to_owned(), "12".to_owned())]),
+        nearest_allowed: if refuted { vec!["delete it with propagationPolicy Orphan".to_owned()] } else { Vec::new() },
+    }
+}
+
+fn decision(decision: Outcome, verdicts: Vec<Verdict>) -> Decision {
+    Decision {
+        decision,
+        uid: String::new(),
+        duration: Duration { total_micros: 812, solver_micros: 301 },
+        solver: "5.3.2".to_owned(),
+        proved: 7,
+        verdicts,
+        effort: Effort::default(),
+    }
+}
+
+#[test]
+fn a_denial_says_what_would_break_and_what_would_not() {
+    let undecided = verdict(Finding::Undecided, Action::Deny);
+    let decision = decision(Outcome::Denied, vec![undecided, verdict(Finding::Refuted, Action::Deny)]);
+    let expected = "\
+denied: web-serves would break for Service/shop/web
+  only 0 ready endpoints would be left
+  - ana deletes Deployment/shop/web
+  assumed
+    - maxUnavailable 1
+  allowed instead
+    - delete it with propagationPolicy Orphan
+undecided: web-serves for Service/shop/web
+  it could not be decided: budget spent
+
+denied: 1 instance would break, 1 undecided, 7 proved (z3 5.3.2, 812 µs)
+";
+    assert_eq!(text(&decision, About::Change, Paint::PLAIN, false), expected);
+}
+
+#[test]
+fn all_of_it_is_told_when_asked_for() {
+    let proved = verdict(Finding::Proved, Action::Deny);
+    let decision = decision(Outcome::Warned, vec![proved, verdict(Finding::Refuted, Action::Warn)]);
+    let expected = "\
+warned: web-serves would break for Service/shop/web
+  only 0 ready endpoints would be left
+  how
+    1. ana deletes Deployment/shop/web: Deployment/shop/web
+    2. the garbage collector deletes it: Pod/a, Pod/b, Pod/c, Pod/d, Pod/e, 1 more
+  broken endpoints >= 1 (only 0)
+  assumed
+    - maxUnavailable 1
+  allowed instead
+    - delete it with propagationPolicy Orphan
+  judged against resourceVersions
+    - Service/shop/web 12
+proved: web-serves holds for Service/shop/web
+  judged against resourceVersions
+    - Service/shop/web 12
+
+allowed with a warning: 1 instance would break, 7 proved (z3 5.3.2, 812 µs)
+";
+    assert_eq!(text(&decision, About::Change, Paint::PLAIN, true), expected);
+}
+
+#[test]
+fn what_is_proved_is_only_counted() {
+    let decision = decision(Outcome::Allowed, vec![verdict(Finding::Proved, Action::Deny)]);
+    assert_eq!(text(&decision, About::Change, Paint::PLAIN, false), "allowed: 7 proved (z3 5.3.2, 812 µs)\n");
+    assert_eq!(text(&decision, About::Present, Paint::PLAIN, false), "clean: 7 hold (z3 5.3.2, 812 µs)\n");
+}
+
+#[test]
+fn many_verdicts_are_cut_short() {
+    let decision = decision(Outcome::Denied, vec![verdict(Finding::Refuted, Action::Deny); 23]);
+    let text = text(&decision, About::Present, Paint::PLAIN, false);
+    assert_eq!(text.matches("violated: web-serves is broken for").count(), 20);
+    assert!(text.contains("\nand 3 more, which --verbose lists\n"), "{text}");
+    assert!(text.ends_with("\nviolated: 23 instances broken, 7 hold (z3 5.3.2, 812 µs)\n"), "{text}");
+}

@@ -1,0 +1,292 @@
+//! Every future, one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use suture_encode::question::{Inputs, Judged, replay};
+use suture_model::change::Request;
+use suture_model::effects::{DELETION_TIME, View, group, group_name};
+use suture_model::futures::{Entity, Fate, FateKind, Faults, Group, Moment, Outage};
+use suture_model::interpret::{Choice, realize, worlds};
+use suture_model::kinds::Kind;
+use suture_model::navigate::node_zone;
+use suture_model::object::{Key, Object};
+use suture_model::scenario::{Scenario, scenarios};
+use suture_model::state::State;
+use suture_model::value::{Str, Val};
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::functions::Worlds;
+use suture_specs::spec::Violations;
+use suture_specs::time::parse_timestamp;
+use suture_specs::value::Value;
+
+use super::{TIME, Truth};
+use crate::universe::Case;
+
+/// What became of one instance over many worlds.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    broken: bool,
+    /// The greatest degree over the violating worlds.
+    worst: Option<i64>,
+    fails: bool,
+}
+
+/// The instances of an invariant, as brute force sees them: all objects of its kinds, now or after the change.
+fn instances(compiled: &CompiledInvariant, before: &State<'_>, during: &[Scenario<'_>], with: &[Scenario<'_>]) -> Vec<Arc<Object>> {
+    let adapters = before.base().adapters().as_ref();
+    let states = || std::iter::once(before).chain(during.iter().map(|s| &s.state));
+    let keys: BTreeSet<Key> = states()
+        .flat_map(State::iter)
+        .filter(|o| compiled.for_each.matches(o, adapters))
+        .map(|o| o.key.clone())
+        .collect();
+    let first = |key: &Key| before.get(key).or_else(|| with.iter().find_map(|s| s.state.get(key))).cloned();
+    keys.iter().filter_map(first).filter(|o| compiled.matches.admits(o)).collect()
+}
+
+/// The verdict on every instance, and whether it can break without the change, too; `None` when there are more worlds than
+/// `worlds_max`.
+pub fn truth(case: &Case, compiled: &CompiledInvariant, worlds_max: u64) -> Option<BTreeMap<String, (Truth, bool)>> {
+    let snapshot = case.snapshot();
+    let before = State::new(&snapshot);
+    let in_flight: Vec<&Request> = case.in_flight.iter().collect();
+    let of = |moment, change| scenarios(&snapshot, &in_flight, change, moment).expect("few changes are in flight");
+    let with = of(compiled.hold, Some(&case.change));
+    let during = of(Moment::During, Some(&case.change));
+    let baseline = of(compiled.hold, None);
+    let all = instances(compiled, &before, &during, &with);
+    let inputs = inputs(case.change.requests.first());
+    let judge = Judge { compiled, before: &before, inputs: &inputs, worlds_max };
+    let seen = judge.all(&with, &all, compiled.degree.is_none())?;
+    let suspects: Vec<Arc<Object>> =
+        all.iter().zip(&seen).filter(|(_, s)| s.broken || s.fails).map(|(o, _)| o.clone()).collect();
+    let without = if suspects.is_empty() { Vec::new() } else { judge.all(&baseline, &suspects, compiled.degree.is_none())? };
+    let mut verdicts = BTreeMap::new();
+    for (object, seen) in all.iter().zip(&seen) {
+        let base = suspects.iter().position(|s| s.key == object.key).and_then(|at| without.get(at));
+        let broken_before = base.is_some_and(|b| b.broken);
+        verdicts.insert(object.key.to_string(), (verdict(compiled, seen, base), broken_before));
+    }
+    Some(verdicts)
+}
+
+/// Blame, as DESIGN says it.
+fn verdict(compiled: &CompiledInvariant, with: &Seen, without: Option<&Seen>) -> Truth {
+    if !with.broken {
+        return if with.fails { Truth::Fails } else { Truth::Proved };
+    }
+    let Some(without) = without else { return Truth::Refuted };
+    if compiled.violations == Violations::Strict {
+        return Truth::Refuted;
+    }
+    if !without.broken {
+        return if without.fails { Truth::Fails } else { Truth::Refuted };
+    }
+    let worse = compiled.degree.is_some() && with.worst > without.worst;
+    if worse { Truth::Refuted } else { Truth::Proved }
+}
+
+struct Judge<'j, 'a> {
+    compiled: &'j CompiledInvariant,
+    before: &'j State<'a>,
+    inputs: &'j Inputs,
+    worlds_max: u64,
+}
+
+impl Judge<'_, '_> {
+    /// What becomes of these instances over all worlds of these scenarios. With `settle`, an instance that was seen
+    /// broken is not looked at again.
+    fn all(&self, scenarios: &[Scenario<'_>], instances: &[Arc<Object>], settle: bool) -> Option<Vec<Seen>> {
+        let mut seen = vec![Seen::default(); instances.len()];
+        let mut left = self.worlds_max;
+        if instances.is_empty() {
+            return Some(seen);
+        }
+        for scenario in scenarios {
+            for outage in outages(&scenario.state, self.compiled.faults) {
+                let groups = groups(scenario, self.compiled.hold, &outage, left)?;
+                let number = groups.iter().try_fold(1_u64, |n, (_, choices)| n.checked_mul(choices.len() as u64))?;
+                left = left.checked_sub(number)?;
+                self.product(scenario, &outage, &groups, instances, settle, &mut seen);
+            }
+        }
+        Some(seen)
+    }
+
+    /// Every combination of the groups' choices.
+    fn product(
+        &self,
+        scenario: &Scenario<'_>,
+        outage: &Outage,
+        groups: &[(Group, Vec<Choice>)],
+        instances: &[Arc<Object>],
+        settle: bool,
+        seen: &mut [Seen],
+    ) {
+        if groups.iter().any(|(_, choices)| choices.is_empty()) {
+            return;
+        }
+        let mut at = vec![0_usize; groups.len()];
+        loop {
+            if settle && seen.iter().all(|s| s.broken) {
+                return;
+            }
+            let chosen: Vec<(&Group, &Choice)> = groups.iter().zip(&at).map(|((g, c), i)| (g, &c[*i])).collect();
+            let world = realize(scenario, outage, &chosen);
+            for (object, seen) in instances.iter().zip(seen.iter_mut()) {
+                if settle && seen.broken {
+                    continue;
+                }
+                match replay(self.compiled, object, self.inputs, Worlds { before: self.before, now: &world }) {
+                    Judged::Holds => {}
+                    Judged::Fails(_) => seen.fails = true,
+                    Judged::Violated { degree, .. } => {
+                        seen.broken = true;
+                        seen.worst = seen.worst.max(degree);
+                    }
+                }
+            }
+            let Some(next) = (0..at.len()).find(|g| at[*g] + 1 < groups[*g].1.len()) else { return };
+            at[next] += 1;
+            at[..next].fill(0);
+        }
+    }
+}
+
+/// Every choice of failing nodes and zones.
+fn outages(state: &State<'_>, faults: Faults) -> BTreeSet<Outage> {
+    let nodes: Vec<&Arc<Object>> = state.list(&Kind::new("", "Node"), None);
+    let zones: BTreeSet<Str> = nodes.iter().filter_map(|n| node_zone(n)).collect();
+    let zones: Vec<Str> = zones.into_iter().collect();
+    let mut found = BTreeMap::new();
+    for lost_zones in subsets(zones.len(), faults.zones) {
+        for lost in subsets(nodes.len(), faults.nodes) {
+            let zones: BTreeSet<Str> = lost_zones.iter().map(|at| zones[*at].clone()).collect();
+            let mut down: BTreeSet<Str> = lost.iter().map(|at| nodes[*at].key.name.clone()).collect();
+            let zonal = nodes.iter().filter(|n| node_zone(n).is_some_and(|z| zones.contains(&z)));
+            down.extend(zonal.map(|n| n.key.name.clone()));
+            // which zones failed is for the report only
+            found.entry(down.clone()).or_insert(Outage { nodes: down, zones });
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Every subset of so many things with at most so many members.
+fn subsets(of: usize, most: u32) -> Vec<Vec<usize>> {
+    let all = (0_u32..1 << of).filter(|bits| bits.count_ones() <= most);
+    all.map(|bits| (0..of).filter(|at| bits & (1 << at) != 0).collect()).collect()
+}
+
+/// Everything in a scenario that may have more than one fate, or another one than to stay as it is, with all its choices.
+fn groups(scenario: &Scenario<'_>, moment: Moment, outage: &Outage, most: u64) -> Option<Vec<(Group, Vec<Choice>)>> {
+    let state = &scenario.state;
+    let view = View { moment, outage: outage.clone(), places: true, lump: false, coarse: false };
+    let mut found = Vec::new();
+    for name in names(state) {
+        found.push(group(scenario, &name, &view));
+    }
+    let mut described: BTreeSet<Key> = BTreeSet::new();
+    for key in found.iter().flat_map(|g| &g.entities).filter_map(|e| e.key.clone()) {
+        if !described.insert(key) {
+            // the model gives two groups power over one object
+            return None;
+        }
+    }
+    for object in state.iter() {
+        if !object.key.kind.is("Pod") && !described.contains(&object.key) {
+            found.extend(leaving(state, object, moment));
+        }
+    }
+    let mut with_choices = Vec::new();
+    for group in found {
+        let changes = |e: &Entity| e.fates.len() != 1 || e.key.is_none() || e.fates[0].kind != FateKind::Stays;
+        if !group.entities.iter().any(changes) {
+            continue;
+        }
+        if combinations(&group) > u128::from(most).saturating_mul(8) {
+            return None;
+        }
+        let mut choices = Vec::new();
+        let _ = worlds(&group, &mut |choice| {
+            choices.push(choice.clone());
+            if choices.len() as u64 > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if choices.len() as u64 > most {
+            return None;
+        }
+        with_choices.push((group, choices));
+    }
+    Some(with_choices)
+}
+
+/// The names of all groups of pods, and of what leaves by itself.
+fn names(state: &State<'_>) -> BTreeSet<Key> {
+    let mut names = BTreeSet::new();
+    for object in state.iter() {
+        let maker = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"].iter().any(|k| object.key.kind.is(k));
+        if object.key.kind.is("Pod") || maker {
+            names.insert(group_name(state, object));
+        } else if state.adapter(object).is_some() {
+            names.insert(object.key.clone());
+        }
+    }
+    names
+}
+
+/// The fates of an object, not a pod, that is being deleted or will be: it may be as it is, bear a deletionTimestamp, or
+/// be gone; once settled, only a finalizer keeps it.
+fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment) -> Option<Group> {
+    let expected = suture_model::cascade::expected_to_go(state, object);
+    if !object.leaving && !object.terminating() && !expected {
+        return None;
+    }
+    let after = moment == Moment::After;
+    let held = object.finalizers().next().is_some();
+    let mut fates = Vec::new();
+    let fate = |kind, object| Fate { kind, place: None, object };
+    if !(after && (object.leaving || object.terminating())) {
+        fates.push(fate(FateKind::Stays, Some(object.clone())));
+    }
+    if !object.terminating() && (!after || held) {
+        fates.push(fate(FateKind::Terminating, Some(Arc::new(object.with_deletion(DELETION_TIME)))));
+    }
+    fates.push(fate(FateKind::Gone, None));
+    let entity = Entity { key: Some(object.key.clone()), count: 1, sets: Vec::new(), fates };
+    Some(Group { name: Some(object.key.clone()), entities: vec![entity], ..Group::default() })
+}
+
+/// How many choices a group has before its limits.
+fn combinations(group: &Group) -> u128 {
+    let of = |e: &Entity| {
+        let (n, k) = (u128::from(e.count), e.fates.len().saturating_sub(1) as u128);
+        (1..=k).fold(1_u128, |all, i| all.saturating_mul(n + i) / i)
+    };
+    group.entities.iter().map(of).fold(1, u128::saturating_mul)
+}
+
+/// `request` and `time`, as an expression reads them.
+fn inputs(request: Option<&Request>) -> Inputs {
+    let text = |s: &str| Val::str(s);
+    let user = request.map(|r| &r.user);
+    let groups = user.map(|u| u.groups.iter().map(|g| text(g)).collect()).unwrap_or_default();
+    let user = Val::object([
+        ("username", text(user.map_or("", |u| &u.username))),
+        ("groups", Val::list(groups)),
+        ("uid", text(user.map_or("", |u| &u.uid))),
+    ]);
+    let fields = Val::object([
+        ("user", user),
+        ("uid", text(request.map_or("", |r| &r.uid))),
+        ("operation", text(request.map_or("", |r| r.operation.as_str()))),
+        ("subresource", text(request.map_or("", |r| &r.subresource))),
+        ("kind", text(request.map_or("", |r| &r.target.kind.kind))),
+        ("namespace", text(request.map_or("", |r| &r.target.ns))),
+        ("name", text(request.map_or("", |r| &r.target.name))),
+        ("dryRun", Val::Bool(request.is_some_and(|r| r.dry_run))),
+        ("options", request.map_or(Val::Null, |r| r.options.clone())),
+    ]);
+    Inputs { request: Value::from(&fields), time: parse_timestamp(TIME).map(Value::Timestamp) }
+}

@@ -1,0 +1,122 @@
+//! The verdict by brute force: every scenario, every outage, every choice of fates, each judged by the concrete
+//! evaluator. Shares with the checker what the model declares (scenarios, groups, fates, limits) and nothing that crate
+//! `encode` does with it: no slicing to reached instances, no classes, no equal nodes, no folding, no solver.
+
+pub mod enumerate;
+pub mod shrink;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use suture_checker::decision::Finding;
+use suture_checker::engine::{Engine, Input, Settings};
+use suture_checker::solve::Budget;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::spec::Violations;
+
+use crate::universe::Case;
+use crate::universe::invariants::Pool;
+
+/// What brute force finds out about an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Truth {
+    /// No future of the change breaks it, or the change is not to blame.
+    Proved,
+    /// A future breaks it and the change is to blame.
+    Refuted,
+    /// No future breaks it where it can be evaluated, and in some it cannot.
+    Fails,
+}
+
+/// The two verdicts on one instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// The instance.
+    pub instance: String,
+    /// By brute force.
+    pub truth: Truth,
+    /// Whether it can break without the change, too.
+    pub broken_before: bool,
+    /// Whether every request that leaves it breakable is to blame.
+    pub strict: bool,
+    /// By the checker; `None` when it does not name the instance, which counts as proved.
+    pub found: Option<Finding>,
+    /// Why the checker is undecided, or how it refutes.
+    pub reason: String,
+}
+
+impl Compared {
+    /// Whether the checker is wrong. Undecided is never wrong, only counted.
+    ///
+    /// `Strict` blames the requests that reach an instance: one that is breakable with and without a request that does
+    /// not reach it says nothing of the request.
+    pub fn differs(&self) -> bool {
+        if self.strict && self.broken_before && self.found.is_none() {
+            return false;
+        }
+        match (self.truth, self.found.unwrap_or(Finding::Proved)) {
+            (_, Finding::Undecided)
+            | (Truth::Proved, Finding::Proved)
+            | (Truth::Refuted, Finding::Refuted) => false,
+            (Truth::Fails, Finding::Proved) | (Truth::Proved | Truth::Fails, Finding::Refuted) | (Truth::Refuted, Finding::Proved) => true,
+        }
+    }
+}
+
+/// An engine for each invariant of a pool, made when it is first used.
+pub struct Engines {
+    engines: BTreeMap<usize, Engine>,
+}
+
+impl Engines {
+    /// None yet.
+    pub fn new() -> Self {
+        Self { engines: BTreeMap::new() }
+    }
+
+    /// The checker's findings on a case: by instance, with the reason or message.
+    pub fn check(&mut self, case: &Case, pool: &Pool) -> BTreeMap<String, (Finding, String)> {
+        let engine = self.engines.entry(case.invariant).or_insert_with(|| engine(vec![pool.get(case.invariant).clone()]));
+        let snapshot = case.snapshot();
+        let input = Input {
+            snapshot: &snapshot,
+            in_flight: &case.in_flight,
+            change: &case.change,
+            time: Some(TIME),
+            exemptions: &[],
+        };
+        let verdicts = engine.decide(&input).verdicts.into_iter();
+        verdicts.map(|v| (v.instance, (v.outcome, v.reason.unwrap_or(v.message)))).collect()
+    }
+}
+
+/// The clock of every case.
+pub const TIME: &str = "2026-11-01T12:00:00Z";
+
+/// An engine that says all it knows and whose budget is no concern.
+pub fn engine(invariants: Vec<Arc<CompiledInvariant>>) -> Engine {
+    let budget = Budget { rlimit: 2_000_000, deadline_ms: 60_000 };
+    let settings = Settings { budget, verbose: true, suggest: false, ..Settings::default() };
+    Engine::new(invariants, settings).expect("the linked Z3 is the pinned one")
+}
+
+/// Both verdicts on every instance of a case; `None` when there are too many worlds.
+pub fn compare(case: &Case, pool: &Pool, engines: &mut Engines, worlds_max: u64) -> Option<Vec<Compared>> {
+    let truth = enumerate::truth(case, pool.get(case.invariant), worlds_max)?;
+    let found = engines.check(case, pool);
+    let mut all: Vec<Compared> = Vec::new();
+    let strict = pool.get(case.invariant).violations == Violations::Strict;
+    for (instance, (truth, broken_before)) in &truth {
+        let (found, reason) = found.get(instance).map_or((None, String::new()), |(f, r)| (Some(*f), r.clone()));
+        let (instance, truth, broken_before) = (instance.clone(), *truth, *broken_before);
+        all.push(Compared { instance, truth, broken_before, strict, found, reason });
+    }
+    for (instance, (finding, reason)) in found {
+        if !truth.contains_key(&instance) {
+            // brute force sees all instances there are: one that only the checker sees must be harmless
+            let (truth, found) = (Truth::Proved, Some(finding));
+            all.push(Compared { instance, truth, broken_before: false, strict, found, reason });
+        }
+    }
+    Some(all)
+}

@@ -1,0 +1,205 @@
+//! The checker against brute force: on small random universes, its verdict on every instance is the verdict of
+//! enumerating every choice, both ways.
+//!
+//! `SUTURE_ORACLE_CASES` says how many cases (default 2,000), `SUTURE_ORACLE_SEED` which ones, `SUTURE_ORACLE_CASE` only one of
+//! them, `SUTURE_ORACLE_FAMILY` only one template or handwritten invariant.
+#![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
+
+mod brute;
+mod universe;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use brute::{Compared, Engines, Truth, compare, shrink};
+use suture_checker::decision::Finding;
+use universe::invariants::Pool;
+use universe::random::Random;
+use universe::{Case, Size};
+
+/// How many cases are compared where nothing else is said.
+const CASES: u64 = 2_000;
+/// How many worlds of a case are looked at; a larger universe is drawn again, smaller.
+const WORLDS_MAX: u64 = if cfg!(debug_assertions) { 300 } else { 6_000 };
+/// How often a universe is drawn again before the case is skipped.
+const DRAWS_MAX: u64 = 6;
+/// How many differences are shrunk and printed.
+const SHOWN_MAX: usize = 20;
+const THREADS: u64 = 2;
+
+/// Counts of verdicts.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    cases: u64,
+    proved: u64,
+    refuted: u64,
+    undecided: u64,
+    unreached: u64,
+    differences: u64,
+    /// Why the undecided ones are.
+    reasons: BTreeMap<String, u64>,
+}
+
+#[derive(Default)]
+struct Outcome {
+    tallies: BTreeMap<String, Tally>,
+    skipped: u64,
+    shown: Vec<String>,
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Draws a case that can be enumerated, and compares.
+fn one(seed: u64, at: u64, pool: &Pool, engines: &mut Engines, family: Option<&[usize]>) -> Option<(Case, Vec<Compared>)> {
+    let mut random = Random::new(seed, at);
+    let mut size = Size::FULL;
+    let invariant = match family {
+        Some(entries) => *random.pick(entries),
+        None => pool.choose(&mut random),
+    };
+    for draw in 0..DRAWS_MAX {
+        let case = Case::about(&mut random, invariant, pool.focus(invariant), size);
+        if let Some(compared) = compare(&case, pool, engines, WORLDS_MAX) {
+            return Some((case, compared));
+        }
+        if draw % 2 == 1 {
+            size = size.smaller();
+        }
+    }
+    None
+}
+
+fn run(seed: u64, cases: impl Iterator<Item = u64>, pool: &Pool, family: Option<&[usize]>) -> Outcome {
+    let mut engines = Engines::new();
+    let mut outcome = Outcome::default();
+    let mut kinds: BTreeMap<(String, Truth), u64> = BTreeMap::new();
+    for at in cases {
+        let Some((case, compared)) = one(seed, at, pool, &mut engines, family) else {
+            outcome.skipped += 1;
+            continue;
+        };
+        let tally = outcome.tallies.entry(pool.family(case.invariant).to_owned()).or_default();
+        tally.cases += 1;
+        for c in &compared {
+            match c.found {
+                None => tally.unreached += 1,
+                Some(Finding::Proved) => tally.proved += 1,
+                Some(Finding::Refuted) => tally.refuted += 1,
+                Some(Finding::Undecided) => {
+                    tally.undecided += 1;
+                    *tally.reasons.entry(c.reason.clone()).or_default() += 1;
+                }
+            }
+        }
+        let Some(wrong) = compared.iter().find(|c| c.differs()) else { continue };
+        tally.differences += 1;
+        let seen = kinds.entry((pool.family(case.invariant).to_owned(), wrong.truth)).or_default();
+        *seen += 1;
+        if *seen <= 2 && outcome.shown.len() < SHOWN_MAX {
+            outcome.shown.push(show(at, case, wrong, pool, &mut engines));
+        }
+    }
+    outcome
+}
+
+/// A difference, made small and printed.
+fn show(at: u64, case: Case, wrong: &Compared, pool: &Pool, engines: &mut Engines) -> String {
+    let same = |c: &Compared| c.differs() && c.truth == wrong.truth && c.instance == wrong.instance;
+    let mut still =
+        |case: &Case| compare(case, pool, engines, WORLDS_MAX).is_some_and(|all| all.iter().any(same));
+    let fresh = still(&case);
+    let small = shrink::shrink(case, &mut still);
+    let all = compare(&small, pool, engines, WORLDS_MAX).unwrap_or_default();
+    let last = all.iter().find(|c| same(c)).unwrap_or(wrong);
+    let mut text = String::new();
+    let _ = writeln!(text, "=== case {at}: {}", small.describe(pool));
+    let _ = writeln!(text, "instance {}: brute force {:?}, checker {:?}", last.instance, last.truth, last.found);
+    let _ = writeln!(text, "{}", last.reason);
+    if !fresh {
+        text.push_str("(only with what the engine had in its cache)\n");
+    }
+    text
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long it took is printed, nothing depends on it")]
+fn the_checker_agrees_with_brute_force() {
+    let start = Instant::now();
+    let pool = Pool::new();
+    let seed = number("SUTURE_ORACLE_SEED", 1);
+    let cases = number("SUTURE_ORACLE_CASES", CASES);
+    let only = env::var("SUTURE_ORACLE_CASE").ok().and_then(|text| text.parse::<u64>().ok());
+    let by_family = pool.by_family();
+    let family = env::var("SUTURE_ORACLE_FAMILY").ok();
+    let family = family.map(|name| by_family.get(&name).unwrap_or_else(|| panic!("no invariant `{name}`")).as_slice());
+    let parts: Vec<Outcome> = std::thread::scope(|scope| {
+        let pool = &pool;
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                scope.spawn(move || match only {
+                    Some(only) => run(seed, (only..=only).filter(|_| thread == 0), pool, family),
+                    None => run(seed, (0..cases).filter(|at| at % THREADS == thread), pool, family),
+                })
+            })
+            .collect();
+        threads.into_iter().map(|t| t.join().expect("no case panics")).collect()
+    });
+    let (text, differences) = table(&pool, &parts);
+    println!("{text}seed {seed}, {:.1} s", start.elapsed().as_secs_f64());
+    let shown: String = parts.iter().flat_map(|p| p.shown.iter().map(String::as_str)).collect();
+    assert_eq!(differences, 0, "the checker and brute force differ\n{shown}");
+}
+
+/// The counts, by family.
+fn table(pool: &Pool, parts: &[Outcome]) -> (String, u64) {
+    let mut text = format!(
+        "{:26} {:>8} {:>9} {:>9} {:>9} {:>10} {:>11}\n",
+        "invariant", "cases", "Proved", "unreached", "Refuted", "Undecided", "differences"
+    );
+    let mut total = Tally::default();
+    let mut reasons: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let line = |text: &mut String, name: &str, t: &Tally| {
+        let _ = writeln!(
+            text,
+            "{name:26} {:>8} {:>9} {:>9} {:>9} {:>10} {:>11}",
+            t.cases, t.proved, t.unreached, t.refuted, t.undecided, t.differences
+        );
+    };
+    for family in pool.families() {
+        let mut sum = Tally::default();
+        for tally in parts.iter().filter_map(|p| p.tallies.get(&family)) {
+            sum.cases += tally.cases;
+            sum.proved += tally.proved;
+            sum.refuted += tally.refuted;
+            sum.undecided += tally.undecided;
+            sum.unreached += tally.unreached;
+            sum.differences += tally.differences;
+            for (reason, n) in &tally.reasons {
+                *reasons.entry((family.clone(), reason.clone())).or_default() += n;
+            }
+        }
+        line(&mut text, &family, &sum);
+        total.cases += sum.cases;
+        total.proved += sum.proved;
+        total.refuted += sum.refuted;
+        total.undecided += sum.undecided;
+        total.unreached += sum.unreached;
+        total.differences += sum.differences;
+    }
+    line(&mut text, "total", &total);
+    let skipped: u64 = parts.iter().map(|p| p.skipped).sum();
+    let verdicts = total.proved + total.refuted + total.undecided + total.unreached;
+    #[expect(clippy::cast_precision_loss, reason = "a percentage for a person")]
+    let share = 100.0 * total.undecided as f64 / verdicts.max(1) as f64;
+    let _ = writeln!(text, "undecided {share:.2} % of {verdicts} verdicts; {skipped} universes too large");
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by(|a, b| b.1.cmp(&a.1));
+    for ((family, reason), n) in reasons.into_iter().take(12) {
+        let _ = writeln!(text, "  undecided {n}: {family}: {}", reason.chars().take(110).collect::<String>());
+    }
+    (text, total.differences)
+}

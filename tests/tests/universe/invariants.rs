@@ -1,0 +1,308 @@
+//! The invariants that are compared: every shipped template with several values of its parameters, and handwritten ones
+//! that use the language in other ways.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use suture_specs::compile::{CompiledInvariant, compile_invariant};
+use suture_specs::library::Library;
+use suture_specs::spec::{Spec, parse_specs};
+
+use super::random::Random;
+
+/// What an invariant is about: its universes have more of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Focus {
+    Services,
+    Quorum,
+    Faults,
+    Claims,
+    References,
+    Owners,
+    Definitions,
+    Namespaces,
+    Hosts,
+    Budgets,
+    Selectors,
+    Pods,
+}
+
+/// One invariant of the pool.
+#[derive(Debug)]
+struct Entry {
+    /// The template, or the handwritten invariant's name: what counts are kept by.
+    family: String,
+    focus: Focus,
+    text: String,
+    compiled: Arc<CompiledInvariant>,
+}
+
+/// The invariants, compiled.
+#[derive(Debug)]
+pub struct Pool {
+    entries: Vec<Entry>,
+    families: Vec<(String, Vec<usize>)>,
+}
+
+/// Template, focus, and parameters in flow style, each a variant; a variant may end with fields of the invariant itself.
+const TEMPLATES: &[(&str, Focus, &[&str])] = &[
+    ("service-keeps-endpoints", Focus::Services, &["", "{floor: 2}", "{floor: 50%}", "{floor: 100%}", "{} violations: Strict"]),
+    ("serving-service-kept", Focus::Services, &["", "{} match: {namespaces: [a]}"]),
+    (
+        "service-survives-fault",
+        Focus::Faults,
+        &["", "{floor: 2}", "{nodeFailures: 2}", "{nodeFailures: 0, zoneFailures: 1}", "{zoneFailures: 1, floor: 50%}"],
+    ),
+    ("selector-keeps-matches", Focus::Selectors, &["", "{floor: 2}", "{floor: 100%}"]),
+    ("quorum-kept", Focus::Quorum, &["", "", "{members: {matchLabels: {app: x}}}"]),
+    (
+        "quorum-survives-fault",
+        Focus::Faults,
+        &["", "{nodeFailures: 0, zoneFailures: 1}", "{members: {matchLabels: {app: x}}}", "{nodeFailures: 2}"],
+    ),
+    ("volume-in-use-kept", Focus::Claims, &[""]),
+    ("data-recoverable", Focus::Claims, &[""]),
+    ("references-resolve", Focus::References, &["", "{kinds: [Secret]}"]),
+    ("owner-references-resolve", Focus::Owners, &[""]),
+    ("live-child-kept", Focus::Owners, &["", "{except: []}"]),
+    ("crd-without-instances", Focus::Definitions, &[""]),
+    ("serving-namespace-kept", Focus::Namespaces, &[""]),
+    ("pdb-allows-disruption", Focus::Budgets, &[""]),
+    ("unique-host", Focus::Hosts, &[""]),
+];
+
+/// Name, focus, and the spec of handwritten invariants.
+const HANDWRITTEN: &[(&str, Focus, &str)] = &[
+    (
+        "design-example",
+        Focus::Faults,
+        "forEach: {var: sts, kind: StatefulSet, apiGroup: apps, selector: {matchLabels: {suture.dev/quorum: 'true'}}}
+hold: During
+under: {nodeFailures: 1}
+let: {members: 'before.podsOwnedBy(sts)'}
+require:
+- expression: 'members.filter(p, p.existsIn(now) && p.at(now).ready()).size() * 2 > members.size()'
+degree: 'members.size() - members.filter(p, p.existsIn(now) && p.at(now).ready()).size()'",
+    ),
+    (
+        "unguarded-at",
+        Focus::Pods,
+        "forEach: {var: sts, kind: StatefulSet}
+require:
+- expression: 'before.podsOwnedBy(sts).exists(p, p.at(now).ready()) || sts.wantedReplicas(before) == 0'",
+    ),
+    (
+        "few-pods",
+        Focus::Pods,
+        "forEach: {var: ns, kind: Namespace}
+require:
+- expression: 'now.pods.filter(p, p.metadata.namespace == ns.metadata.name && !p.terminating()).size() <= 3'
+degree: 'now.pods.filter(p, p.metadata.namespace == ns.metadata.name && !p.terminating()).size()'",
+    ),
+    (
+        "few-matching-settled",
+        Focus::Pods,
+        "forEach: {var: ns, kind: Namespace}
+hold: After
+require:
+- expression: \"now.podsMatching(ns.metadata.name, {'app': 'x'}).filter(p, p.ready()).size() <= 2\"",
+    ),
+    (
+        "by-name",
+        Focus::Pods,
+        "forEach: {var: svc, kind: Service}
+require:
+- expression: \"svc.endpoints(before).all(p, svc.selects(now).exists(q, q.metadata.name == p.metadata.name && q.live()))\"
+  message: an endpoint is lost",
+    ),
+    (
+        "first-replica",
+        Focus::Quorum,
+        "forEach: {var: sts, kind: StatefulSet}
+require:
+- expression: \"!before.podsOwnedBy(sts).exists(p, p.metadata.name.endsWith('-0') && p.ready())
+    || now.podsOwnedBy(sts).exists(p, p.metadata.name.endsWith('-0') && p.ready())\"",
+    ),
+    (
+        "not-all-on-one-node",
+        Focus::Selectors,
+        "forEach: {var: svc, kind: Service}
+hold: After
+require:
+- expression: \"before.nodes.all(n, svc.selects(now).filter(p, p.ready() && p.?spec.?nodeName.orValue('') == n.metadata.name).size() <= 1)\"",
+    ),
+    (
+        "in-zone",
+        Focus::Faults,
+        "forEach: {var: svc, kind: Service}
+under: {nodeFailures: 1}
+violations: Strict
+require:
+- expression: \"!svc.liveIn(now) || svc.endpoints(before).size() == 0 || svc.endpoints(now).exists(p, p.zone() == 'z1')\"",
+    ),
+    (
+        "exactly-one",
+        Focus::Services,
+        "forEach: {var: svc, kind: Service, where: 'svc.endpoints(before).size() == 1'}
+require:
+- expression: 'svc.selects(now).exists_one(p, p.ready())'",
+    ),
+    (
+        "all-owned-ready",
+        Focus::Pods,
+        "forEach: {var: d, kinds: [Deployment, ReplicaSet, DaemonSet]}
+hold: After
+require:
+- expression: 'now.podsOwnedBy(d).all(p, p.ready())'
+degree: 'now.podsOwnedBy(d).filter(p, !p.ready()).size()'",
+    ),
+    (
+        "as-many-as-wanted",
+        Focus::Pods,
+        "forEach: {var: d, kinds: [Deployment, StatefulSet]}
+hold: After
+require:
+- expression: '!d.liveIn(now) || now.podsOwnedBy(d).size() >= d.at(now).wantedReplicas(now)'",
+    ),
+    (
+        "sum-of-requests",
+        Focus::Pods,
+        "forEach: {var: ns, kind: Namespace}
+require:
+- expression: \"now.pods.filter(p, p.metadata.namespace == ns.metadata.name).map(p, p.requests('cpu')).sum() <= 1500\"",
+    ),
+    (
+        "halves",
+        Focus::Services,
+        "forEach: {var: svc, kind: Service}
+let:
+  up: 'svc.selects(now).filter(p, p.ready()).size()'
+  all: 'svc.selects(now).size()'
+require:
+- expression: 'all == 0 || up >= all / 2'
+- expression: 'math.greatest(up, 1) <= 4'
+degree: 'all - up'",
+    ),
+    (
+        "other-services",
+        Focus::Services,
+        "forEach: {var: ns, kind: Namespace}
+require:
+- expression: \"before.services.filter(s, s.metadata.namespace == ns.metadata.name && s.endpoints(before).size() > 0)
+    .all(s, !s.liveIn(now) || s.at(now).endpoints(now).size() > 0)\"",
+    ),
+    (
+        "secret-kept",
+        Focus::References,
+        "forEach: {var: d, kinds: [Deployment, StatefulSet]}
+require:
+- expression: \"!before.has('Secret', d.metadata.namespace, 's1') || now.has('Secret', d.metadata.namespace, 's1')\"
+violations: Strict",
+    ),
+    (
+        "requester",
+        Focus::Owners,
+        "forEach: {var: o, kinds: [Secret, ConfigMap, Db]}
+require:
+- expression: \"o.liveIn(now) || (request.user.username == 'kubernetes-admin' && request.operation == 'DELETE')\"",
+    ),
+    (
+        "nodes-left",
+        Focus::Faults,
+        "forEach: {var: ns, kind: Namespace}
+under: {nodeFailures: 1}
+require:
+- expression: \"now.nodes.exists(n, n.live() && !n.?spec.?unschedulable.orValue(false)
+    && n.?status.?conditions.orValue([]).exists(c, c.type == 'Ready' && c.status == 'True'))\"",
+    ),
+    (
+        "owner-stays",
+        Focus::Owners,
+        "forEach: {var: o, kind: '*', where: 'o.existsIn(before) && o.ownersIn(before).size() > 0'}
+require:
+- expression: '!o.existsIn(now) || o.ownersIn(now).exists(w, w.live())'",
+    ),
+];
+
+impl Pool {
+    /// All of them.
+    pub fn new() -> Self {
+        let library = Library::shipped().expect("the shipped library compiles");
+        let mut pool = Self { entries: Vec::new(), families: Vec::new() };
+        for (template, focus, variants) in TEMPLATES {
+            for (number, variant) in variants.iter().enumerate() {
+                let (params, rest) = match variant.split_once("} ") {
+                    Some((params, rest)) => (format!("{params}}}"), rest),
+                    None => ((*variant).to_owned(), ""),
+                };
+                let params = if params.is_empty() { "{}".to_owned() } else { params };
+                let spec = format!("template: {template}\nparams: {params}\n{rest}");
+                pool.add(&library, template, number, *focus, &spec);
+            }
+        }
+        for (name, focus, spec) in HANDWRITTEN {
+            pool.add(&library, name, 0, *focus, spec);
+        }
+        pool
+    }
+
+    fn add(&mut self, library: &Library, family: &str, number: usize, focus: Focus, spec: &str) {
+        let indented = spec.replace('\n', "\n  ");
+        let text = format!("kind: Invariant\nmetadata: {{name: {family}-{number}}}\nspec:\n  {indented}\n");
+        let specs = parse_specs(&text, family).unwrap_or_else(|e| panic!("{family}: {e:?}\n{text}"));
+        let Some(Spec::Invariant(invariant)) = specs.into_iter().next() else { panic!("{family} is no invariant") };
+        let compiled = compile_invariant(&invariant, library).unwrap_or_else(|e| panic!("{family}: {e:?}"));
+        let at = self.entries.len();
+        self.entries.push(Entry { family: family.to_owned(), focus, text, compiled: Arc::new(compiled) });
+        match self.families.iter_mut().find(|(name, _)| name == family) {
+            Some((_, entries)) => entries.push(at),
+            None => self.families.push((family.to_owned(), vec![at])),
+        }
+    }
+
+    /// One of them: a template in two of three cases.
+    pub fn choose(&self, random: &mut Random) -> usize {
+        let templates = TEMPLATES.len();
+        let family = if random.chance(67) {
+            random.below(templates)
+        } else {
+            templates + random.below(self.families.len() - templates)
+        };
+        *random.pick(&self.families[family].1)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The families, templates first.
+    pub fn families(&self) -> Vec<String> {
+        self.families.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The entries by family.
+    pub fn by_family(&self) -> BTreeMap<String, Vec<usize>> {
+        self.families.iter().cloned().collect()
+    }
+
+    /// The family of an invariant.
+    pub fn family(&self, at: usize) -> &str {
+        &self.entries[at].family
+    }
+
+    /// What an invariant is about.
+    pub fn focus(&self, at: usize) -> Focus {
+        self.entries[at].focus
+    }
+
+    /// An invariant, compiled.
+    pub fn get(&self, at: usize) -> &Arc<CompiledInvariant> {
+        &self.entries[at].compiled
+    }
+
+    /// An invariant as it is written.
+    pub fn text(&self, at: usize) -> &str {
+        &self.entries[at].text
+    }
+}
