@@ -9,6 +9,7 @@ use lru::LruCache;
 use suture_encode::problem::{Presolved, Problem};
 
 use crate::decision::Effort;
+use crate::pool::Pool;
 use crate::solve::{Answer, Budget, Reason, Solved, solve_here};
 
 /// What an entry costs beside its key and its values.
@@ -19,13 +20,20 @@ pub struct Verdicts {
     entries: LruCache<Vec<u8>, Solved>,
     bytes: usize,
     bytes_max: usize,
+    /// Started by the first problem that needs a solver.
+    pool: Option<Pool>,
 }
+
+/// Solver threads of one engine: it asks one question at a time, and the next context is made meanwhile.
+const WORKERS: usize = 2;
+/// Questions of one engine that wait: there is never more than one.
+const QUEUE_LEN_MAX: usize = 2;
 
 impl Verdicts {
     /// An empty cache of at most so many bytes.
     pub fn new(bytes_max: usize) -> Self {
         let most = NonZeroUsize::new((bytes_max / ENTRY_BYTES).max(1)).unwrap_or(NonZeroUsize::MIN);
-        Self { entries: LruCache::new(most), bytes: 0, bytes_max }
+        Self { entries: LruCache::new(most), bytes: 0, bytes_max, pool: None }
     }
 
     /// Whether a violating future exists.
@@ -53,7 +61,7 @@ impl Verdicts {
             }
             None => {
                 effort.solved += 1;
-                let solved = solve_here(&canon.problem, budget);
+                let solved = self.ask(&canon.problem, budget);
                 effort.rlimit = effort.rlimit.saturating_add(solved.spent.rlimit);
                 // what the clock or the queue cut short is not the problem's answer
                 if !matches!(solved.answer, Answer::Unknown(Reason::Deadline | Reason::QueueFull)) {
@@ -69,6 +77,17 @@ impl Verdicts {
             },
             Answer::Unsat { core } => Answer::Unsat { core: canon.restore_core(&core) },
             unknown => unknown,
+        }
+    }
+
+    /// Asks a solver thread; on this one where none can be started.
+    fn ask(&mut self, problem: &Problem, budget: Budget) -> Solved {
+        if self.pool.is_none() {
+            self.pool = Pool::new(WORKERS, QUEUE_LEN_MAX).ok();
+        }
+        match &self.pool {
+            Some(pool) => pool.solve(problem.clone(), budget),
+            None => solve_here(problem, budget),
         }
     }
 

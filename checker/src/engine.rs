@@ -52,7 +52,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { budget: Budget::WEBHOOK, verbose: false, cache_bytes: 8 << 20, suggest: true }
+        Self { budget: Budget::OFFLINE, verbose: false, cache_bytes: 8 << 20, suggest: true }
     }
 }
 
@@ -204,7 +204,11 @@ impl Engine {
                 return (verdicts, 0);
             }
         };
-        let after = scenarios(input.snapshot, &in_flight, Some(input.change), Moment::After).unwrap_or_default();
+        // a single request has no states in between
+        let single = input.change.requests.len() == 1;
+        let ends = if single { Ok(Vec::new()) } else { scenarios(input.snapshot, &in_flight, Some(input.change), Moment::After) };
+        let ends = ends.unwrap_or_default();
+        let after = if single { &during } else { &ends };
         let baseline = scenarios(input.snapshot, &in_flight, None, Moment::During).unwrap_or_default();
         let preparations = Preparations::default();
         let mut surface = Surface::new(&before, &during);
@@ -213,7 +217,7 @@ impl Engine {
             if !binds(&compiled, input) {
                 continue;
             }
-            let with = if compiled.hold == Moment::During { &during } else { &after };
+            let with = if compiled.hold == Moment::During { &during } else { after };
             for key in surface.instances(&compiled) {
                 let found = with.iter().find_map(|s| s.state.get(&key));
                 let Some(object) = before.get(&key).or(found).cloned() else { continue };
@@ -323,7 +327,8 @@ impl Engine {
         effort: &mut Effort,
     ) -> Examined<'s, 'a> {
         let faults = instance.compiled.faults;
-        let coarse = instance.compiled.hold == Moment::During && faults != Faults::default();
+        // where new pods are placed matters only to what survives faults and to settled states, and there not always
+        let coarse = instance.compiled.hold == Moment::After || faults != Faults::default();
         if coarse && matches!(self.outages(instance, scenario, worse_than, true, effort), Examined::Holds) {
             return Examined::Holds;
         }

@@ -33,6 +33,9 @@ impl Budget {
     /// kind, so that the units end at half the deadline unless the machine is overloaded; 13 counts take 2,000–3,500 units, 61
     /// counts 23,000–40,000.
     pub const WEBHOOK: Budget = Budget { rlimit: 150_000, deadline_ms: 250 };
+
+    /// What a decision outside a webhook may cost: the same units, so the same verdicts, and time enough for a busy machine.
+    pub const OFFLINE: Budget = Budget { rlimit: 150_000, deadline_ms: 10_000 };
 }
 
 /// What the solver said.

@@ -372,12 +372,10 @@ impl<'s, 'a> Surface<'s, 'a> {
                 .flat_map(|c| &c.versions)
                 .collect();
             if !nodes.is_empty() {
-                let mut kinds: Vec<Kind> = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod"]
-                    .iter()
-                    .filter_map(|k| Kind::builtin(k))
-                    .collect();
-                kinds.extend(self.before.base().adapters().kinds());
-                for object in kinds.iter().flat_map(|k| self.before.list(k, None)) {
+                let adapted = self.before.base().adapters().kinds();
+                let adapted = adapted.iter().flat_map(|k| self.before.list(k, None));
+                let restricting = self.before.base().restricting().filter_map(|key| self.before.get(key));
+                for object in restricting.chain(adapted) {
                     let Some(spec) = navigate::pod_spec(self.before, object) else { continue };
                     let restricted = navigate::restricts_nodes(&spec);
                     if restricted && nodes.iter().any(|n| suture_model::selector::node_matches(&spec, n)) {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use suture_model::cascade::expected_to_go;
 use suture_model::kinds::Kind;
 use suture_model::navigate as model;
 use suture_model::object::{Key, Object};
@@ -115,14 +116,19 @@ where
         }
     }
 
-    /// The pods that a budget counts one by one: whose controller, if it is there, makes no pods of its own.
+    /// What a budget counts one by one: pods whose controller, if it stays, makes no pods of its own; and what makes or
+    /// scales pods in its namespace and may go.
     fn counted_by(&mut self, budget: &Object) -> Vec<Arc<Object>> {
         let state = self.scene.state();
+        let may_go = |o: &Object| !o.live() || expected_to_go(state, o);
         let makes = |pod: &Object| {
-            model::controller_of(state, pod).is_some_and(|c| c.live() && model::template_path(c).is_some())
+            model::controller_of(state, pod).is_some_and(|c| model::template_path(c).is_some() && !may_go(c))
         };
-        let pods = model::selected(state, budget).into_iter();
-        pods.filter(|pod| !makes(pod)).cloned().collect()
+        let pods = model::selected(state, budget).into_iter().filter(|pod| !makes(pod));
+        let mut kinds = state.base().adapters().kinds();
+        kinds.extend(["HorizontalPodAutoscaler", "Job"].iter().chain(&MAKERS).filter_map(|k| Kind::builtin(k)));
+        let others = kinds.iter().flat_map(|kind| state.list(kind, Some(&budget.key.ns))).filter(|o| may_go(o));
+        pods.chain(others).cloned().collect()
     }
 
     /// A function of the future state by every way in which these objects may exist, live and finish in it.
@@ -145,6 +151,9 @@ where
             for (fate, count) in class.fates.iter().zip(&class.counts) {
                 let slot = outcomes.entry(outcome(fate.object.as_ref())).or_insert((fate.object.clone(), Vec::new()));
                 slot.1.push(count.clone());
+            }
+            if number_of_compositions(members.len(), outcomes.len()) > CASES_MAX {
+                return Err(Refusal::NotLinear(func.name().to_owned()));
             }
             let mut longer = Vec::new();
             for numbers in compositions(members.len(), outcomes.len()) {
@@ -448,6 +457,11 @@ where
 /// An object of a class under the name of another one of it.
 fn with_name(shape: &Object, member: &Object) -> Object {
     Object { key: member.key.clone(), uid: member.uid.clone(), node: member.node.clone(), ..shape.clone() }
+}
+
+/// How many ways there are to deal `things` over `places`.
+fn number_of_compositions(things: usize, places: usize) -> usize {
+    (1..places).fold(1_usize, |all, place| all.saturating_mul(things.saturating_add(place)) / place)
 }
 
 /// Every way to deal `things` over `places`.

@@ -5,15 +5,16 @@
 //! alike; failing one or the other is the same question.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use suture_model::effects::{new_templates, node_classes};
-use suture_model::futures::{Faults, Outage};
+use suture_model::futures::{FateKind, Faults, Outage};
 use suture_model::kinds::Kind;
 use suture_model::navigate::node_zone;
-use suture_model::object::Key;
+use suture_model::object::{Body, Key};
 use suture_model::value::Str;
 
-use crate::scene::Scene;
+use crate::scene::{Class, Coded, Scene};
 
 /// How many outages one question looks at; more is refused.
 pub const OUTAGES_MAX: usize = 4096;
@@ -69,8 +70,14 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         return nodes.filter(|n| n.live()).map(|n| vec![n.key.name.clone()]).collect();
     }
     let mut held: BTreeMap<Str, Vec<(usize, usize)>> = BTreeMap::new();
+    // pods that nothing controls are groups of their own; equal ones are alike all the same
+    let mut lone: BTreeMap<Lone, (usize, usize)> = BTreeMap::new();
     for (at, coded) in scene.coded().iter().enumerate() {
         for (class_at, class) in coded.classes.iter().enumerate() {
+            let (at, class_at) = match Lone::of(scene, coded, class) {
+                Some(signature) => *lone.entry(signature).or_insert((at, class_at)),
+                None => (at, class_at),
+            };
             for entity in &class.entities {
                 let key = coded.group.entities.get(*entity).and_then(|e| e.key.as_ref());
                 let Some(pod) = key.and_then(|k| scene.state().get(k)) else { continue };
@@ -118,6 +125,26 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         found.extend((!empty.is_empty()).then_some(empty));
     }
     found
+}
+
+/// A pod in a group of its own, as far as a question tells it from others: namespace, body now and before, fates.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Lone {
+    ns: Str,
+    bodies: Vec<Arc<Body>>,
+    fates: Vec<FateKind>,
+}
+
+impl Lone {
+    fn of(scene: &Scene<'_, '_>, coded: &Coded, class: &Class) -> Option<Self> {
+        let [entity] = coded.group.entities.as_slice() else { return None };
+        let key = entity.key.as_ref().filter(|key| scene.grain.pinned.as_ref() != Some(key))?;
+        let here = scene.state().get(key)?;
+        let before = scene.before.get(key).map(|b| b.body.clone());
+        let bodies = std::iter::once(here.body.clone()).chain(before).collect();
+        let plain = coded.group.limits.is_empty() && key.kind.is("Pod");
+        plain.then(|| Self { ns: key.ns.clone(), bodies, fates: class.fates.iter().map(|f| f.kind).collect() })
+    }
 }
 
 /// Every way to take up to `most` from classes of interchangeable things, taking the first of a class first.

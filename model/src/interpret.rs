@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::futures::{FateKind, Group, Limit, Linear, Outage};
 use crate::object::{Key, Object};
@@ -108,7 +109,9 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
                     match (&entity.key, &fate.object) {
                         (Some(key), Some(object)) if fate.kind < FateKind::NotMade => {
                             decided.insert(key.clone(), ());
-                            world.put_shared(object.clone());
+                            if !scenario.state.get(key).is_some_and(|here| Arc::ptr_eq(here, object)) {
+                                world.put_shared(object.clone());
+                            }
                         }
                         (Some(key), None) => {
                             decided.insert(key.clone(), ());

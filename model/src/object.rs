@@ -390,6 +390,11 @@ impl Object {
         })
     }
 
+    /// The body that this object has with an equal value in place of its own.
+    pub(crate) fn with_shared(&self, val: &Val) -> Arc<Body> {
+        Arc::new(Body::new(val.clone(), self.key.kind.is("Pod")))
+    }
+
     /// A copy that shares the body of an equal object; keeps memory small when many objects are alike.
     #[must_use]
     pub fn sharing(mut self, body: Arc<Body>) -> Self {

@@ -29,6 +29,8 @@ pub struct Snapshot {
     by_reference: BTreeMap<Key, Vec<Slot>>,
     bodies: BTreeSet<Arc<Body>>,
     texts: BTreeSet<Str>,
+    parts: BTreeSet<Val>,
+    restricting: BTreeSet<Key>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
 }
@@ -81,6 +83,8 @@ impl Snapshot {
             by_reference: BTreeMap::new(),
             bodies: BTreeSet::new(),
             texts: BTreeSet::new(),
+            parts: BTreeSet::new(),
+            restricting: BTreeSet::new(),
             adapters,
             unknown: BTreeSet::new(),
         }
@@ -128,6 +132,9 @@ impl Snapshot {
         for label in labels_of(&object) {
             self.by_label.entry(label).or_default().push(slot);
         }
+        if constrains_nodes(&object) {
+            self.restricting.insert(object.key.clone());
+        }
         for reference in references(&object, self.adapters.as_ref()) {
             self.by_reference.entry(reference.target).or_default().push(slot);
         }
@@ -154,6 +161,7 @@ impl Snapshot {
         for label in labels_of(&object) {
             drop_slot(&mut self.by_label, &label, slot);
         }
+        self.restricting.remove(key);
         for reference in references(&object, self.adapters.as_ref()) {
             drop_slot(&mut self.by_reference, &reference.target, slot);
         }
@@ -251,6 +259,16 @@ impl Snapshot {
         self.slots_of(self.by_label.get(&(Str::from(ns), key.clone(), value.clone())))
     }
 
+    /// The Ingresses and routes that may claim this host.
+    pub fn claiming(&self, host: &str) -> Vec<&Arc<Object>> {
+        self.slots_of(self.by_label.get(&(Str::from(""), HOST.into(), host.into())))
+    }
+
+    /// The objects whose pods are constrained by node labels; of built-in kinds only.
+    pub fn restricting(&self) -> impl Iterator<Item = &Key> {
+        self.restricting.iter()
+    }
+
     /// The objects that refer to this key.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
         self.slots_of(self.by_reference.get(key))
@@ -276,27 +294,72 @@ impl Snapshot {
         found
     }
 
+    /// A value whose texts, lists and maps are those of equal values seen before.
+    fn shared(&mut self, val: &Val) -> Val {
+        let built = match val {
+            Val::Str(text) => return Val::Str(self.text(text)),
+            Val::List(items) => Val::list(items.iter().map(|v| self.shared(v)).collect()),
+            Val::Map(map) => Val::map(map.iter().map(|(k, v)| (self.text(k), self.shared(v))).collect()),
+            plain => return plain.clone(),
+        };
+        match self.parts.get(&built) {
+            Some(known) => known.clone(),
+            None => {
+                self.parts.insert(built.clone());
+                built
+            }
+        }
+    }
+
+    fn text(&mut self, text: &Str) -> Str {
+        match self.texts.get(text) {
+            Some(known) => known.clone(),
+            None => {
+                self.texts.insert(text.clone());
+                text.clone()
+            }
+        }
+    }
+
     fn interned(&mut self, mut object: Object) -> Object {
         let body = match self.bodies.get(&object.body) {
             Some(body) => body.clone(),
             None => {
-                self.bodies.insert(object.body.clone());
-                object.body.clone()
+                let val = self.shared(object.body.val());
+                let body = object.with_shared(&val);
+                self.bodies.insert(body.clone());
+                body
             }
         };
         for text in [&mut object.key.kind.group, &mut object.key.kind.kind, &mut object.key.ns, &mut object.version, &mut object.node, &mut object.created] {
-            match self.texts.get(text) {
-                Some(known) => *text = known.clone(),
+            *text = match self.texts.get(text) {
+                Some(known) => known.clone(),
                 None => {
                     self.texts.insert(text.clone());
+                    text.clone()
                 }
-            }
+            };
         }
         object.sharing(body)
     }
 }
 
+/// The label under which the hosts of Ingresses and routes are indexed; no Kubernetes label is called so.
+const HOST: &str = "(host)";
+
+fn constrains_nodes(object: &Object) -> bool {
+    let spec = match crate::navigate::template_path(object) {
+        Some(path) => object.val().at(path).and_then(|template| template.get("spec")),
+        None => object.val().get("spec").filter(|_| object.key.kind.is("Pod")),
+    };
+    spec.is_some_and(crate::navigate::restricts_nodes)
+}
+
 fn labels_of(object: &Object) -> Vec<LabelKey> {
+    if object.key.kind.is("Ingress") || object.key.kind.is("HTTPRoute") {
+        let hosts = crate::navigate::hosts_of(object).into_iter();
+        return hosts.map(|host| (Str::from(""), HOST.into(), host)).collect();
+    }
     if !object.key.kind.is("Pod") && !object.key.kind.is("PersistentVolumeClaim") {
         return Vec::new();
     }

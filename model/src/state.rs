@@ -19,9 +19,11 @@ pub struct State<'a> {
     index: Index,
 }
 
-/// The changed objects by what the snapshot is navigated by.
+/// The changed objects by what the snapshot is navigated by. An object that is only marked (same body, uid and node) is
+/// not among them: the snapshot's own index finds it.
 #[derive(Clone, Debug, Default)]
 struct Index {
+    keys: BTreeSet<Key>,
     by_uid: BTreeMap<Str, Key>,
     by_owner: BTreeMap<Str, BTreeSet<Key>>,
     by_node: BTreeMap<Str, BTreeSet<Key>>,
@@ -52,6 +54,11 @@ impl<'a> State<'a> {
     /// Adds or replaces an object that is shared already.
     pub fn put_shared(&mut self, object: Arc<Object>) {
         self.forget(&object.key);
+        if self.base.get(&object.key).is_some_and(|base| only_marked(base, &object)) {
+            self.delta.insert(object.key.clone(), Some(object));
+            return;
+        }
+        self.index.keys.insert(object.key.clone());
         if !object.uid.is_empty() {
             self.index.by_uid.insert(object.uid.clone(), object.key.clone());
         }
@@ -79,6 +86,9 @@ impl<'a> State<'a> {
 
     /// Takes a changed object out of the index.
     fn forget(&mut self, key: &Key) {
+        if !self.index.keys.remove(key) {
+            return;
+        }
         let Some(Some(old)) = self.delta.get(key).cloned() else { return };
         if self.index.by_uid.get(&old.uid) == Some(key) {
             self.index.by_uid.remove(&old.uid);
@@ -113,7 +123,7 @@ impl<'a> State<'a> {
         if let Some(changed) = self.index.by_uid.get(uid) {
             return self.get(changed);
         }
-        self.base.by_uid(uid).filter(|found| !self.delta.contains_key(&found.key))
+        self.base.by_uid(uid).and_then(|found| self.marked(found))
     }
 
     /// The objects of a kind, in one namespace or all, in the order of their keys.
@@ -123,13 +133,13 @@ impl<'a> State<'a> {
 
     /// The objects in a namespace, of every kind.
     pub fn in_namespace(&self, ns: &str) -> Vec<&Arc<Object>> {
-        let changed = self.delta.values().flatten().filter(|o| *o.key.ns == *ns);
+        let changed = self.indexed(Some(&self.index.keys)).filter(|o| *o.key.ns == *ns);
         self.merged(self.base.in_namespace(ns), changed)
     }
 
     /// All objects, in the order of their keys.
     pub fn iter(&self) -> Vec<&Arc<Object>> {
-        self.merged(self.base.iter().collect(), self.delta.values().flatten())
+        self.merged(self.base.iter().collect(), self.indexed(Some(&self.index.keys)))
     }
 
     /// The kinds of which an object exists, or existed in the snapshot.
@@ -173,6 +183,13 @@ impl<'a> State<'a> {
         self.merged(candidates.into_iter().filter(|o| matches(o)).collect(), changed)
     }
 
+    /// The Ingresses and routes that may claim this host, in the order of their keys.
+    pub fn claiming(&self, host: &str) -> Vec<&Arc<Object>> {
+        let routes = ["Ingress", "HTTPRoute"].iter().filter_map(|k| Kind::builtin(k));
+        let changed: Vec<&Arc<Object>> = routes.flat_map(|k| self.changed_in(&k, None).collect::<Vec<_>>()).collect();
+        self.merged(self.base.claiming(host), changed.into_iter())
+    }
+
     /// The objects that refer to this key, each once.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
         let mut found = self.merged(self.base.referrers(key), self.indexed(self.index.by_reference.get(key)));
@@ -184,8 +201,18 @@ impl<'a> State<'a> {
     fn changed_in<'s>(&'s self, kind: &Kind, ns: Option<&str>) -> impl Iterator<Item = &'s Arc<Object>> {
         let (kind, ns): (Kind, Option<Str>) = (kind.clone(), ns.map(Into::into));
         let low = Key::new(kind.clone(), ns.as_deref().unwrap_or(""), "");
-        let range = self.delta.range(low..);
-        range.take_while(move |(k, _)| k.kind == kind && ns.as_ref().is_none_or(|ns| k.ns == *ns)).filter_map(|(_, o)| o.as_ref())
+        let keys = self.index.keys.range(low..);
+        let keys = keys.take_while(move |k| k.kind == kind && ns.as_ref().is_none_or(|ns| k.ns == *ns));
+        keys.filter_map(|key| self.delta.get(key)?.as_ref())
+    }
+
+    /// An object of the snapshot as it is here, if it differs in its marks at most.
+    fn marked<'s>(&'s self, base: &'s Arc<Object>) -> Option<&'s Arc<Object>> {
+        match self.delta.get(&base.key) {
+            None => Some(base),
+            Some(Some(here)) if only_marked(base, here) => Some(here),
+            Some(_) => None,
+        }
     }
 
     fn indexed<'s>(&'s self, keys: Option<&'s BTreeSet<Key>>) -> impl Iterator<Item = &'s Arc<Object>> {
@@ -201,7 +228,7 @@ impl<'a> State<'a> {
         if self.delta.is_empty() {
             return found;
         }
-        let mut all: Vec<&Arc<Object>> = found.into_iter().filter(|o| !self.delta.contains_key(&o.key)).collect();
+        let mut all: Vec<&Arc<Object>> = found.into_iter().filter_map(|o| self.marked(o)).collect();
         let unchanged = all.len();
         all.extend(changed);
         if all.len() > unchanged {
@@ -209,6 +236,11 @@ impl<'a> State<'a> {
         }
         all
     }
+}
+
+/// Whether two versions of an object differ in nothing that one navigates by.
+fn only_marked(base: &Object, here: &Object) -> bool {
+    Arc::ptr_eq(&base.body, &here.body) && base.uid == here.uid && base.node == here.node
 }
 
 fn drop_key<K: Ord>(index: &mut BTreeMap<K, BTreeSet<Key>>, at: &K, key: &Key) {

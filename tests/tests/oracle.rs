@@ -13,7 +13,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use brute::{Compared, Engines, Truth, compare, shrink};
+use brute::{Compared, Engines, Unfit, compare, shrink};
 use suture_checker::decision::Finding;
 use universe::invariants::Pool;
 use universe::random::Random;
@@ -45,7 +45,7 @@ struct Tally {
 #[derive(Default)]
 struct Outcome {
     tallies: BTreeMap<String, Tally>,
-    skipped: u64,
+    unfit: BTreeMap<Unfit, u64>,
     shown: Vec<String>,
 }
 
@@ -54,68 +54,101 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// Draws a case that can be enumerated, and compares.
-fn one(seed: u64, at: u64, pool: &Pool, engines: &mut Engines, family: Option<&[usize]>) -> Option<(Case, Vec<Compared>)> {
+fn one(
+    seed: u64,
+    at: u64,
+    pool: &Pool,
+    engines: &mut Engines,
+    family: Option<&[usize]>,
+) -> (Case, Result<Vec<Compared>, Unfit>) {
     let mut random = Random::new(seed, at);
     let mut size = Size::FULL;
     let invariant = match family {
         Some(entries) => *random.pick(entries),
         None => pool.choose(&mut random),
     };
-    for draw in 0..DRAWS_MAX {
+    let mut draw = 0;
+    loop {
         let case = Case::about(&mut random, invariant, pool.focus(invariant), size);
-        if let Some(compared) = compare(&case, pool, engines, WORLDS_MAX) {
-            return Some((case, compared));
+        let compared = compare(&case, pool, engines, WORLDS_MAX);
+        draw += 1;
+        if compared != Err(Unfit::TooLarge) || draw == DRAWS_MAX {
+            return (case, compared);
         }
-        if draw % 2 == 1 {
+        if draw % 2 == 0 {
             size = size.smaller();
         }
     }
-    None
 }
 
 fn run(seed: u64, cases: impl Iterator<Item = u64>, pool: &Pool, family: Option<&[usize]>) -> Outcome {
     let mut engines = Engines::new();
     let mut outcome = Outcome::default();
-    let mut kinds: BTreeMap<(String, Truth), u64> = BTreeMap::new();
+    let mut kinds: BTreeMap<(String, String), u64> = BTreeMap::new();
     for at in cases {
-        let Some((case, compared)) = one(seed, at, pool, &mut engines, family) else {
-            outcome.skipped += 1;
-            continue;
-        };
-        let tally = outcome.tallies.entry(pool.family(case.invariant).to_owned()).or_default();
-        tally.cases += 1;
-        for c in &compared {
-            match c.found {
-                None => tally.unreached += 1,
-                Some(Finding::Proved) => tally.proved += 1,
-                Some(Finding::Refuted) => tally.refuted += 1,
-                Some(Finding::Undecided) => {
-                    tally.undecided += 1;
-                    *tally.reasons.entry(c.reason.clone()).or_default() += 1;
+        let (case, compared) = one(seed, at, pool, &mut engines, family);
+        let name = pool.family(case.invariant).to_owned();
+        let kind = match &compared {
+            Ok(compared) => {
+                outcome.tallies.entry(name.clone()).or_default().count(compared);
+                match compared.iter().find(|c| c.differs()) {
+                    Some(wrong) => (name, format!("{:?}", wrong.truth)),
+                    None => continue,
                 }
             }
-        }
-        let Some(wrong) = compared.iter().find(|c| c.differs()) else { continue };
-        tally.differences += 1;
-        let seen = kinds.entry((pool.family(case.invariant).to_owned(), wrong.truth)).or_default();
+            Err(unfit) => {
+                *outcome.unfit.entry(*unfit).or_default() += 1;
+                if *unfit == Unfit::TooLarge {
+                    continue;
+                }
+                (String::new(), format!("{unfit:?}"))
+            }
+        };
+        let seen = kinds.entry(kind).or_default();
         *seen += 1;
         if *seen <= 2 && outcome.shown.len() < SHOWN_MAX {
-            outcome.shown.push(show(at, case, wrong, pool, &mut engines));
+            outcome.shown.push(show(at, case, &compared, pool, &mut engines));
         }
     }
     outcome
 }
 
-/// A difference, made small and printed.
-fn show(at: u64, case: Case, wrong: &Compared, pool: &Pool, engines: &mut Engines) -> String {
+impl Tally {
+    fn count(&mut self, compared: &[Compared]) {
+        self.cases += 1;
+        for c in compared {
+            match c.found {
+                None => self.unreached += 1,
+                Some(Finding::Proved) => self.proved += 1,
+                Some(Finding::Refuted) => self.refuted += 1,
+                Some(Finding::Undecided) => {
+                    self.undecided += 1;
+                    *self.reasons.entry(c.reason.clone()).or_default() += 1;
+                }
+            }
+        }
+        self.differences += u64::from(compared.iter().any(Compared::differs));
+    }
+}
+
+/// A difference, or what the model should not do, made small and printed.
+fn show(at: u64, case: Case, compared: &Result<Vec<Compared>, Unfit>, pool: &Pool, engines: &mut Engines) -> String {
+    let mut text = String::new();
+    let wrong = match compared {
+        Ok(all) => all.iter().find(|c| c.differs()),
+        Err(unfit) => {
+            let small = shrink::shrink(case, &mut |case| compare(case, pool, engines, WORLDS_MAX) == Err(*unfit));
+            let _ = writeln!(text, "=== case {at}: {unfit:?}: {}", small.describe(pool));
+            return text;
+        }
+    };
+    let Some(wrong) = wrong else { return text };
     let same = |c: &Compared| c.differs() && c.truth == wrong.truth && c.instance == wrong.instance;
-    let mut still =
-        |case: &Case| compare(case, pool, engines, WORLDS_MAX).is_some_and(|all| all.iter().any(same));
+    let mut still = |case: &Case| compare(case, pool, engines, WORLDS_MAX).is_ok_and(|all| all.iter().any(same));
     let fresh = still(&case);
     let small = shrink::shrink(case, &mut still);
     let all = compare(&small, pool, engines, WORLDS_MAX).unwrap_or_default();
     let last = all.iter().find(|c| same(c)).unwrap_or(wrong);
-    let mut text = String::new();
     let _ = writeln!(text, "=== case {at}: {}", small.describe(pool));
     let _ = writeln!(text, "instance {}: brute force {:?}, checker {:?}", last.instance, last.truth, last.found);
     let _ = writeln!(text, "{}", last.reason);
@@ -191,15 +224,17 @@ fn table(pool: &Pool, parts: &[Outcome]) -> (String, u64) {
         total.differences += sum.differences;
     }
     line(&mut text, "total", &total);
-    let skipped: u64 = parts.iter().map(|p| p.skipped).sum();
+    let unfit = |kind| parts.iter().filter_map(|p| p.unfit.get(&kind)).sum::<u64>();
+    let (skipped, overlaps, empty) = (unfit(Unfit::TooLarge), unfit(Unfit::Overlap), unfit(Unfit::NoFuture));
     let verdicts = total.proved + total.refuted + total.undecided + total.unreached;
     #[expect(clippy::cast_precision_loss, reason = "a percentage for a person")]
     let share = 100.0 * total.undecided as f64 / verdicts.max(1) as f64;
     let _ = writeln!(text, "undecided {share:.2} % of {verdicts} verdicts; {skipped} universes too large");
+    let _ = writeln!(text, "{overlaps} with an object in two groups, {empty} without any future");
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by(|a, b| b.1.cmp(&a.1));
     for ((family, reason), n) in reasons.into_iter().take(12) {
         let _ = writeln!(text, "  undecided {n}: {family}: {}", reason.chars().take(110).collect::<String>());
     }
-    (text, total.differences)
+    (text, total.differences + overlaps + empty)
 }

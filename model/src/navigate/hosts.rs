@@ -1,5 +1,6 @@
 //! Which host and path an Ingress or route takes, on which class of proxies.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::kinds::Kind;
@@ -44,10 +45,16 @@ pub fn host_claims(state: &State, object: &Object) -> Vec<HostClaim> {
     claims
 }
 
+/// The hosts of an Ingress or HTTPRoute, as they stand in its claims.
+pub fn hosts_of(object: &Object) -> BTreeSet<Str> {
+    let rules = if object.key.kind.is("Ingress") { ingress_rules(object) } else { route_rules(object) };
+    rules.into_iter().map(|(host, _)| host).collect()
+}
+
 /// The live objects that take the same, in the order of their keys.
 pub fn host_claimants<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Object>> {
-    let kinds = [("networking.k8s.io", "Ingress"), ("extensions", "Ingress"), (GATEWAY, "HTTPRoute")];
-    let all = kinds.iter().flat_map(|(group, kind)| state.list(&Kind::new(group, kind), None));
+    let old = state.list(&Kind::new("extensions", "Ingress"), None);
+    let all = state.claiming(&claim.host).into_iter().chain(old);
     let mut found: Vec<&Arc<Object>> = all.filter(|o| o.live() && host_claims(state, o).contains(claim)).collect();
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found

@@ -16,7 +16,7 @@ mod users;
 
 pub use budgets::{BudgetPods, budget_pods, disruptions_allowed, disruptions_when_settled, has_scale, replica_range};
 pub use definitions::{defined_kind, definition_of, instances, scale_path, served_versions};
-pub use hosts::{HostClaim, host_claimants, host_claims};
+pub use hosts::{HostClaim, host_claimants, host_claims, hosts_of};
 pub use owners::{
     controller_of, leaves_with_controller, owner_object, owner_resolves, same_template, top_controller, unread_owners,
     wanted_by,

@@ -46,9 +46,19 @@ fn instances(compiled: &CompiledInvariant, before: &State<'_>, during: &[Scenari
     keys.iter().filter_map(first).filter(|o| compiled.matches.admits(o)).collect()
 }
 
-/// The verdict on every instance, and whether it can break without the change, too; `None` when there are more worlds than
-/// `worlds_max`.
-pub fn truth(case: &Case, compiled: &CompiledInvariant, worlds_max: u64) -> Option<BTreeMap<String, (Truth, bool)>> {
+/// Why a case is not enumerated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unfit {
+    /// It has more worlds than are looked at.
+    TooLarge,
+    /// The model gives two groups power over one object.
+    Overlap,
+    /// The limits of a group leave no world at all, where the cluster must be in some.
+    NoFuture,
+}
+
+/// The verdict on every instance, and whether it can break without the change, too.
+pub fn truth(case: &Case, compiled: &CompiledInvariant, worlds_max: u64) -> Result<BTreeMap<String, (Truth, bool)>, Unfit> {
     let snapshot = case.snapshot();
     let before = State::new(&snapshot);
     let in_flight: Vec<&Request> = case.in_flight.iter().collect();
@@ -69,7 +79,7 @@ pub fn truth(case: &Case, compiled: &CompiledInvariant, worlds_max: u64) -> Opti
         let broken_before = base.is_some_and(|b| b.broken);
         verdicts.insert(object.key.to_string(), (verdict(compiled, seen, base), broken_before));
     }
-    Some(verdicts)
+    Ok(verdicts)
 }
 
 /// Blame, as DESIGN says it.
@@ -98,21 +108,21 @@ struct Judge<'j, 'a> {
 impl Judge<'_, '_> {
     /// What becomes of these instances over all worlds of these scenarios. With `settle`, an instance that was seen
     /// broken is not looked at again.
-    fn all(&self, scenarios: &[Scenario<'_>], instances: &[Arc<Object>], settle: bool) -> Option<Vec<Seen>> {
+    fn all(&self, scenarios: &[Scenario<'_>], instances: &[Arc<Object>], settle: bool) -> Result<Vec<Seen>, Unfit> {
         let mut seen = vec![Seen::default(); instances.len()];
         let mut left = self.worlds_max;
         if instances.is_empty() {
-            return Some(seen);
+            return Ok(seen);
         }
         for scenario in scenarios {
             for outage in outages(&scenario.state, self.compiled.faults) {
                 let groups = groups(scenario, self.compiled.hold, &outage, left)?;
-                let number = groups.iter().try_fold(1_u64, |n, (_, choices)| n.checked_mul(choices.len() as u64))?;
-                left = left.checked_sub(number)?;
+                let number = groups.iter().try_fold(1_u64, |n, (_, choices)| n.checked_mul(choices.len() as u64));
+                left = number.and_then(|n| left.checked_sub(n)).ok_or(Unfit::TooLarge)?;
                 self.product(scenario, &outage, &groups, instances, settle, &mut seen);
             }
         }
-        Some(seen)
+        Ok(seen)
     }
 
     /// Every combination of the groups' choices.
@@ -125,9 +135,6 @@ impl Judge<'_, '_> {
         settle: bool,
         seen: &mut [Seen],
     ) {
-        if groups.iter().any(|(_, choices)| choices.is_empty()) {
-            return;
-        }
         let mut at = vec![0_usize; groups.len()];
         loop {
             if settle && seen.iter().all(|s| s.broken) {
@@ -181,7 +188,7 @@ fn subsets(of: usize, most: u32) -> Vec<Vec<usize>> {
 }
 
 /// Everything in a scenario that may have more than one fate, or another one than to stay as it is, with all its choices.
-fn groups(scenario: &Scenario<'_>, moment: Moment, outage: &Outage, most: u64) -> Option<Vec<(Group, Vec<Choice>)>> {
+fn groups(scenario: &Scenario<'_>, moment: Moment, outage: &Outage, most: u64) -> Result<Vec<(Group, Vec<Choice>)>, Unfit> {
     let state = &scenario.state;
     let view = View { moment, outage: outage.clone(), places: true, lump: false, coarse: false };
     let mut found = Vec::new();
@@ -191,8 +198,7 @@ fn groups(scenario: &Scenario<'_>, moment: Moment, outage: &Outage, most: u64) -
     let mut described: BTreeSet<Key> = BTreeSet::new();
     for key in found.iter().flat_map(|g| &g.entities).filter_map(|e| e.key.clone()) {
         if !described.insert(key) {
-            // the model gives two groups power over one object
-            return None;
+            return Err(Unfit::Overlap);
         }
     }
     for object in state.iter() {
@@ -207,7 +213,7 @@ fn groups(scenario: &Scenario<'_>, moment: Moment, outage: &Outage, most: u64) -
             continue;
         }
         if combinations(&group) > u128::from(most).saturating_mul(8) {
-            return None;
+            return Err(Unfit::TooLarge);
         }
         let mut choices = Vec::new();
         let _ = worlds(&group, &mut |choice| {
@@ -215,11 +221,14 @@ fn groups(scenario: &Scenario<'_>, moment: Moment, outage: &Outage, most: u64) -
             if choices.len() as u64 > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if choices.len() as u64 > most {
-            return None;
+            return Err(Unfit::TooLarge);
+        }
+        if choices.is_empty() {
+            return Err(Unfit::NoFuture);
         }
         with_choices.push((group, choices));
     }
-    Some(with_choices)
+    Ok(with_choices)
 }
 
 /// The names of all groups of pods, and of what leaves by itself.
@@ -229,8 +238,6 @@ fn names(state: &State<'_>) -> BTreeSet<Key> {
         let maker = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"].iter().any(|k| object.key.kind.is(k));
         if object.key.kind.is("Pod") || maker {
             names.insert(group_name(state, object));
-        } else if state.adapter(object).is_some() {
-            names.insert(object.key.clone());
         }
     }
     names

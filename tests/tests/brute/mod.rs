@@ -14,6 +14,8 @@ use suture_checker::solve::Budget;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::Violations;
 
+pub use enumerate::Unfit;
+
 use crate::universe::Case;
 use crate::universe::invariants::Pool;
 
@@ -100,8 +102,8 @@ pub fn engine(invariants: Vec<Arc<CompiledInvariant>>) -> Engine {
     Engine::new(invariants, settings).expect("the linked Z3 is the pinned one")
 }
 
-/// Both verdicts on every instance of a case; `None` when there are too many worlds.
-pub fn compare(case: &Case, pool: &Pool, engines: &mut Engines, worlds_max: u64) -> Option<Vec<Compared>> {
+/// Both verdicts on every instance of a case.
+pub fn compare(case: &Case, pool: &Pool, engines: &mut Engines, worlds_max: u64) -> Result<Vec<Compared>, Unfit> {
     let truth = enumerate::truth(case, pool.get(case.invariant), worlds_max)?;
     let found = engines.check(case, pool);
     let mut all: Vec<Compared> = Vec::new();
@@ -118,5 +120,5 @@ pub fn compare(case: &Case, pool: &Pool, engines: &mut Engines, worlds_max: u64)
             all.push(Compared { instance, truth, broken_before: false, strict, found, reason });
         }
     }
-    Some(all)
+    Ok(all)
 }

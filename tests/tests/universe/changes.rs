@@ -26,18 +26,74 @@ pub fn request(random: &mut Random, state: &State<'_>, focus: Focus) -> Request 
     create(random, state, &manifest).unwrap_or_else(|| Request::evict(User::admin(), Key::of("Pod", "a", "none")))
 }
 
-fn attempt(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Request> {
-    match random.below(100) {
-        0..=21 => delete(random, state, focus),
-        22..=33 => scale(random, state),
-        34..=48 => template(random, state),
-        49..=54 => evict(random, state),
-        55..=69 => labels(random, state, focus),
-        70..=77 => node(random, state),
-        78..=86 => creation(random, state, focus),
-        87..=93 => fields(random, state, focus),
-        _ => pods(random, state),
+/// A kind of request.
+type Make = fn(&mut Random, &State<'_>, Focus) -> Option<Request>;
+
+/// The kinds of requests, each as often as its weight says.
+const KINDS: &[(usize, Make)] = &[
+    (22, delete),
+    (12, |random, state, _| scale(random, state)),
+    (15, |random, state, _| template(random, state)),
+    (6, |random, state, _| evict(random, state)),
+    (15, labels),
+    (8, |random, state, _| node(random, state)),
+    (9, creation),
+    (7, fields),
+    (6, |random, state, _| pods(random, state)),
+];
+
+/// What is most likely to matter to an invariant.
+fn relevant(focus: Focus) -> &'static [(usize, Make)] {
+    match focus {
+        Focus::Services | Focus::Quorum | Focus::Pods => &[
+            (20, |random, state, focus| delete_one(random, state, favourites(focus))),
+            (25, |random, state, _| scale(random, state)),
+            (25, |random, state, _| template(random, state)),
+            (12, |random, state, _| evict(random, state)),
+            (12, labels),
+            (6, |random, state, _| pods(random, state)),
+        ],
+        Focus::Faults => &[
+            (25, |random, state, _| scale(random, state)),
+            (35, |random, state, _| template(random, state)),
+            (15, |random, state, _| evict(random, state)),
+            (15, |random, state, _| node(random, state)),
+            (10, labels),
+        ],
+        Focus::Budgets => &[
+            (25, |random, state, _| scale(random, state)),
+            (20, |random, state, _| pods(random, state)),
+            (20, labels),
+            (20, fields),
+            (15, |random, state, focus| delete_one(random, state, favourites(focus))),
+        ],
+        Focus::Hosts => &[(60, creation), (40, fields)],
+        Focus::Selectors => &[(50, labels), (30, |random, state, _| node(random, state)), (20, delete)],
+        Focus::References => &[
+            (40, |random, state, focus| delete_one(random, state, favourites(focus))),
+            (30, |random, state, _| template(random, state)),
+            (20, fields),
+            (10, creation),
+        ],
+        Focus::Claims | Focus::Owners | Focus::Definitions | Focus::Namespaces => &[
+            (60, |random, state, focus| delete_one(random, state, favourites(focus))),
+            (20, fields),
+            (10, |random, state, _| scale(random, state)),
+            (10, creation),
+        ],
     }
+}
+
+fn attempt(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Request> {
+    let kinds = if random.chance(60) { relevant(focus) } else { KINDS };
+    let mut left = random.below(kinds.iter().map(|(weight, _)| weight).sum());
+    for (weight, make) in kinds {
+        if left < *weight {
+            return make(random, state, focus);
+        }
+        left -= weight;
+    }
+    None
 }
 
 fn user(random: &mut Random) -> User {
@@ -69,6 +125,10 @@ fn any(random: &mut Random, state: &State<'_>, kinds: &[&str]) -> Option<Arc<Obj
 
 fn delete(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Request> {
     let kinds = if random.chance(55) { favourites(focus) } else { &[] };
+    delete_one(random, state, kinds)
+}
+
+fn delete_one(random: &mut Random, state: &State<'_>, kinds: &[&str]) -> Option<Request> {
     let target = any(random, state, kinds)?;
     let propagation =
         *random.pick(&[None, None, Some(Propagation::Background), Some(Propagation::Foreground), Some(Propagation::Orphan)]);

@@ -130,8 +130,8 @@ impl Draft<'_> {
     }
 
     fn node_objects(&mut self, most: usize) {
-        let fewest = if matches!(self.focus, Focus::Faults | Focus::Selectors) { 1 } else { 0 };
-        let number = (1 + [0, 1, 1, 1, 2, 2][self.random.below(6)].max(fewest)).min(most);
+        let many = matches!(self.focus, Focus::Faults) && self.random.chance(70);
+        let number = if many { 3 } else { 1 + [0, 1, 1, 1, 2, 2][self.random.below(6)] }.min(most);
         let (zoned, plain) = (self.random.chance(75), self.calm || self.random.chance(55));
         for at in 1..=number {
             let name = format!("n{at}");

@@ -216,6 +216,58 @@ require:
     && n.?status.?conditions.orValue([]).exists(c, c.type == 'Ready' && c.status == 'True'))\"",
     ),
     (
+        "either-service",
+        Focus::Faults,
+        "forEach: {var: ns, kind: Namespace}
+under: {nodeFailures: 2}
+let: {serving: 'before.services.filter(s, s.metadata.namespace == ns.metadata.name && s.endpoints(before).size() > 0)'}
+require:
+- expression: \"serving.size() < 2 || serving.exists(s, s.liveIn(now) && s.endpoints(now).size() > 0)\"",
+    ),
+    (
+        "pods-by-list",
+        Focus::Pods,
+        "forEach: {var: ns, kind: Namespace}
+require:
+- expression: \"now.inNamespace(ns.metadata.name, 'Pod').filter(p, p.live()).size() <= 4\"
+- expression: \"now.objects('Pod').filter(p, p.label('app') == 'x' && p.metadata.namespace == ns.metadata.name).size() >= before.objects('Pod').filter(p, p.label('app') == 'x' && p.metadata.namespace == ns.metadata.name).size() - 1\"",
+    ),
+    (
+        "claim-still-used",
+        Focus::Claims,
+        "forEach: {var: pvc, kind: PersistentVolumeClaim}
+require:
+- expression: \"!pvc.referrers(before).exists(r, r.kind == 'Pod') || pvc.referrers(now).exists(r, r.kind == 'Pod')\"
+- expression: 'pvc.referrers(now).size() <= 2'",
+    ),
+    (
+        "secret-users",
+        Focus::References,
+        "forEach: {var: s, kinds: [Secret, ConfigMap]}
+hold: After
+require:
+- expression: 's.liveIn(now) || s.referrers(now).size() == 0'
+degree: 's.referrers(now).size()'",
+    ),
+    (
+        "zones-and-nodes",
+        Focus::Faults,
+        "forEach: {var: svc, kind: Service}
+hold: After
+under: {nodeFailures: 1, zoneFailures: 1}
+require:
+- expression: 'svc.endpoints(before).size() == 0 || svc.endpoints(now).size() > 0'
+degree: '0 - svc.endpoints(now).size()'",
+    ),
+    (
+        "spread-settled",
+        Focus::Selectors,
+        "forEach: {var: d, kinds: [Deployment, StatefulSet, ReplicaSet]}
+hold: After
+require:
+- expression: \"now.podsOwnedBy(d).filter(p, p.ready()).size() < 2 || now.podsOwnedBy(d).exists(p, p.ready() && p.zone() == 'z2')\"",
+    ),
+    (
         "owner-stays",
         Focus::Owners,
         "forEach: {var: o, kind: '*', where: 'o.existsIn(before) && o.ownersIn(before).size() > 0'}

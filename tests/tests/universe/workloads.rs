@@ -124,7 +124,8 @@ fn head(draft: &mut Draft<'_>, ns: &str, name: &str, owner: Option<&Value>) -> V
 
 /// What a workload wants, and how many of its pods there are: mostly as many.
 fn numbers(draft: &mut Draft<'_>) -> (i64, i64) {
-    let wanted = [1, 1, 2, 2, 2, 3, 3, 0][draft.random.below(8)];
+    let many = matches!(draft.focus, Focus::Faults | Focus::Quorum) && draft.random.chance(60);
+    let wanted = if many { 3 } else { [1, 1, 2, 2, 2, 3, 3, 0][draft.random.below(8)] };
     let present = if draft.calm || draft.random.chance(75) { wanted } else { (wanted + draft.random.range(-1, 1)).max(0) };
     (wanted, present)
 }
