@@ -163,7 +163,7 @@ impl Engine {
         for compiled in self.invariants.clone() {
             let none: [Scenario<'_>; 0] = [];
             for key in Surface::new(&state, &none).of_kinds(&compiled, None) {
-                let Some(object) = state.get(&key).filter(|o| compiled.matches.admits(o)) else { continue };
+                let Some(object) = state.get(&key).filter(|o| judges(&compiled, o)) else { continue };
                 match replay(&compiled, object, &inputs, Worlds { before: &state, now: &state }) {
                     Judged::Holds => proved += 1,
                     Judged::Violated { clause, message, .. } => {
@@ -206,7 +206,11 @@ impl Engine {
         };
         // a single request has no states in between
         let single = input.change.requests.len() == 1;
-        let ends = if single { Ok(Vec::new()) } else { scenarios(input.snapshot, &in_flight, Some(input.change), Moment::After) };
+        let ends = if single {
+            Ok(Vec::new())
+        } else {
+            scenarios(input.snapshot, &in_flight, Some(input.change), Moment::After)
+        };
         let ends = ends.unwrap_or_default();
         let after = if single { &during } else { &ends };
         let baseline = scenarios(input.snapshot, &in_flight, None, Moment::During).unwrap_or_default();
@@ -221,7 +225,7 @@ impl Engine {
             for key in surface.instances(&compiled) {
                 let found = with.iter().find_map(|s| s.state.get(&key));
                 let Some(object) = before.get(&key).or(found).cloned() else { continue };
-                if !compiled.matches.admits(&object) || exempt(&compiled, &key, input) {
+                if !judges(&compiled, &object) || exempt(&compiled, &key, input) {
                     continue;
                 }
                 effort.instances += 1;
@@ -498,7 +502,12 @@ pub(crate) struct Instance<'s, 'a> {
 }
 
 impl<'s, 'a> Instance<'s, 'a> {
-    fn question(&self, scenario: &'s Scenario<'a>, outage: Outage, coarse: bool) -> Result<Question<'s, 'a>, Undecided> {
+    fn question(
+        &self,
+        scenario: &'s Scenario<'a>,
+        outage: Outage,
+        coarse: bool,
+    ) -> Result<Question<'s, 'a>, Undecided> {
         let view = View { moment: self.compiled.hold, outage, places: false, lump: true, coarse };
         let start = |grain| Scene::new(self.before, scenario, view.clone(), grain, self.preparations);
         encode(self.compiled, self.object, self.inputs, &start).map_err(|refusal| match refusal {
@@ -541,6 +550,11 @@ fn outcome(verdict: &Verdict) -> Outcome {
     }
 }
 
+/// Whether an object is an instance that the invariant judges; a NamespacedInvariant judges those of its namespace.
+fn judges(compiled: &CompiledInvariant, object: &Object) -> bool {
+    compiled.matches.admits(object) && compiled.namespaced.as_ref().is_none_or(|ns| *ns == object.key.ns)
+}
+
 /// Whether the invariant judges requests of this change's authors.
 fn binds(compiled: &CompiledInvariant, input: &Input<'_>) -> bool {
     compiled.subjects.is_empty()
@@ -554,12 +568,8 @@ fn exempt(compiled: &CompiledInvariant, key: &Key, input: &Input<'_>) -> bool {
     input.exemptions.iter().any(|exemption| {
         let spec = &exemption.spec;
         let in_force = suture_specs::time::parse_timestamp(&spec.expires).is_ok_and(|end| now < end);
-        let covers = spec.instances.iter().any(|i| *i == name);
-        let everyone = input
-            .change
-            .requests
-            .iter()
-            .all(|r| spec.subjects.iter().any(|s| s.covers(&r.user)));
+        let covers = spec.instances.contains(&name);
+        let everyone = input.change.requests.iter().all(|r| spec.subjects.iter().any(|s| s.covers(&r.user)));
         in_force && covers && everyone && *spec.invariant == *compiled.name
     })
 }

@@ -58,7 +58,7 @@ pub fn violated_now(compiled: &CompiledInvariant, object: &Arc<Object>, clause: 
     Verdict {
         message: message.to_owned(),
         counterexample: Some(counterexample),
-        proved_against: versions(&[object.clone()]),
+        proved_against: versions(std::slice::from_ref(object)),
         ..bare(compiled, &object.key, Finding::Refuted)
     }
 }
@@ -67,9 +67,7 @@ pub fn violated_now(compiled: &CompiledInvariant, object: &Arc<Object>, clause: 
 pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> Verdict {
     let steps = steps(violation);
     let mut message = vec![violation.message.clone()];
-    message.extend(steps.iter().map(|step| {
-        format!("- {}", step.text())
-    }));
+    message.extend(steps.iter().map(|step| format!("- {}", step.text())));
     if message.len() > LINES_MAX {
         let left = message.len() - LINES_MAX + 1;
         message.truncate(LINES_MAX - 1);

@@ -19,12 +19,16 @@ pub fn of(request: Option<&Request>, time: Option<&str>) -> Inputs {
         ("groups", Value::list(groups)),
         ("uid", text(user.map_or("", |u| &u.uid))),
     ]);
+    let kind = map([
+        ("group", text(request.map_or("", |r| &r.target.kind.group))),
+        ("kind", text(request.map_or("", |r| &r.target.kind.kind))),
+    ]);
     let fields = map([
         ("user", user),
         ("uid", text(request.map_or("", |r| &r.uid))),
         ("operation", text(request.map_or("", |r| r.operation.as_str()))),
         ("subresource", text(request.map_or("", |r| &r.subresource))),
-        ("kind", text(request.map_or("", |r| &r.target.kind.kind))),
+        ("kind", kind),
         ("namespace", text(request.map_or("", |r| &r.target.ns))),
         ("name", text(request.map_or("", |r| &r.target.name))),
         ("dryRun", Value::Bool(request.is_some_and(|r| r.dry_run))),

@@ -1,16 +1,16 @@
 //! Decides changes: the only crate that knows the solver. Lowering, budgets, replay, explanation and caches.
 
-pub mod decision;
-pub mod engine;
-pub mod solve;
-pub mod pool;
-pub mod version;
 mod cache;
 mod clock;
+pub mod decision;
+pub mod engine;
 mod explain;
 mod inputs;
 mod lower;
 mod minimize;
+pub mod pool;
+pub mod solve;
+pub mod version;
 
 #[cfg(test)]
 mod testing;

@@ -38,16 +38,8 @@ mod uses;
 use uses::{Place, Uses};
 
 /// Kinds that select pods, beside custom resources with an adapter.
-const SELECTING: [&str; 8] = [
-    "Service",
-    "PodDisruptionBudget",
-    "NetworkPolicy",
-    "Deployment",
-    "ReplicaSet",
-    "StatefulSet",
-    "DaemonSet",
-    "Job",
-];
+const SELECTING: [&str; 8] =
+    ["Service", "PodDisruptionBudget", "NetworkPolicy", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"];
 
 /// An object before and after.
 struct Changed {
@@ -77,10 +69,10 @@ impl<'s, 'a> Surface<'s, 'a> {
         for scenario in scenarios {
             for (key, now) in scenario.state.delta() {
                 let all = versions.entry(key.clone()).or_insert_with(|| before.get(key).into_iter().cloned().collect());
-                if let Some(now) = now {
-                    if !all.iter().any(|known| Arc::ptr_eq(known, now)) {
-                        all.push(now.clone());
-                    }
+                if let Some(now) = now
+                    && !all.iter().any(|known| Arc::ptr_eq(known, now))
+                {
+                    all.push(now.clone());
                 }
             }
         }
@@ -171,7 +163,8 @@ impl<'s, 'a> Surface<'s, 'a> {
         let uses = Uses::of(compiled);
         let mut reached: BTreeSet<Key> = self.touched().cloned().collect();
         let any = |funcs: &[Func]| funcs.iter().any(|f| uses.funcs.contains(f));
-        if any(&[Func::Selects, Func::Endpoints, Func::DisruptionsWhenSettled, Func::WantedReplicas, Func::HasSelector]) {
+        if any(&[Func::Selects, Func::Endpoints, Func::DisruptionsWhenSettled, Func::WantedReplicas, Func::HasSelector])
+        {
             reached.extend(self.selecting().iter().cloned());
         }
         if any(&[Func::PodsOwnedBy]) {
@@ -214,9 +207,8 @@ impl<'s, 'a> Surface<'s, 'a> {
             }
         }
         let adapters = self.before.base().adapters();
-        reached.retain(|key| {
-            self.versions(key).iter().any(|object| compiled.for_each.matches(object, adapters.as_ref()))
-        });
+        reached
+            .retain(|key| self.versions(key).iter().any(|object| compiled.for_each.matches(object, adapters.as_ref())));
         reached
     }
 

@@ -178,7 +178,12 @@ where
         }
     }
 
-    fn with<T>(&mut self, var: &Str, value: Sym, run: impl FnOnce(&mut Self) -> Result<T, Refusal>) -> Result<T, Refusal> {
+    fn with<T>(
+        &mut self,
+        var: &Str,
+        value: Sym,
+        run: impl FnOnce(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         self.locals.push((var.clone(), value));
         let result = run(self);
         self.locals.pop();
@@ -318,7 +323,7 @@ where
     }
 
     /// Applies `run` to each alternative of a value.
-    fn over(&mut self, value: Sym, mut run: impl FnMut(&mut Self, Sym) -> Answer) -> Answer {
+    pub(crate) fn over(&mut self, value: Sym, mut run: impl FnMut(&mut Self, Sym) -> Answer) -> Answer {
         match value {
             Sym::Choice(alternatives) => {
                 let mut results = Vec::with_capacity(alternatives.len());
@@ -387,30 +392,30 @@ where
     /// A call with at least one argument that is a term or a bag.
     fn symbolic(&mut self, func: Func, args: Vec<Sym>) -> Answer {
         let vars = &self.scene.vars;
-        if let [a, b] = args.as_slice() {
-            if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
-                let compared = match func {
-                    Func::Lt => Some(Bool::lt(&x, &y, vars)?),
-                    Func::Le => Some(Bool::le(&x, &y, vars)?),
-                    Func::Gt => Some(Bool::gt(&x, &y, vars)?),
-                    Func::Ge => Some(Bool::ge(&x, &y, vars)?),
-                    Func::Eq => Some(Bool::eq(&x, &y, vars)?),
-                    Func::Ne => Some(Bool::ne(&x, &y, vars)?),
-                    _ => None,
-                };
-                if let Some(compared) = compared {
-                    return Ok(Sym::truth(compared));
-                }
-                match func {
-                    Func::Add => return Ok(Sym::int(x.add(&y)?)),
-                    Func::Sub => return Ok(Sym::int(x.sub(&y)?)),
-                    Func::Mul => match (x.as_constant(), y.as_constant()) {
-                        (Some(k), _) => return Ok(Sym::int(y.scale(k)?)),
-                        (_, Some(k)) => return Ok(Sym::int(x.scale(k)?)),
-                        _ => {}
-                    },
+        if let [a, b] = args.as_slice()
+            && let (Some(x), Some(y)) = (a.as_int(), b.as_int())
+        {
+            let compared = match func {
+                Func::Lt => Some(Bool::lt(&x, &y, vars)?),
+                Func::Le => Some(Bool::le(&x, &y, vars)?),
+                Func::Gt => Some(Bool::gt(&x, &y, vars)?),
+                Func::Ge => Some(Bool::ge(&x, &y, vars)?),
+                Func::Eq => Some(Bool::eq(&x, &y, vars)?),
+                Func::Ne => Some(Bool::ne(&x, &y, vars)?),
+                _ => None,
+            };
+            if let Some(compared) = compared {
+                return Ok(Sym::truth(compared));
+            }
+            match func {
+                Func::Add => return Ok(Sym::int(x.add(&y)?)),
+                Func::Sub => return Ok(Sym::int(x.sub(&y)?)),
+                Func::Mul => match (x.as_constant(), y.as_constant()) {
+                    (Some(k), _) => return Ok(Sym::int(y.scale(k)?)),
+                    (_, Some(k)) => return Ok(Sym::int(x.scale(k)?)),
                     _ => {}
-                }
+                },
+                _ => {}
             }
         }
         match (func, args.as_slice()) {
@@ -668,14 +673,10 @@ const OWN_META: [&str; 4] = ["name", "uid", "creationTimestamp", "resourceVersio
 fn reading(expr: &Expr, name: &str) -> Reading {
     let mut path: Vec<&str> = Vec::new();
     let mut at = expr;
-    loop {
-        match &at.node {
-            Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } => {
-                path.push(field);
-                at = base;
-            }
-            _ => break,
-        }
+    while let Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } = &at.node
+    {
+        path.push(field);
+        at = base;
     }
     if matches!(&at.node, Node::Var(var) if &**var == name) {
         path.reverse();

@@ -3,13 +3,13 @@
 //!
 //! This crate knows no solver and no syntax: it reads the model's futures and the typed expressions of `specs`.
 
-pub mod term;
-pub mod problem;
-pub mod smtlib;
-pub mod scene;
-pub mod sym;
+pub mod affected;
 pub mod eval;
 mod navigate;
-pub mod question;
 pub mod outage;
-pub mod affected;
+pub mod problem;
+pub mod question;
+pub mod scene;
+pub mod smtlib;
+pub mod sym;
+pub mod term;

@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_model::cascade::expected_to_go;
+use suture_model::futures::Group;
 use suture_model::kinds::Kind;
 use suture_model::navigate as model;
 use suture_model::object::{Key, Object};
+use suture_model::references::references;
 use suture_model::selector::Selector;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
@@ -18,7 +20,7 @@ use suture_specs::functions::{Func, Worlds, call_nav};
 use suture_specs::value::Value;
 
 use crate::eval::{Evaluator, Refusal};
-use crate::scene::ClassId;
+use crate::scene::{Class, ClassId};
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int};
 
@@ -66,8 +68,12 @@ where
                 self.selected(ns, selector, &|_| true)
             }
             (Func::PodsOwnedBy, [_, Value::Object(o)]) => self.owned(func, values, o),
-            (Func::Referrers | Func::WantedBy | Func::AdmittedNodes | Func::HostClaimants, _) => {
-                self.listed(func, values, &Object::live)
+            (Func::Referrers, [Value::Object(o), _]) => self.referrers(func, values, o),
+            (Func::WantedBy | Func::AdmittedNodes, _) => self.listed(func, values, &Object::live),
+            (Func::HostClaims | Func::HostClaimants, _) => {
+                let classes = self.classes_that_may_go();
+                let claims = self.by_cases(func, values, classes, &BTreeSet::new())?;
+                if func == Func::HostClaims { Ok(claims) } else { self.over(claims, |e, list| e.living(list)) }
             }
             (Func::Objects, [_, Value::String(group), Value::String(kind)]) => self.world_list(&Kind::new(group, kind)),
             (Func::InNamespace, [_, Value::String(ns), Value::String(kind)]) if &**kind == "Pod" => {
@@ -101,24 +107,20 @@ where
                 }
             }
             (Func::DisruptionsWhenSettled, [Value::Object(o), _]) => {
-                let counted = self.counted_by(o);
-                self.by_cases(func, values, counted)
+                let (counted, groups) = self.counted_by(o);
+                self.by_cases(func, values, counted, &groups)
             }
-            // decided by the scenario alone: specs, references, budgets and claims of hosts have no fates
-            (
-                Func::HasSelector
-                | Func::WantedReplicas
-                | Func::HostClaims
-                | Func::IsQuorumGroup,
-                _,
-            ) => self.concretely(func, values),
+            // decided by the scenario alone: specs have no fates
+            (Func::HasSelector | Func::WantedReplicas | Func::IsQuorumGroup, _) => {
+                self.concretely(func, values)
+            }
             _ => Err(Refusal::NotLinear(func.name().to_owned())),
         }
     }
 
-    /// What a budget counts one by one: pods whose controller, if it stays, makes no pods of its own; and what makes or
-    /// scales pods in its namespace and may go.
-    fn counted_by(&mut self, budget: &Object) -> Vec<Arc<Object>> {
+    /// What a budget counts one by one: pods whose controller, if it stays, makes no pods of its own, and what makes or
+    /// scales pods in its namespace and may go; also the groups of pods that are made by what may go.
+    fn counted_by(&mut self, budget: &Object) -> (Vec<Arc<Object>>, BTreeSet<Key>) {
         let state = self.scene.state();
         let may_go = |o: &Object| !o.live() || expected_to_go(state, o);
         let makes = |pod: &Object| {
@@ -128,16 +130,34 @@ where
         let mut kinds = state.base().adapters().kinds();
         kinds.extend(["HorizontalPodAutoscaler", "Job"].iter().chain(&MAKERS).filter_map(|k| Kind::builtin(k)));
         let others = kinds.iter().flat_map(|kind| state.list(kind, Some(&budget.key.ns))).filter(|o| may_go(o));
-        pods.chain(others).cloned().collect()
+        let others: Vec<_> = others.cloned().collect();
+        let makers = others.iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k)));
+        let groups = makers.map(|o| suture_model::effects::group_name(state, o)).collect();
+        (pods.cloned().chain(others).collect(), groups)
     }
 
-    /// A function of the future state by every way in which these objects may exist, live and finish in it.
-    fn by_cases(&mut self, func: Func, values: &[Value], objects: Vec<Arc<Object>>) -> Answer {
-        let outcome = |o: Option<&Arc<Object>>| o.map(|o| (o.live(), model::finished(o)));
-        let mut by_class: BTreeMap<ClassId, Vec<Arc<Object>>> = BTreeMap::new();
+    /// A function of the future state by every way in which these objects, and all pods of these groups, may be in it.
+    fn by_cases(
+        &mut self,
+        func: Func,
+        values: &[Value],
+        objects: Vec<Arc<Object>>,
+        groups: &BTreeSet<Key>,
+    ) -> Answer {
+        let outcome = |o: Option<&Arc<Object>>| {
+            o.map(|o| (o.live(), model::finished(o), o.controller().cloned(), o.labels().clone()))
+        };
+        let mut by_class: BTreeMap<ClassId, BTreeSet<Key>> = BTreeMap::new();
         for object in objects {
             if let Some(class) = self.scene.class_of(&object)? {
-                by_class.entry(class).or_default().push(object);
+                by_class.entry(class).or_default().insert(object.key.clone());
+            }
+        }
+        for name in groups {
+            let group = self.scene.add_group(name)?;
+            let Some(coded) = self.scene.coded().get(group) else { continue };
+            for (at, class) in coded.classes.iter().enumerate() {
+                by_class.entry((group, at)).or_default().extend(members(&coded.group, class));
             }
         }
         let mut cases: Vec<(Bool, State<'a>)> = vec![(Bool::truth(true), self.scene.state().clone())];
@@ -162,9 +182,13 @@ where
                 let mut left = members.iter();
                 for ((shape, counts), number) in outcomes.values().zip(&numbers) {
                     let sum = Int::sum(counts)?;
-                    guard.push(Bool::eq(&sum, &Int::constant(i64::try_from(*number).unwrap_or(i64::MAX)), &self.scene.vars)?);
+                    guard.push(Bool::eq(
+                        &sum,
+                        &Int::constant(i64::try_from(*number).unwrap_or(i64::MAX)),
+                        &self.scene.vars,
+                    )?);
                     for member in left.by_ref().take(*number) {
-                        changes.push((member.key.clone(), shape.as_ref().map(|o| with_name(o, member))));
+                        changes.push((member.clone(), shape.as_ref().map(|o| with_name(o, member))));
                     }
                 }
                 let guard = Bool::and(guard);
@@ -289,7 +313,9 @@ where
 
     /// When the object exists in the future state and satisfies a predicate there.
     fn in_fates(&mut self, arg: Option<&Sym>, object: &Arc<Object>, holds: Predicate<'_>) -> Answer {
-        if self.scene.state().get(&object.key).is_none() && self.scene.state().base().unknown().contains(&object.key.kind.kind) {
+        if self.scene.state().get(&object.key).is_none()
+            && self.scene.state().base().unknown().contains(&object.key.kind.kind)
+        {
             return Err(Refusal::Unknown(format!("objects of kind `{}` were not read", object.key.kind)));
         }
         let mut yes = Vec::new();
@@ -358,7 +384,8 @@ where
             }
         }
         let mut below: Vec<Arc<Object>> = vec![object.clone()];
-        below.extend(state.owned_by(&object.uid).into_iter().cloned());
+        let controlled = |o: &&Arc<Object>| o.controller().is_some_and(|c| c.uid == object.uid);
+        below.extend(state.owned_by(&object.uid).into_iter().filter(controlled).cloned());
         let makers: BTreeSet<Key> = below.iter().map(|o| o.key.clone()).collect();
         for workload in below.iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k))) {
             groups.insert(suture_model::effects::group_name(state, workload));
@@ -378,13 +405,63 @@ where
             for class in 0..classes {
                 let Some(class_ref) = self.scene.class((group, class)) else { continue };
                 for (at, (fate, count)) in class_ref.fates.iter().zip(&class_ref.counts).enumerate() {
-                    let Some(object) = fate.object.as_ref().filter(|o| o.key.kind.is("Pod") && holds(o)) else { continue };
+                    let Some(object) = fate.object.as_ref().filter(|o| o.key.kind.is("Pod") && holds(o)) else {
+                        continue;
+                    };
                     let member = Member { object: object.clone(), fate: Some(((group, class), at)) };
                     items.push(Item { count: count.clone(), value: Sym::Member(member) });
                 }
             }
         }
         Ok(Sym::Bag(items))
+    }
+
+    /// The live objects that need another: pods, existing and new, by what they name in each fate.
+    fn referrers(&mut self, func: Func, values: &[Value], target: &Arc<Object>) -> Answer {
+        let list = match self.concretely(func, values)? {
+            Sym::Known(Value::List(list)) => list,
+            other => return Ok(other),
+        };
+        let state = self.scene.state();
+        let is_pod = |o: &Arc<Object>| o.key.kind.is("Pod");
+        let (pods, others): (Vec<_>, Vec<_>) = list.iter().filter_map(|v| v.as_object().cloned()).partition(is_pod);
+        let mut groups: BTreeSet<Key> = pods.iter().map(|p| self.scene.group_of(p)).collect();
+        for maker in state.referrers(&target.key).into_iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k))) {
+            groups.insert(suture_model::effects::group_name(state, maker));
+        }
+        let is_claim = target.key.kind.is("PersistentVolumeClaim");
+        let adapters = state.base().adapters().as_ref();
+        let mut items = self.expand(others, &Object::live)?;
+        let needs = |pod: &Object| {
+            let names = references(pod, adapters).into_iter().any(|r| {
+                r.target == target.key && !r.write && (is_claim || (r.needed && !r.optional))
+            });
+            let stays = pod.live() && !model::finished(pod) && !model::leaves_with_controller(state, pod);
+            names && stays && !expected_to_go(state, pod)
+        };
+        if let Sym::Bag(pods) = self.pods_of(groups, &needs)? {
+            items.extend(pods);
+        }
+        Ok(Sym::Bag(items))
+    }
+
+    /// What decides the class of a route and may go.
+    fn classes_that_may_go(&self) -> Vec<Arc<Object>> {
+        let state = self.scene.state();
+        let kinds = ["IngressClass", "Gateway"].iter().filter_map(|k| Kind::builtin(k));
+        let all: Vec<_> = kinds.flat_map(|kind| state.list(&kind, None)).cloned().collect();
+        all.into_iter().filter(|o| !o.live() || expected_to_go(state, o)).collect()
+    }
+
+    /// A known list with each object in the fates in which it lives.
+    fn living(&mut self, list: Sym) -> Answer {
+        match list {
+            Sym::Known(Value::List(list)) => {
+                let objects = list.iter().filter_map(|v| v.as_object().cloned()).collect();
+                Ok(Sym::Bag(self.expand(objects, &Object::live)?))
+            }
+            other => Ok(other),
+        }
     }
 
     /// A list that the concrete cluster gives, each object in the fates that satisfy a predicate.
@@ -454,9 +531,29 @@ where
     }
 }
 
+/// The names of a class's entities; of pods not made yet, names that nothing else has.
+fn members(group: &Group, class: &Class) -> Vec<Key> {
+    let mut names = Vec::new();
+    for entity in class.entities.iter().filter_map(|at| group.entities.get(*at)) {
+        let shape = entity.fates.iter().find_map(|f| f.object.as_ref()).map(|o| &o.key);
+        match (&entity.key, shape) {
+            (Some(key), _) => names.push(key.clone()),
+            (None, Some(key)) => {
+                let numbered = |number| Key { name: format!("{}-{number}", key.name).into(), ..key.clone() };
+                names.extend((0..entity.count).map(numbered));
+            }
+            (None, None) => {}
+        }
+    }
+    names
+}
+
 /// An object of a class under the name of another one of it.
-fn with_name(shape: &Object, member: &Object) -> Object {
-    Object { key: member.key.clone(), uid: member.uid.clone(), node: member.node.clone(), ..shape.clone() }
+fn with_name(shape: &Object, name: &Key) -> Object {
+    if shape.key == *name {
+        return shape.clone();
+    }
+    Object { key: name.clone(), uid: format!("case:{name}").into(), ..shape.clone() }
 }
 
 /// How many ways there are to deal `things` over `places`.
@@ -483,7 +580,9 @@ fn compositions(things: usize, places: usize) -> Vec<Vec<usize>> {
 fn label_selector(value: &Value) -> Option<Selector> {
     let val = value.to_val()?;
     match &val {
-        Val::Map(map) if !map.is_empty() && val.get("matchLabels").is_none() && val.get("matchExpressions").is_none() => {
+        Val::Map(map)
+            if !map.is_empty() && val.get("matchLabels").is_none() && val.get("matchExpressions").is_none() =>
+        {
             Some(Selector::from_pairs(&val))
         }
         Val::Map(_) => Some(Selector::from_label_selector(&val)),

@@ -105,7 +105,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         let node = scene.state().get(&Key::of("Node", "", name)).filter(|_| faults.zones > 0);
         node.and_then(|node| node_zone(node))
     };
-    let mut classes: BTreeMap<(Vec<(usize, usize)>, Vec<(usize, usize)>, Option<Str>), Vec<Str>> = BTreeMap::new();
+    let mut classes: BTreeMap<(Held, Held, Option<Str>), Vec<Str>> = BTreeMap::new();
     let nodes: BTreeSet<&Str> = held.keys().chain(admission.keys()).collect();
     for node in nodes {
         let mut holds = held.get(node).cloned().unwrap_or_default();
@@ -126,6 +126,9 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     }
     found
 }
+
+/// Groups with classes of entities, or of nodes, by their numbers.
+type Held = Vec<(usize, usize)>;
 
 /// A pod in a group of its own, as far as a question tells it from others: namespace, body now and before, fates.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

@@ -38,12 +38,7 @@ pub struct Question<'s, 'a> {
 }
 
 /// The variables of an evaluation over these worlds.
-pub fn environment<'w>(
-    compiled: &CompiledInvariant,
-    instance: &Value,
-    inputs: &Inputs,
-    worlds: Worlds<'w>,
-) -> Env<'w> {
+pub fn environment<'w>(compiled: &CompiledInvariant, instance: &Value, inputs: &Inputs, worlds: Worlds<'w>) -> Env<'w> {
     let mut env = Env::new(worlds);
     env.bind(&compiled.for_each.var, Ok(instance.clone()));
     env.bind("request", Ok(inputs.request.clone()));
@@ -116,10 +111,8 @@ fn judge<'e, 's: 'e, 'a: 'e>(
         holds = holds.and(&evaluator.truth(&clause.expression)?);
     }
     let violated = Bool::and([applies.yes.clone(), holds.no.clone()]);
-    let fails = Bool::and([
-        Bool::or([applies.fails(), Bool::and([applies.yes.clone(), holds.fails()])]),
-        violated.not(),
-    ]);
+    let fails =
+        Bool::and([Bool::or([applies.fails(), Bool::and([applies.yes.clone(), holds.fails()])]), violated.not()]);
     let degree = match &compiled.degree {
         Some(expr) if !violated.is_false() => evaluator.eval(expr)?.as_int(),
         _ => None,

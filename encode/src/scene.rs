@@ -178,7 +178,8 @@ impl<'s, 'a> Scene<'s, 'a> {
         let Some(coded) = self.coded.get(at) else { return Ok(None) };
         let Some((_, class)) = coded.prepared.entity_of.get(&object.key) else { return Ok(None) };
         // the instance has a class of its own, the last
-        let alone = self.grain.pinned.as_ref() == Some(&object.key) && coded.classes.len() > coded.prepared.classes.len();
+        let alone =
+            self.grain.pinned.as_ref() == Some(&object.key) && coded.classes.len() > coded.prepared.classes.len();
         Ok(Some((at, if alone { coded.classes.len() - 1 } else { *class })))
     }
 
@@ -187,10 +188,10 @@ impl<'s, 'a> Scene<'s, 'a> {
         let Some(controller) = pod.controller().map(|c| c.uid.clone()) else {
             return group_name(self.state(), pod);
         };
-        if let Some(known) = self.controller_group.get(&controller) {
-            if *known != pod.key {
-                return known.clone();
-            }
+        if let Some(known) = self.controller_group.get(&controller)
+            && *known != pod.key
+        {
+            return known.clone();
         }
         let name = group_name(self.state(), pod);
         if name != pod.key {

@@ -85,7 +85,10 @@ impl Truth {
     /// Conjunction; one false decides.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        Self { yes: Bool::and([self.yes.clone(), other.yes.clone()]), no: Bool::or([self.no.clone(), other.no.clone()]) }
+        Self {
+            yes: Bool::and([self.yes.clone(), other.yes.clone()]),
+            no: Bool::or([self.no.clone(), other.no.clone()]),
+        }
     }
 
     /// Disjunction; one true decides.

@@ -130,12 +130,11 @@ fn follow_volumes(state: &State<'_>, object: &Object, propagation: Propagation, 
             }
         }
     }
-    if object.key.kind.is("PersistentVolumeClaim") {
-        if let Some(volume) = navigate::volume(state, object) {
-            let policy = volume.val().str_at(&["spec", "persistentVolumeReclaimPolicy"]);
-            if policy.is_some_and(|p| &**p == "Delete") {
-                found.push((volume.key.clone(), Cause::Reclaimed));
-            }
+    let claim = object.key.kind.is("PersistentVolumeClaim");
+    if let Some(volume) = navigate::volume(state, object).filter(|_| claim) {
+        let policy = volume.val().str_at(&["spec", "persistentVolumeReclaimPolicy"]);
+        if policy.is_some_and(|p| &**p == "Delete") {
+            found.push((volume.key.clone(), Cause::Reclaimed));
         }
     }
 }
@@ -147,10 +146,7 @@ fn follow_owner(state: &mut State<'_>, owner: &Object, propagation: Propagation,
         if dependent.leaving {
             continue;
         }
-        let kept = dependent.owners().iter().any(|o| {
-            o.uid != owner.uid
-                && keeps(state, &dependent, o)
-        });
+        let kept = dependent.owners().iter().any(|o| o.uid != owner.uid && keeps(state, &dependent, o));
         if propagation == Propagation::Orphan || kept {
             state.put(dependent.without_owner(&owner.uid));
         } else {

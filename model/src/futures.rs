@@ -212,7 +212,9 @@ impl fmt::Display for LimitLabel {
                 write!(f, "the rollout of {workload} keeps {floor} pods ready (maxUnavailable {max_unavailable})")
             }
             Self::AtMostMade { workload, pods } => write!(f, "{workload} makes at most {pods} new pods"),
-            Self::ScaleDownRemoves { workload, pods } => write!(f, "scaling {workload} down removes at most {pods} pods"),
+            Self::ScaleDownRemoves { workload, pods } => {
+                write!(f, "scaling {workload} down removes at most {pods} pods")
+            }
             Self::VictimOrder { workload } => {
                 write!(f, "the controller of {workload} removes pods that are not ready before ready ones")
             }

@@ -57,11 +57,7 @@ pub fn worlds(group: &Group, visit: &mut dyn FnMut(&Choice) -> ControlFlow<()>) 
     descend(group, &mut choice, visit)
 }
 
-fn descend(
-    group: &Group,
-    choice: &mut Choice,
-    visit: &mut dyn FnMut(&Choice) -> ControlFlow<()>,
-) -> ControlFlow<()> {
+fn descend(group: &Group, choice: &mut Choice, visit: &mut dyn FnMut(&Choice) -> ControlFlow<()>) -> ControlFlow<()> {
     let Some(entity) = group.entities.get(choice.len()) else {
         return if broken_limit(group, choice).is_none() { visit(choice) } else { ControlFlow::Continue(()) };
     };

@@ -8,7 +8,7 @@ use crate::value::Str;
 
 /// A kind in its API group; the version does not matter to identity. Built-in kinds share their texts, so that comparing
 /// them rarely reads any.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub struct Kind {
     /// The API group; empty for the core group.
     pub group: Str,
@@ -69,6 +69,12 @@ impl PartialEq for Kind {
     }
 }
 impl Eq for Kind {}
+impl std::hash::Hash for Kind {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.group.hash(state);
+        self.kind.hash(state);
+    }
+}
 impl PartialOrd for Kind {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))

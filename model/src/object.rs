@@ -11,7 +11,7 @@ use crate::kinds::{Kind, order, same};
 use crate::value::{Str, Val};
 
 /// What names an object: kind, namespace (empty for cluster-scoped kinds) and name.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub struct Key {
     /// The kind.
     pub kind: Kind,
@@ -207,9 +207,9 @@ impl Object {
         let is_pod = kind.is("Pod");
         let node = if is_pod { text(&["spec", "nodeName"]) } else { "".into() };
         let meta = val.get("metadata").map(|meta| {
-            let kept = meta.entries().filter(|(k, v)| {
-                !HEADER_META.contains(&&***k) && !DROPPED_META.contains(&&***k) && !v.is_null()
-            });
+            let kept = meta
+                .entries()
+                .filter(|(k, v)| !HEADER_META.contains(&&***k) && !DROPPED_META.contains(&&***k) && !v.is_null());
             Val::map(kept.map(|(k, v)| (k.clone(), v.clone())).collect())
         });
         let mut body = Vec::new();
@@ -250,8 +250,10 @@ impl Object {
 
     /// The whole manifest again, header included.
     pub fn to_val(&self) -> Val {
-        let mut meta: Vec<(Str, Val)> =
-            self.val().get("metadata").map_or_else(Vec::new, |m| m.entries().map(|(k, v)| (k.clone(), v.clone())).collect());
+        let mut meta: Vec<(Str, Val)> = self
+            .val()
+            .get("metadata")
+            .map_or_else(Vec::new, |m| m.entries().map(|(k, v)| (k.clone(), v.clone())).collect());
         let mut put = |key: &str, value: &Str| {
             if !value.is_empty() {
                 meta.push((key.into(), Val::Str(value.clone())));
@@ -262,8 +264,11 @@ impl Object {
         put("uid", &self.uid);
         put("creationTimestamp", &self.created);
         put("resourceVersion", &self.resource_version);
-        let api_version =
-            if self.key.kind.group.is_empty() { self.version.to_string() } else { format!("{}/{}", self.key.kind.group, self.version) };
+        let api_version = if self.key.kind.group.is_empty() {
+            self.version.to_string()
+        } else {
+            format!("{}/{}", self.key.kind.group, self.version)
+        };
         let mut whole = self
             .val()
             .with("metadata", Val::map(meta))
@@ -362,7 +367,8 @@ impl Object {
             let mut conditions: Vec<Val> =
                 others.filter(|c| c.str_at(&["type"]).is_none_or(|t| &**t != "Ready")).cloned().collect();
             conditions.push(Val::object([("type", Val::str("Ready")), ("status", Val::str(status))]));
-            let phase = if ready { Val::str("Running") } else { val.at(&["status", "phase"]).cloned().unwrap_or_default() };
+            let phase =
+                if ready { Val::str("Running") } else { val.at(&["status", "phase"]).cloned().unwrap_or_default() };
             val.with_at(&["status", "conditions"], Val::list(conditions)).with_at(&["status", "phase"], phase)
         })
     }

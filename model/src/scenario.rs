@@ -32,7 +32,11 @@ pub struct Scenario<'a> {
 impl<'a> Scenario<'a> {
     /// The observed cluster, nothing in flight.
     pub fn observed(snapshot: &'a Snapshot) -> Self {
-        Self { state: State::new(snapshot), leaving: Leaving::new(), steps: Vec::new(), removed: BTreeSet::new(),
+        Self {
+            state: State::new(snapshot),
+            leaving: Leaving::new(),
+            steps: Vec::new(),
+            removed: BTreeSet::new(),
             nodes: NodeCache::default(),
         }
     }
@@ -54,10 +58,9 @@ impl<'a> Scenario<'a> {
                 by_cause.entry((*cause, because.clone())).or_default().push(key.clone());
             }
         }
-        let by_cause = by_cause.into_iter().map(|((cause, because), objects)| Step {
-            effect: format!("{because} goes: {}", cause.text()),
-            objects,
-        });
+        let by_cause = by_cause
+            .into_iter()
+            .map(|((cause, because), objects)| Step { effect: format!("{because} goes: {}", cause.text()), objects });
         self.steps.extend(by_cause);
         true
     }

@@ -34,10 +34,8 @@ pub struct Selector {
 impl Selector {
     /// A selector from equality pairs, as in a Service.
     pub fn from_pairs(pairs: &Val) -> Self {
-        let requirements = pairs
-            .entries()
-            .map(|(k, v)| Requirement { key: k.clone(), op: Op::In, values: vec![text(v)] })
-            .collect();
+        let requirements =
+            pairs.entries().map(|(k, v)| Requirement { key: k.clone(), op: Op::In, values: vec![text(v)] }).collect();
         Self { requirements }
     }
 
@@ -123,9 +121,7 @@ pub fn node_terms_match(node_selector: &Val, node: &Object) -> bool {
 /// Whether the pod spec restricts its nodes by labels at all.
 pub fn restricts_nodes(pod_spec: &Val) -> bool {
     pod_spec.at_some(&["nodeSelector"]).is_some_and(|s| s.entries().len() > 0)
-        || pod_spec
-            .at_some(&["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"])
-            .is_some()
+        || pod_spec.at_some(&["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"]).is_some()
 }
 
 fn term_matches(term: &Val, node: &Object) -> bool {

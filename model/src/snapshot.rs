@@ -331,7 +331,14 @@ impl Snapshot {
                 body
             }
         };
-        for text in [&mut object.key.kind.group, &mut object.key.kind.kind, &mut object.key.ns, &mut object.version, &mut object.node, &mut object.created] {
+        for text in [
+            &mut object.key.kind.group,
+            &mut object.key.kind.kind,
+            &mut object.key.ns,
+            &mut object.version,
+            &mut object.node,
+            &mut object.created,
+        ] {
             *text = match self.texts.get(text) {
                 Some(known) => known.clone(),
                 None => {

@@ -105,7 +105,7 @@ fn expressions() {
         ("request.user.username == 'x'", "fine: bool"),
         (
             "request.userInfo",
-            "request has no field `userInfo` @ `userInfo` (there are `dryRun`, `kind`, `name`, `namespace`, `operation`, `options`, `resource`, `subresource`, `uid`, `user`)",
+            "request has no field `userInfo` @ `userInfo` (there are `dryRun`, `kind`, `name`, `namespace`, `operation`, `options`, `subresource`, `uid`, `user`)",
         ),
         ("time > p.metadata.creationTimestamp", "fine: bool"),
         ("p.references().all(r, r.resolvesIn(now))", "fine: bool"),

@@ -51,13 +51,14 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         if standing == Standing::Kept && !misplaced {
             sets.push(if replaceable { updating } else { kept });
         }
-        let mut entity = builder.existing(pod, &sets, replaceable || misplaced);
+        let mut entity = builder.existing(pod, &sets, replaceable || misplaced || super::hazard::finished(pod));
         let comes_back = !misplaced && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
         if let (true, Some(template)) = (comes_back, template) {
             entity.fates.extend(on_node(builder, template, &pod.key.name, &pod.node, false));
         }
         if builder.after() && (replaceable || misplaced) {
-            let goes = |kind: FateKind| !matches!(kind, FateKind::Stays | FateKind::BecomesReady | FateKind::Terminating);
+            let goes =
+                |kind: FateKind| !matches!(kind, FateKind::Stays | FateKind::BecomesReady | FateKind::Terminating);
             entity.fates.retain(|f| goes(f.kind) && (misplaced || f.kind != FateKind::Gone));
         }
         if !pod.ready() {
@@ -77,8 +78,7 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         let field = val.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]);
         let desired = i64::try_from(nodes.len()).unwrap_or(i64::MAX);
         let allowed = scaled(field, desired, true, "1").max(unavailable);
-        let lacking =
-            [FateKind::LosesReadiness, FateKind::Terminating, FateKind::Gone, FateKind::NewUnready];
+        let lacking = [FateKind::LosesReadiness, FateKind::Terminating, FateKind::Gone, FateKind::NewUnready];
         builder.limit(
             LimitLabel::OneAtATime { workload: set.key.clone(), max_unavailable: allowed },
             vec![at_most(vec![count(updating, &lacking)], allowed)],
@@ -96,7 +96,10 @@ fn on_node(
 ) -> Vec<crate::futures::Fate> {
     let down = builder.view.outage.nodes.contains(node);
     let Some(template) = builder.templates.get(template) else { return Vec::new() };
-    let pod = Object { node: node.clone(), ..template.pod(&builder.name, builder.state().get(&builder.name).map(AsRef::as_ref), name) };
+    let pod = Object {
+        node: node.clone(),
+        ..template.pod(&builder.name, builder.state().get(&builder.name).map(AsRef::as_ref), name)
+    };
     let fate = |kind, object| crate::futures::Fate { kind, place: None, object };
     let mut fates = Vec::new();
     if may_lack {

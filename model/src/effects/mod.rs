@@ -54,10 +54,9 @@ pub struct View {
 /// The workload that decides about this object: the highest controller of a known kind, or the object itself.
 pub fn group_name(state: &State<'_>, object: &Object) -> Key {
     let mut top = object.key.clone();
-    if object.key.kind.is("Pod") && object.controller().is_none() {
-        if let Some(adopter) = adopter(state, object) {
-            return group_name(state, &adopter);
-        }
+    let orphan = object.key.kind.is("Pod") && object.controller().is_none();
+    if let Some(adopter) = orphan.then(|| adopter(state, object)).flatten() {
+        return group_name(state, &adopter);
     }
     let mut at = object.clone();
     for _ in 0..CONTROLLER_DEPTH_MAX {
@@ -101,9 +100,10 @@ fn pods_of(state: &State<'_>, controller: &Object) -> Vec<Arc<Object>> {
         .cloned()
         .collect();
     if let Some(selector) = crate::navigate::selector_of(state, controller).filter(|s| !s.is_empty()) {
-        let orphans = state.pods_matching(&controller.key.ns, &selector).into_iter().filter(|p| {
-            p.controller().is_none() && adopts(state, controller, p)
-        });
+        let orphans = state
+            .pods_matching(&controller.key.ns, &selector)
+            .into_iter()
+            .filter(|p| p.controller().is_none() && adopter(state, p).is_some_and(|a| a.key == controller.key));
         pods.extend(orphans.cloned());
     }
     pods.sort_by(|a, b| a.key.cmp(&b.key));
@@ -159,7 +159,16 @@ struct Builder<'s, 'a> {
 impl<'s, 'a> Builder<'s, 'a> {
     fn new(scenario: &'s Scenario<'a>, view: &'s View, name: Key) -> Self {
         let group = Group { name: Some(name.clone()), ..Group::default() };
-        Self { scenario, view, group, name, sets: 0, templates: Vec::new(), placed: Vec::new(), going: RefCell::default() }
+        Self {
+            scenario,
+            view,
+            group,
+            name,
+            sets: 0,
+            templates: Vec::new(),
+            placed: Vec::new(),
+            going: RefCell::default(),
+        }
     }
 
     fn state(&self) -> &'s State<'a> {

@@ -62,9 +62,8 @@ impl Template {
     /// The template of this pod template value ({metadata, spec}).
     pub fn new(val: &Val) -> Self {
         let spec = val.get("spec").cloned().unwrap_or_default();
-        let affinity = |kind: &str| {
-            spec.items_at(&["affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"]).to_vec()
-        };
+        let affinity =
+            |kind: &str| spec.items_at(&["affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"]).to_vec();
         let mut terms: Vec<Term> = affinity("podAntiAffinity").iter().filter_map(|t| term(t, None)).collect();
         for spread in spec.items_at(&["topologySpreadConstraints"]) {
             let hard = spread.str_at(&["whenUnsatisfiable"]).is_none_or(|w| &**w == "DoNotSchedule");
@@ -74,7 +73,8 @@ impl Template {
         }
         let foreign = affinity("podAntiAffinity").iter().any(|t| term(t, None).is_none());
         let volumes = spec.items_at(&["volumes"]).iter();
-        let claims = volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
+        let claims =
+            volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
         let may_always_pend = foreign || !affinity("podAffinity").is_empty() || claims.count() > 0;
         let requests = ["cpu", "memory"].map(|resource| (resource, crate::navigate::requests(&spec, resource)));
         Self {
@@ -190,13 +190,7 @@ impl NodeClasses {
 pub type NodeCache = RefCell<BTreeMap<(Str, Vec<Val>, i64), Rc<NodeClasses>>>;
 
 /// The places of a scenario for these templates, and what each template finds there. `most` bounds the new pods.
-pub fn places(
-    scenario: &Scenario<'_>,
-    ns: &Str,
-    templates: &mut [Template],
-    most: i64,
-    view: &View,
-) -> Vec<Place> {
+pub fn places(scenario: &Scenario<'_>, ns: &Str, templates: &mut [Template], most: i64, view: &View) -> Vec<Place> {
     let classes = classes(scenario, ns, templates, most);
     let mut found: Vec<(Place, usize)> = Vec::new();
     for (at, (_, nodes)) in classes.classes.iter().enumerate() {
@@ -506,7 +500,8 @@ fn apart(
             builder.limit(label(), vec![at_most(here.clone(), size)]);
         } else {
             for other in &here {
-                builder.limit(label(), vec![at_most(vec![placed_at(set, &places)], 0), at_most(vec![other.clone()], 0)]);
+                builder
+                    .limit(label(), vec![at_most(vec![placed_at(set, &places)], 0), at_most(vec![other.clone()], 0)]);
             }
         }
         let means = |pod: &Object| term.selector.matches(pod.labels());
@@ -543,9 +538,11 @@ fn theirs(
 ) {
     let path = ["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
     let against = |pod: &Object, key: &Str| {
-        pod.val().items_at(&path).iter().filter_map(|t| term(t, None)).any(|t| {
-            t.topology == *key && !t.by_revision && t.selector.matches(own.labels())
-        })
+        pod.val()
+            .items_at(&path)
+            .iter()
+            .filter_map(|t| term(t, None))
+            .any(|t| t.topology == *key && !t.by_revision && t.selector.matches(own.labels()))
     };
     let mut keys: BTreeSet<Str> = BTreeSet::new();
     for (_, pod) in &topology.existing {
@@ -623,8 +620,7 @@ fn spread(
             terms.extend(here_set.map(|s| (1, count(s, &STAY))));
             terms.extend(new_in(there).into_iter().map(|c| (-1, c)));
             let bound = skew.saturating_add(*there_present).saturating_add(*there_outside);
-            let label =
-                LimitLabel::Spread { workload: maker.clone(), topology: term.topology.clone(), max_skew: skew };
+            let label = LimitLabel::Spread { workload: maker.clone(), topology: term.topology.clone(), max_skew: skew };
             let within = Linear { terms: terms.clone(), at_most: bound };
             builder.limit(label, vec![at_most(vec![placed_at(set, places)], 0), within]);
             // one more pod here would exceed the skew: here - there >= skew

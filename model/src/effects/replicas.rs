@@ -51,13 +51,14 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let current = sets.iter().position(|set| same_template(set, &template));
     let paused = deployment.val().bool_at(&["spec", "paused"]).unwrap_or(false);
     let pods: Vec<Vec<Arc<Object>>> = sets.iter().map(|set| pods_of(state, set)).collect();
-    let old_remains = sets.iter().zip(&pods).enumerate().any(|(at, (set, pods))| {
-        Some(at) != current && set.live() && (replicas(set) > 0 || !pods.is_empty())
-    });
+    let old_remains = sets
+        .iter()
+        .zip(&pods)
+        .enumerate()
+        .any(|(at, (set, pods))| Some(at) != current && set.live() && (replicas(set) > 0 || !pods.is_empty()));
     let live = deployment.live();
     let rolling = live && !paused && old_remains;
-    let recreate =
-        deployment.val().str_at(&["spec", "strategy", "type"]).is_some_and(|kind| &**kind == "Recreate");
+    let recreate = deployment.val().str_at(&["spec", "strategy", "type"]).is_some_and(|kind| &**kind == "Recreate");
 
     let mut intents = Vec::new();
     for (at, (set, pods)) in sets.iter().zip(&pods).enumerate() {
@@ -126,8 +127,7 @@ fn rollout_floor(
     let committed: i64 = intents.iter().map(|i| i.excess).sum();
     let floor = (ready_kept + ready_lost - committed).min(wanted - unavailable) - ready_lost;
     if floor > 0 {
-        let label =
-            LimitLabel::RolloutKeeps { workload: deployment.key.clone(), floor, max_unavailable: unavailable };
+        let label = LimitLabel::RolloutKeeps { workload: deployment.key.clone(), floor, max_unavailable: unavailable };
         let ready = counted.iter().map(|set| ready_in(*set)).collect();
         builder.limit(label, vec![at_least(ready, floor)]);
     }
@@ -193,10 +193,9 @@ fn normal(val: &Val) -> Val {
 }
 
 fn register(builder: &mut Builder<'_, '_>, set: &Object, intent: &Intent) {
-    if intent.missing > 0 {
-        if let Some(template) = navigate::template_of(builder.state(), set) {
-            builder.template(&template);
-        }
+    let needed = intent.missing > 0;
+    if let Some(template) = navigate::template_of(builder.state(), set).filter(|_| needed) {
+        builder.template(&template);
     }
 }
 
@@ -214,7 +213,7 @@ fn add_set(
     let mut ranks: Vec<(Rank, SetId)> = Vec::new();
     let mut removed_sets = Vec::new();
     for pod in pods {
-        let chosen = builder.standing(pod) == Standing::Kept && !pod.terminating();
+        let chosen = may_choose(builder, pod);
         let mut sets = Vec::new();
         if chosen {
             let rank = rank(pod);
@@ -291,8 +290,13 @@ fn limit_scale_down(
 }
 
 fn chosen_count(builder: &Builder<'_, '_>, pods: &[Arc<Object>]) -> i64 {
-    let chosen = pods.iter().filter(|p| builder.standing(p) == Standing::Kept && !p.terminating()).count();
+    let chosen = pods.iter().filter(|p| may_choose(builder, p)).count();
     i64::try_from(chosen).unwrap_or(i64::MAX)
+}
+
+/// Whether the controller counts this pod and may remove it; it leaves alone what has run to its end.
+fn may_choose(builder: &Builder<'_, '_>, pod: &Object) -> bool {
+    builder.standing(pod) == Standing::Kept && !pod.terminating() && !super::hazard::finished(pod)
 }
 
 /// What orders victims independent of time: lower goes first.

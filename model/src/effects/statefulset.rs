@@ -61,8 +61,7 @@ impl Plan {
             return false;
         }
         let revision = pod.label("controller-revision-hash");
-        self.outdated_all
-            || matches!((revision, &self.update_revision), (Some(own), Some(update)) if own != update)
+        self.outdated_all || matches!((revision, &self.update_revision), (Some(own), Some(update)) if own != update)
     }
 
     fn condemned(&self, ordinal: i64) -> bool {
@@ -147,7 +146,7 @@ fn member(
     if !condemned && standing == Standing::Kept && !pod.ready() {
         member_of.push(sets.unready);
     }
-    let mut entity = builder.existing(pod, &member_of, condemned || updating);
+    let mut entity = builder.existing(pod, &member_of, condemned || updating || super::hazard::finished(pod));
     let replaced = !condemned && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
     if let (true, Some(template)) = (replaced, template) {
         entity.fates.extend(builder.new_fates(template, &pod.key.name, false));
@@ -160,7 +159,8 @@ fn member(
 
 /// Once settled, condemned pods are gone and outdated ones replaced, unless the set is stuck on a pod that is not ready.
 fn settle_member(plan: &Plan, entity: &mut Entity, condemned: bool, updating: bool, set: &Object) {
-    let stuck = plan.ordered && set.val().int_at(&["status", "readyReplicas"]) != set.val().int_at(&["status", "replicas"]);
+    let stuck =
+        plan.ordered && set.val().int_at(&["status", "readyReplicas"]) != set.val().int_at(&["status", "replicas"]);
     let keep = |fate: &Fate| match fate.kind {
         FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => stuck || !(condemned || updating),
         FateKind::Terminating => false,
@@ -193,11 +193,6 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
         ]
     };
     let label = LimitLabel::OrderedReady { workload };
-    builder.limit(label.clone(), vec![
-        at_most(vec![count(sets.updating, &touched)], 0),
-        at_most(still_unready(), 0),
-    ]);
+    builder.limit(label.clone(), vec![at_most(vec![count(sets.updating, &touched)], 0), at_most(still_unready(), 0)]);
     builder.limit(label, vec![at_most(vec![count(sets.condemned, &LOST)], 0), at_most(still_unready(), 0)]);
-
-
 }

@@ -119,10 +119,7 @@ fn a_rolling_update_keeps_what_max_unavailable_says() {
     let evicted = Request::evict(User::admin(), Key::of("Pod", "a", "p1"));
     let both = ready_counts(&snapshot, vec![patch(&snapshot, &key, NEW_IMAGE), evicted], &key, Moment::During);
     assert_eq!(both.first(), Some(&1));
-    assert_eq!(
-        ready_counts(&snapshot, vec![patch(&snapshot, &key, NEW_IMAGE)], &key, Moment::After),
-        set_of(&[3]),
-    );
+    assert_eq!(ready_counts(&snapshot, vec![patch(&snapshot, &key, NEW_IMAGE)], &key, Moment::After), set_of(&[3]),);
 }
 
 #[test]

@@ -103,13 +103,12 @@ fn build() -> Registry {
         registry.schemas.insert(name.as_str().into(), fields.collect());
     }
     let user = [("username", Type::String), ("uid", Type::String), ("groups", Type::list(Type::String))];
-    let kind = [("group", Type::String), ("version", Type::String), ("kind", Type::String)];
+    let kind = [("group", Type::String), ("kind", Type::String)];
     let request = [
         ("uid", Type::String),
         ("user", Type::Struct("request.user".into())),
         ("operation", Type::String),
         ("kind", Type::Struct("request.kind".into())),
-        ("resource", Type::String),
         ("subresource", Type::String),
         ("namespace", Type::String),
         ("name", Type::String),

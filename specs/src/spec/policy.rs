@@ -120,10 +120,10 @@ pub struct Budget {
 pub struct ExemptionSpec {
     /// The name of the invariant.
     pub invariant: String,
-    /// The names of the instances, `Kind/namespace/name`; default all.
+    /// The names of the instances, `Kind/namespace/name`; without any, none.
     #[serde(default)]
     pub instances: Vec<String>,
-    /// Who is exempt; default everybody.
+    /// Who is exempt; without any, nobody.
     #[serde(default)]
     pub subjects: Vec<Subject>,
     /// When it ends, RFC 3339.

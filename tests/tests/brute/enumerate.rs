@@ -34,7 +34,12 @@ struct Seen {
 }
 
 /// The instances of an invariant, as brute force sees them: all objects of its kinds, now or after the change.
-fn instances(compiled: &CompiledInvariant, before: &State<'_>, during: &[Scenario<'_>], with: &[Scenario<'_>]) -> Vec<Arc<Object>> {
+fn instances(
+    compiled: &CompiledInvariant,
+    before: &State<'_>,
+    during: &[Scenario<'_>],
+    with: &[Scenario<'_>],
+) -> Vec<Arc<Object>> {
     let adapters = before.base().adapters().as_ref();
     let states = || std::iter::once(before).chain(during.iter().map(|s| &s.state));
     let keys: BTreeSet<Key> = states()
@@ -58,7 +63,11 @@ pub enum Unfit {
 }
 
 /// The verdict on every instance, and whether it can break without the change, too.
-pub fn truth(case: &Case, compiled: &CompiledInvariant, worlds_max: u64) -> Result<BTreeMap<String, (Truth, bool)>, Unfit> {
+pub fn truth(
+    case: &Case,
+    compiled: &CompiledInvariant,
+    worlds_max: u64,
+) -> Result<BTreeMap<String, (Truth, bool)>, Unfit> {
     let snapshot = case.snapshot();
     let before = State::new(&snapshot);
     let in_flight: Vec<&Request> = case.in_flight.iter().collect();
@@ -72,7 +81,8 @@ pub fn truth(case: &Case, compiled: &CompiledInvariant, worlds_max: u64) -> Resu
     let seen = judge.all(&with, &all, compiled.degree.is_none())?;
     let suspects: Vec<Arc<Object>> =
         all.iter().zip(&seen).filter(|(_, s)| s.broken || s.fails).map(|(o, _)| o.clone()).collect();
-    let without = if suspects.is_empty() { Vec::new() } else { judge.all(&baseline, &suspects, compiled.degree.is_none())? };
+    let without =
+        if suspects.is_empty() { Vec::new() } else { judge.all(&baseline, &suspects, compiled.degree.is_none())? };
     let mut verdicts = BTreeMap::new();
     for (object, seen) in all.iter().zip(&seen) {
         let base = suspects.iter().position(|s| s.key == object.key).and_then(|at| without.get(at));
@@ -188,7 +198,12 @@ fn subsets(of: usize, most: u32) -> Vec<Vec<usize>> {
 }
 
 /// Everything in a scenario that may have more than one fate, or another one than to stay as it is, with all its choices.
-fn groups(scenario: &Scenario<'_>, moment: Moment, outage: &Outage, most: u64) -> Result<Vec<(Group, Vec<Choice>)>, Unfit> {
+fn groups(
+    scenario: &Scenario<'_>,
+    moment: Moment,
+    outage: &Outage,
+    most: u64,
+) -> Result<Vec<(Group, Vec<Choice>)>, Unfit> {
     let state = &scenario.state;
     let view = View { moment, outage: outage.clone(), places: true, lump: false, coarse: false };
     let mut found = Vec::new();

@@ -48,7 +48,8 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Whether the checker is wrong. Undecided is never wrong, only counted.
+    /// Whether the checker is wrong. Undecided is not, only counted, unless the checker found a counterexample that does
+    /// not replay.
     ///
     /// `Strict` blames the requests that reach an instance: one that is breakable with and without a request that does
     /// not reach it says nothing of the request.
@@ -57,10 +58,11 @@ impl Compared {
             return false;
         }
         match (self.truth, self.found.unwrap_or(Finding::Proved)) {
-            (_, Finding::Undecided)
-            | (Truth::Proved, Finding::Proved)
-            | (Truth::Refuted, Finding::Refuted) => false,
-            (Truth::Fails, Finding::Proved) | (Truth::Proved | Truth::Fails, Finding::Refuted) | (Truth::Refuted, Finding::Proved) => true,
+            (_, Finding::Undecided) => self.reason.starts_with("distrust"),
+            (Truth::Proved, Finding::Proved) | (Truth::Refuted, Finding::Refuted) => false,
+            (Truth::Fails, Finding::Proved)
+            | (Truth::Proved | Truth::Fails, Finding::Refuted)
+            | (Truth::Refuted, Finding::Proved) => true,
         }
     }
 }
@@ -78,7 +80,8 @@ impl Engines {
 
     /// The checker's findings on a case: by instance, with the reason or message.
     pub fn check(&mut self, case: &Case, pool: &Pool) -> BTreeMap<String, (Finding, String)> {
-        let engine = self.engines.entry(case.invariant).or_insert_with(|| engine(vec![pool.get(case.invariant).clone()]));
+        let engine =
+            self.engines.entry(case.invariant).or_insert_with(|| engine(vec![pool.get(case.invariant).clone()]));
         let snapshot = case.snapshot();
         let input = Input {
             snapshot: &snapshot,

@@ -130,8 +130,13 @@ fn delete(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
 
 fn delete_one(random: &mut Random, state: &State<'_>, kinds: &[&str]) -> Option<Request> {
     let target = any(random, state, kinds)?;
-    let propagation =
-        *random.pick(&[None, None, Some(Propagation::Background), Some(Propagation::Foreground), Some(Propagation::Orphan)]);
+    let propagation = *random.pick(&[
+        None,
+        None,
+        Some(Propagation::Background),
+        Some(Propagation::Foreground),
+        Some(Propagation::Orphan),
+    ]);
     let uid = random.chance(12).then(|| if random.chance(60) { target.uid.clone() } else { "another".into() });
     let preconditions = Preconditions { uid, resource_version: None };
     Some(Request::delete(user(random), state, target.key.clone(), propagation, preconditions))
@@ -157,12 +162,18 @@ fn template(random: &mut Random, state: &State<'_>) -> Option<Request> {
         0..=4 => json!({"spec": {"containers": [{"name": "c", "image": "i:2"}]}}),
         5..=6 => json!({"metadata": {"labels": {"ver": *random.pick(&["v1", "v2"])}}}),
         7 => json!({"metadata": {"labels": {"app": *random.pick(&["x", "y"])}}}),
-        8 => json!({"spec": {"containers": [{"name": "c", "image": "i:2", "envFrom": [{"secretRef": {"name": *random.pick(&["s1", "s2"])}}]}]}}),
+        8 => {
+            json!({"spec": {"containers": [{"name": "c", "image": "i:2", "envFrom": [{"secretRef": {"name": *random.pick(&["s1", "s2"])}}]}]}})
+        }
         9 => json!({"spec": {"nodeSelector": {"disk": *random.pick(&["ssd", "tape"])}}}),
         10 => json!({"spec": {"nodeSelector": null, "affinity": null}}),
         11 => json!({"spec": {"serviceAccountName": *random.pick(&["sa", "default", "sb"])}}),
-        12 => json!({"spec": {"containers": [{"name": "c", "image": "i:2", "resources": {"requests": {"cpu": *random.pick(&["500m", "1", "4"])}}}]}}),
-        _ => json!({"spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": *random.pick(&["loose", "new"])}}]}}),
+        12 => {
+            json!({"spec": {"containers": [{"name": "c", "image": "i:2", "resources": {"requests": {"cpu": *random.pick(&["500m", "1", "4"])}}}]}})
+        }
+        _ => {
+            json!({"spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": *random.pick(&["loose", "new"])}}]}})
+        }
     };
     patch(random, state, &target, &json!({"spec": {path: inner}}))
 }
@@ -183,7 +194,13 @@ fn labels(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
         4..=5 => {
             let target = any(random, state, &["Service"])?;
             let selector = random
-                .pick(&[json!({"app": "x"}), json!({"app": "y"}), json!({"ver": "v2"}), json!({"app": null, "ver": null}), Value::Null])
+                .pick(&[
+                    json!({"app": "x"}),
+                    json!({"app": "y"}),
+                    json!({"ver": "v2"}),
+                    json!({"app": null, "ver": null}),
+                    Value::Null,
+                ])
                 .clone();
             patch(random, state, &target, &json!({"spec": {"selector": selector}}))
         }
@@ -211,7 +228,11 @@ fn labels(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
             patch(random, state, &target, &json!({"spec": {"selector": {"matchLabels": {"app": app}}}}))
         }
         _ => {
-            let target = any(random, state, if focus == Focus::Namespaces { &["Namespace"] } else { &["Ingress", "Namespace"] })?;
+            let target = any(
+                random,
+                state,
+                if focus == Focus::Namespaces { &["Namespace"] } else { &["Ingress", "Namespace"] },
+            )?;
             let value = if random.chance(60) { json!(&*target.uid) } else { Value::Null };
             patch(random, state, &target, &json!({"metadata": {"annotations": {"suture.dev/confirm-delete": value}}}))
         }
@@ -252,7 +273,9 @@ fn creation(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Requ
     let spec = json!({"containers": [{"name": "c", "envFrom": [{"secretRef": {"name": "s1"}}]}]});
     let template = json!({"metadata": {"labels": labels}, "spec": spec});
     let manifest = match random.below(9) {
-        0 => json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "made", "namespace": ns, "labels": labels}, "spec": spec}),
+        0 => {
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "made", "namespace": ns, "labels": labels}, "spec": spec})
+        }
         1 => json!({"apiVersion": "v1", "kind": "Service", "metadata": meta("svc0"), "spec": {"selector": labels}}),
         2 => json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta("made"),
             "spec": {"replicas": random.range(0, 2), "selector": {"matchLabels": labels}, "template": template}}),
@@ -264,7 +287,9 @@ fn creation(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Requ
             "spec": {"app": labels["app"], "secret": "s1", "children": [{"kind": "Secret", "name": "s1"}]}}),
         6 => json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta("made"),
             "spec": {"selector": {"matchLabels": labels}, "template": template}}),
-        7 => json!({"apiVersion": "v1", "kind": *random.pick(&["Secret", "ConfigMap"]), "metadata": meta("s1"), "data": {"k": "dg=="}}),
+        7 => {
+            json!({"apiVersion": "v1", "kind": *random.pick(&["Secret", "ConfigMap"]), "metadata": meta("s1"), "data": {"k": "dg=="}})
+        }
         _ => {
             let owner = any(random, state, &[])?;
             let uid = if random.chance(60) { owner.uid.to_string() } else { "none".to_owned() };
@@ -326,12 +351,16 @@ fn fields(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
                 json!({"spec": {"replicas": null}}),
             ])
             .clone(),
-        "CustomResourceDefinition" => json!({"spec": {"versions": [{"name": "v1", "served": random.chance(50), "storage": true}]}}),
+        "CustomResourceDefinition" => {
+            json!({"spec": {"versions": [{"name": "v1", "served": random.chance(50), "storage": true}]}})
+        }
         "HorizontalPodAutoscaler" => json!({"spec": {"minReplicas": random.range(0, 3), "maxReplicas": 3}}),
         "PodDisruptionBudget" => json!({"spec": {"minAvailable": random.range(0, 3), "maxUnavailable": null}}),
         "Ingress" => json!({"spec": {"ingressClassName": *random.pick(&["nginx", "other"])}}),
         "HTTPRoute" => json!({"spec": {"hostnames": [*random.pick(&["h1", "h2"])]}}),
-        "IngressClass" => json!({"metadata": {"annotations": {"ingressclass.kubernetes.io/is-default-class": "false"}}}),
+        "IngressClass" => {
+            json!({"metadata": {"annotations": {"ingressclass.kubernetes.io/is-default-class": "false"}}})
+        }
         "Secret" | "ConfigMap" => json!({"data": random.pick(&[json!({"k": "dg=="}), Value::Null]).clone()}),
         _ => json!({"metadata": {"annotations": {"note": "n"}}}),
     };

@@ -157,7 +157,8 @@ impl Draft<'_> {
                 }
                 if self.random.chance(30) {
                     let cpu = self.random.range(1, 3);
-                    node["status"]["allocatable"] = json!({"cpu": cpu.to_string(), "pods": self.random.range(2, 4).to_string()});
+                    node["status"]["allocatable"] =
+                        json!({"cpu": cpu.to_string(), "pods": self.random.range(2, 4).to_string()});
                 }
             }
             self.nodes.push(name);
@@ -295,7 +296,9 @@ impl Draft<'_> {
         }
         if self.wants(&[Focus::References], 5) {
             let meta = self.meta("", "high");
-            self.objects.push(json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, "value": 10}));
+            self.objects.push(
+                json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": meta, "value": 10}),
+            );
         }
     }
 
@@ -316,7 +319,9 @@ impl Draft<'_> {
         if self.focus == Focus::Hosts && self.random.chance(30) {
             let mut meta = self.meta("", "nginx");
             meta["annotations"] = json!({"ingressclass.kubernetes.io/is-default-class": "true"});
-            self.objects.push(json!({"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": meta, "spec": {}}));
+            self.objects.push(
+                json!({"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": meta, "spec": {}}),
+            );
         }
     }
 
@@ -331,10 +336,12 @@ impl Draft<'_> {
             "versions": [{"name": "v1", "served": true, "storage": true}]});
         if self.random.chance(40) {
             let served = self.random.chance(80);
-            spec["versions"] = json!([{"name": "v1", "served": true, "storage": true}, {"name": "v1beta1", "served": served}]);
+            spec["versions"] =
+                json!([{"name": "v1", "served": true, "storage": true}, {"name": "v1beta1", "served": served}]);
         }
         if self.random.chance(30) {
-            spec["versions"][0]["subresources"] = json!({"status": {}, "scale": {"specReplicasPath": ".spec.replicas"}});
+            spec["versions"][0]["subresources"] =
+                json!({"status": {}, "scale": {"specReplicasPath": ".spec.replicas"}});
         }
         if self.random.chance(30) {
             spec["conversion"] = json!({"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"namespace": "a", "name": "svc0"}}}});
@@ -359,7 +366,11 @@ impl Draft<'_> {
             let kind = *self.random.pick(&["Job", "CronJob"]);
             let meta = self.meta(&ns, "job");
             let template = workloads::template(self, "y");
-            let spec = if kind == "Job" { json!({"template": template}) } else { json!({"jobTemplate": {"spec": {"template": template}}}) };
+            let spec = if kind == "Job" {
+                json!({"template": template})
+            } else {
+                json!({"jobTemplate": {"spec": {"template": template}}})
+            };
             self.objects.push(json!({"apiVersion": "batch/v1", "kind": kind, "metadata": meta, "spec": spec}));
         }
         if self.wants(&[Focus::Owners], 8) {

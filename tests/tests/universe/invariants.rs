@@ -46,7 +46,11 @@ pub struct Pool {
 
 /// Template, focus, and parameters in flow style, each a variant; a variant may end with fields of the invariant itself.
 const TEMPLATES: &[(&str, Focus, &[&str])] = &[
-    ("service-keeps-endpoints", Focus::Services, &["", "{floor: 2}", "{floor: 50%}", "{floor: 100%}", "{} violations: Strict"]),
+    (
+        "service-keeps-endpoints",
+        Focus::Services,
+        &["", "{floor: 2}", "{floor: 50%}", "{floor: 100%}", "{} violations: Strict"],
+    ),
     ("serving-service-kept", Focus::Services, &["", "{} match: {namespaces: [a]}"]),
     (
         "service-survives-fault",
@@ -150,7 +154,7 @@ require:
     (
         "all-owned-ready",
         Focus::Pods,
-        "forEach: {var: d, kinds: [Deployment, ReplicaSet, DaemonSet]}
+        "forEach: {var: d, kinds: [Deployment, ReplicaSet, DaemonSet, Db]}
 hold: After
 require:
 - expression: 'now.podsOwnedBy(d).all(p, p.ready())'
@@ -229,7 +233,7 @@ require:
         Focus::Pods,
         "forEach: {var: ns, kind: Namespace}
 require:
-- expression: \"now.inNamespace(ns.metadata.name, 'Pod').filter(p, p.live()).size() <= 4\"
+- expression: \"now.inNamespace(ns.metadata.name, 'Pod').filter(p, p.live()).size() <= 2\"
 - expression: \"now.objects('Pod').filter(p, p.label('app') == 'x' && p.metadata.namespace == ns.metadata.name).size() >= before.objects('Pod').filter(p, p.label('app') == 'x' && p.metadata.namespace == ns.metadata.name).size() - 1\"",
     ),
     (

@@ -40,7 +40,8 @@ pub fn template(draft: &mut Draft<'_>, app: &str) -> Value {
     }
     if draft.random.chance(referring / 2) {
         let optional = draft.random.chance(20);
-        container["env"] = json!([{"name": "E", "valueFrom": {"configMapKeyRef": {"name": "c1", "key": "k", "optional": optional}}}]);
+        container["env"] =
+            json!([{"name": "E", "valueFrom": {"configMapKeyRef": {"name": "c1", "key": "k", "optional": optional}}}]);
     }
     let mut spec = json!({"containers": [container]});
     if draft.random.chance(referring / 3) {
@@ -126,7 +127,8 @@ fn head(draft: &mut Draft<'_>, ns: &str, name: &str, owner: Option<&Value>) -> V
 fn numbers(draft: &mut Draft<'_>) -> (i64, i64) {
     let many = matches!(draft.focus, Focus::Faults | Focus::Quorum) && draft.random.chance(60);
     let wanted = if many { 3 } else { [1, 1, 2, 2, 2, 3, 3, 0][draft.random.below(8)] };
-    let present = if draft.calm || draft.random.chance(75) { wanted } else { (wanted + draft.random.range(-1, 1)).max(0) };
+    let present =
+        if draft.calm || draft.random.chance(75) { wanted } else { (wanted + draft.random.range(-1, 1)).max(0) };
     (wanted, present)
 }
 
@@ -142,7 +144,8 @@ fn deployment(draft: &mut Draft<'_>, at: usize, owner: Option<&Value>) {
     let name = format!("web{at}");
     let mut strategy = json!({"type": "RollingUpdate", "rollingUpdate": {}});
     if draft.random.chance(60) {
-        strategy["rollingUpdate"]["maxUnavailable"] = draft.random.pick(&[json!(0), json!(1), json!(2), json!("50%")]).clone();
+        strategy["rollingUpdate"]["maxUnavailable"] =
+            draft.random.pick(&[json!(0), json!(1), json!(2), json!("50%")]).clone();
     }
     if draft.random.chance(60) {
         strategy["rollingUpdate"]["maxSurge"] = draft.random.pick(&[json!(0), json!(1), json!("50%")]).clone();
@@ -150,7 +153,8 @@ fn deployment(draft: &mut Draft<'_>, at: usize, owner: Option<&Value>) {
     if draft.random.chance(12) {
         strategy = json!({"type": "Recreate"});
     }
-    let mut spec = json!({"replicas": wanted, "selector": selector(&template), "strategy": strategy, "template": template});
+    let mut spec =
+        json!({"replicas": wanted, "selector": selector(&template), "strategy": strategy, "template": template});
     if draft.random.chance(4) {
         spec["paused"] = json!(true);
     }
@@ -209,7 +213,8 @@ fn stateful_set(draft: &mut Draft<'_>, at: usize, owner: Option<&Value>) {
     let (wanted, present) = numbers(draft);
     let name = format!("db{at}");
     let first = if draft.random.chance(6) { 1 } else { 0 };
-    let mut spec = json!({"replicas": wanted, "serviceName": "svc0", "selector": selector(&template), "template": template});
+    let mut spec =
+        json!({"replicas": wanted, "serviceName": "svc0", "selector": selector(&template), "template": template});
     if first > 0 {
         spec["ordinals"] = json!({"start": first});
     }
@@ -233,7 +238,8 @@ fn stateful_set(draft: &mut Draft<'_>, at: usize, owner: Option<&Value>) {
         spec["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {}}]);
         if draft.random.chance(40) {
             let policy = |draft: &mut Draft<'_>| if draft.random.chance(60) { "Delete" } else { "Retain" };
-            spec["persistentVolumeClaimRetentionPolicy"] = json!({"whenDeleted": policy(draft), "whenScaled": policy(draft)});
+            spec["persistentVolumeClaimRetentionPolicy"] =
+                json!({"whenDeleted": policy(draft), "whenScaled": policy(draft)});
         }
     }
     let mut set = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": head(draft, &ns, &name, owner), "spec": spec});
@@ -263,11 +269,13 @@ fn daemon_set(draft: &mut Draft<'_>, at: usize) {
     let name = format!("ds{at}");
     let mut spec = json!({"selector": selector(&template), "template": template});
     if draft.random.chance(30) {
-        spec["updateStrategy"] = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": *draft.random.pick(&["1", "50%"])}});
+        spec["updateStrategy"] =
+            json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": *draft.random.pick(&["1", "50%"])}});
     } else if draft.random.chance(15) {
         spec["updateStrategy"] = json!({"type": "OnDelete"});
     }
-    let mut set = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": head(draft, &ns, &name, None), "spec": spec});
+    let mut set =
+        json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": head(draft, &ns, &name, None), "spec": spec});
     if !draft.calm && draft.random.chance(25) {
         set["status"] = json!({"updatedNumberScheduled": 0, "desiredNumberScheduled": 1});
     }
@@ -310,7 +318,11 @@ fn custom_resource(draft: &mut Draft<'_>, at: usize) {
     }
     let owned = draft.random.below(4);
     if draft.random.chance(30) {
-        let child = if owned == 0 { json!({"kind": "StatefulSet", "name": format!("db{at}")}) } else { json!({"kind": "Secret", "name": "s1"}) };
+        let child = if owned == 0 {
+            json!({"kind": "StatefulSet", "name": format!("db{at}")})
+        } else {
+            json!({"kind": "Secret", "name": "s1"})
+        };
         spec["children"] = if draft.random.chance(80) { json!([child]) } else { json!([]) };
     }
     let template = template(draft, app);
