@@ -3,6 +3,7 @@
 //! The cache is bounded by bytes. A hit gives the same answer as solving would: the canonical problem is what is solved,
 //! and the answer is translated back.
 
+use std::cell::RefCell;
 use std::num::NonZeroUsize;
 
 use lru::LruCache;
@@ -20,20 +21,23 @@ pub struct Verdicts {
     entries: LruCache<Vec<u8>, Solved>,
     bytes: usize,
     bytes_max: usize,
-    /// Started by the first problem that needs a solver.
-    pool: Option<Pool>,
 }
 
-/// Solver threads of one engine: it asks one question at a time, and the next context is made meanwhile.
+/// Solver threads for the engines of one thread: they ask one question at a time, and the next context is made meanwhile.
 const WORKERS: usize = 2;
-/// Questions of one engine that wait: there is never more than one.
+/// Questions that wait: there is never more than one.
 const QUEUE_LEN_MAX: usize = 2;
+
+thread_local! {
+    /// Started by the first problem that needs a solver, and kept: a context takes milliseconds to make.
+    static POOL: RefCell<Option<Pool>> = const { RefCell::new(None) };
+}
 
 impl Verdicts {
     /// An empty cache of at most so many bytes.
     pub fn new(bytes_max: usize) -> Self {
         let most = NonZeroUsize::new((bytes_max / ENTRY_BYTES).max(1)).unwrap_or(NonZeroUsize::MIN);
-        Self { entries: LruCache::new(most), bytes: 0, bytes_max, pool: None }
+        Self { entries: LruCache::new(most), bytes: 0, bytes_max }
     }
 
     /// Whether a violating future exists.
@@ -61,7 +65,7 @@ impl Verdicts {
             }
             None => {
                 effort.solved += 1;
-                let solved = self.ask(&canon.problem, budget);
+                let solved = ask(&canon.problem, budget);
                 effort.rlimit = effort.rlimit.saturating_add(solved.spent.rlimit);
                 // what the clock or the queue cut short is not the problem's answer
                 if !matches!(solved.answer, Answer::Unknown(Reason::Deadline | Reason::QueueFull)) {
@@ -80,17 +84,6 @@ impl Verdicts {
         }
     }
 
-    /// Asks a solver thread; on this one where none can be started.
-    fn ask(&mut self, problem: &Problem, budget: Budget) -> Solved {
-        if self.pool.is_none() {
-            self.pool = Pool::new(WORKERS, QUEUE_LEN_MAX).ok();
-        }
-        match &self.pool {
-            Some(pool) => pool.solve(problem.clone(), budget),
-            None => solve_here(problem, budget),
-        }
-    }
-
     fn keep(&mut self, key: Vec<u8>, solved: Solved) {
         self.bytes = self.bytes.saturating_add(cost(&key, &solved));
         if let Some((old_key, old)) = self.entries.push(key, solved) {
@@ -101,6 +94,19 @@ impl Verdicts {
             self.bytes = self.bytes.saturating_sub(cost(&old_key, &old));
         }
     }
+}
+
+/// Asks a solver thread; solves on this one where none can be started.
+fn ask(problem: &Problem, budget: Budget) -> Solved {
+    POOL.with_borrow_mut(|pool| {
+        if pool.is_none() {
+            *pool = Pool::new(WORKERS, QUEUE_LEN_MAX).ok();
+        }
+        match pool {
+            Some(pool) => pool.solve(problem.clone(), budget),
+            None => solve_here(problem, budget),
+        }
+    })
 }
 
 fn cost(key: &[u8], solved: &Solved) -> usize {

@@ -111,9 +111,7 @@ where
                 self.by_cases(func, values, counted, &groups)
             }
             // decided by the scenario alone: specs have no fates
-            (Func::HasSelector | Func::WantedReplicas | Func::IsQuorumGroup, _) => {
-                self.concretely(func, values)
-            }
+            (Func::HasSelector | Func::WantedReplicas | Func::IsQuorumGroup, _) => self.concretely(func, values),
             _ => Err(Refusal::NotLinear(func.name().to_owned())),
         }
     }
@@ -137,13 +135,7 @@ where
     }
 
     /// A function of the future state by every way in which these objects, and all pods of these groups, may be in it.
-    fn by_cases(
-        &mut self,
-        func: Func,
-        values: &[Value],
-        objects: Vec<Arc<Object>>,
-        groups: &BTreeSet<Key>,
-    ) -> Answer {
+    fn by_cases(&mut self, func: Func, values: &[Value], objects: Vec<Arc<Object>>, groups: &BTreeSet<Key>) -> Answer {
         let outcome = |o: Option<&Arc<Object>>| {
             o.map(|o| (o.live(), model::finished(o), o.controller().cloned(), o.labels().clone()))
         };
@@ -433,9 +425,9 @@ where
         let adapters = state.base().adapters().as_ref();
         let mut items = self.expand(others, &Object::live)?;
         let needs = |pod: &Object| {
-            let names = references(pod, adapters).into_iter().any(|r| {
-                r.target == target.key && !r.write && (is_claim || (r.needed && !r.optional))
-            });
+            let names = references(pod, adapters)
+                .into_iter()
+                .any(|r| r.target == target.key && !r.write && (is_claim || (r.needed && !r.optional)));
             let stays = pod.live() && !model::finished(pod) && !model::leaves_with_controller(state, pod);
             names && stays && !expected_to_go(state, pod)
         };

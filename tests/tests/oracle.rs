@@ -232,7 +232,7 @@ fn table(pool: &Pool, parts: &[Outcome]) -> (String, u64) {
     let _ = writeln!(text, "undecided {share:.2} % of {verdicts} verdicts; {skipped} universes too large");
     let _ = writeln!(text, "{overlaps} with an object in two groups, {empty} without any future");
     let mut reasons: Vec<_> = reasons.into_iter().collect();
-    reasons.sort_by(|a, b| b.1.cmp(&a.1));
+    reasons.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
     for ((family, reason), n) in reasons.into_iter().take(12) {
         let _ = writeln!(text, "  undecided {n}: {family}: {}", reason.chars().take(110).collect::<String>());
     }

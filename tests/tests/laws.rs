@@ -1,0 +1,232 @@
+//! Laws of verdicts, over random universes: what may not change them, and what they must say.
+//!
+//! `SUTURE_LAWS_CASES` says how many universes each law is tried on, `SUTURE_ORACLE_SEED` which ones.
+#![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
+
+mod universe;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+
+use serde_json::{Value, json};
+use suture_checker::decision::{Decision, Finding, Verdict};
+use suture_checker::engine::{Engine, Input, Settings};
+use suture_model::change::{Change, Request};
+use suture_model::effects::DELETION_TIME;
+use suture_model::object::Object;
+use suture_model::scenario::Scenario;
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+use suture_model::value::Val;
+use universe::invariants::{Focus, Pool};
+use universe::random::Random;
+use universe::{Case, Size, changes, snapshot};
+
+/// How many universes a law is tried on where nothing else is said.
+const CASES: u64 = 60;
+/// How many invariants an engine has.
+const INVARIANTS: usize = 5;
+/// How many changes a history has.
+const HISTORY: usize = 20;
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Calls `law` with so many random universes: a generator for what else is random, a case, and invariants for it.
+fn for_all(salt: u64, mut law: impl FnMut(&mut Random, &Case, &[usize], &Pool)) {
+    let pool = Pool::new();
+    let seed = number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(salt);
+    for at in 0..number("SUTURE_LAWS_CASES", CASES) {
+        let mut random = Random::new(seed, at);
+        let case = Case::random(&mut random, &pool, Size::FULL);
+        let mut invariants = vec![case.invariant];
+        while invariants.len() < INVARIANTS {
+            let another = pool.choose(&mut random);
+            if !invariants.contains(&another) {
+                invariants.push(another);
+            }
+        }
+        law(&mut random, &case, &invariants, &pool);
+    }
+}
+
+fn engine(invariants: &[usize], pool: &Pool) -> Engine {
+    let invariants = invariants.iter().map(|at| pool.get(*at).clone()).collect();
+    let settings = Settings { verbose: true, ..Settings::default() };
+    Engine::new(invariants, settings).expect("the linked Z3 is the pinned one")
+}
+
+fn decide(engine: &mut Engine, snapshot: &Snapshot, in_flight: &[Request], change: &Change) -> Decision {
+    let input = Input { snapshot, in_flight, change, time: Some("2026-11-01T12:00:00Z"), exemptions: &[] };
+    engine.decide(&input)
+}
+
+/// A decision as it is printed, durations aside.
+fn bytes(decision: &Decision) -> String {
+    let mut json = serde_json::to_value(decision).expect("a decision is JSON");
+    json.as_object_mut().expect("a map").remove("duration");
+    serde_json::to_string_pretty(&json).expect("JSON is text")
+}
+
+#[track_caller]
+fn same(case: &Case, pool: &Pool, what: &str, one: &str, other: &str) {
+    if one != other {
+        let differs = one.lines().zip(other.lines()).find(|(a, b)| a != b);
+        panic!("{what}: {differs:?}\n{}\n{one}\n--- and\n{other}", case.describe(pool));
+    }
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    for_all(1, |_, case, invariants, pool| {
+        let decided = || decide(&mut engine(invariants, pool), &case.snapshot(), &case.in_flight, &case.change);
+        same(case, pool, "the second time", &bytes(&decided()), &bytes(&decided()));
+    });
+}
+
+#[test]
+fn the_order_of_objects_does_not_matter() {
+    for_all(2, |random, case, invariants, pool| {
+        let straight = decide(&mut engine(invariants, pool), &case.snapshot(), &case.in_flight, &case.change);
+        let mut objects = case.objects.clone();
+        random.shuffle(&mut objects);
+        let shuffled = decide(&mut engine(invariants, pool), &snapshot(&objects), &case.in_flight, &case.change);
+        same(case, pool, "shuffled", &bytes(&straight), &bytes(&shuffled));
+    });
+}
+
+/// Verdicts by invariant and instance: what was found and what is said.
+fn by_instance(decision: &Decision) -> BTreeMap<(&str, &str), (Finding, &str)> {
+    decision.verdicts.iter().map(|v| ((&*v.invariant, &*v.instance), (v.outcome, &*v.message))).collect()
+}
+
+#[test]
+fn an_unrelated_object_changes_nothing() {
+    for_all(3, |random, case, invariants, pool| {
+        let plain = decide(&mut engine(invariants, pool), &case.snapshot(), &case.in_flight, &case.change);
+        let unrelated = [
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "far", "namespace": "far", "uid": "far"}}),
+            json!({"apiVersion": "example.org/v1", "kind": "Widget", "metadata": {"name": "far", "namespace": "far", "uid": "far"}, "spec": {"size": 1}}),
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "far", "namespace": "far", "uid": "far"}}),
+        ];
+        let mut objects = case.objects.clone();
+        objects.push(Val::from(random.pick::<Value>(&unrelated)));
+        let more = decide(&mut engine(invariants, pool), &snapshot(&objects), &case.in_flight, &case.change);
+        let (plain, mut more) = (by_instance(&plain), by_instance(&more));
+        more.retain(|(_, instance), _| !instance.ends_with("/far/far"));
+        same(case, pool, "with an unrelated object", &format!("{plain:#?}"), &format!("{more:#?}"));
+    });
+}
+
+/// The cluster after a change, some time later: what was deleted is gone or about to be.
+fn applied(random: &mut Random, snapshot: &Snapshot, change: &Change) -> Snapshot {
+    let mut scenario = Scenario::observed(snapshot);
+    for request in &change.requests {
+        scenario.land(request);
+    }
+    let mut next = snapshot.clone();
+    for (key, object) in scenario.state.delta() {
+        match object {
+            Some(object) if object.leaving && random.chance(60) => drop(next.remove(key)),
+            Some(object) if object.leaving => {
+                next.insert(Object { leaving: false, ..object.with_deletion(DELETION_TIME) });
+            }
+            Some(object) => next.insert((**object).clone()),
+            None => drop(next.remove(key)),
+        }
+    }
+    next.complete();
+    next
+}
+
+#[test]
+fn what_is_cached_is_what_would_be_found_anew() {
+    let histories = number("SUTURE_LAWS_CASES", CASES).div_ceil(10);
+    let pool = Pool::new();
+    for at in 0..histories {
+        let mut random = Random::new(number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(4), at);
+        let case = Case::random(&mut random, &pool, Size::FULL);
+        let invariants: Vec<usize> =
+            (0..INVARIANTS).map(|_| pool.choose(&mut random)).collect::<BTreeSet<_>>().into_iter().collect();
+        let mut kept = engine(&invariants, &pool);
+        let mut now = case.snapshot();
+        for step in 0..HISTORY {
+            let focus = if random.chance(50) { pool.focus(invariants[0]) } else { Focus::Pods };
+            let change = Change::from(changes::request(&mut random, &State::new(&now), focus));
+            let cached = decide(&mut kept, &now, &[], &change);
+            let anew = decide(&mut engine(&invariants, &pool), &now, &[], &change);
+            same(&case, &pool, &format!("history {at}, step {step}"), &bytes(&cached), &bytes(&anew));
+            now = applied(&mut random, &now, &change);
+        }
+    }
+}
+
+#[test]
+fn every_refutation_was_replayed_and_says_what_breaks() {
+    for_all(5, |_, case, invariants, pool| {
+        let decision = decide(&mut engine(invariants, pool), &case.snapshot(), &case.in_flight, &case.change);
+        for verdict in decision.verdicts.iter().filter(|v| v.outcome == Finding::Refuted) {
+            let counterexample = verdict.counterexample.as_ref();
+            let told = counterexample.is_some_and(|c| c.replayed && !c.broken.is_empty() && !c.steps.is_empty());
+            assert!(told, "{verdict:#?}\n{}", case.describe(pool));
+            assert!(!verdict.message.is_empty() && verdict.message.lines().count() <= 10, "{}", verdict.message);
+        }
+    });
+}
+
+/// The namespaces that a refutation speaks of: of its instance, its steps, its message, and what it was proved against.
+fn namespaces(verdict: &Verdict, change: &Change, in_flight: &[Request]) -> BTreeSet<String> {
+    let steps = verdict.counterexample.iter().flat_map(|c| &c.steps).flat_map(|s| s.objects.iter().chain([&s.effect]));
+    let texts = steps.chain([&verdict.instance, &verdict.message]).chain(verdict.proved_against.keys());
+    let mut found = BTreeSet::new();
+    for word in texts.flat_map(|text| text.split(|c: char| c.is_whitespace() || c == ',' || c == ';')) {
+        match *word.split('/').collect::<Vec<_>>() {
+            [_, ns, _] => drop(found.insert(ns.to_owned())),
+            ["Namespace", name] => drop(found.insert(name.to_owned())),
+            _ => {}
+        }
+    }
+    found.extend(change.requests.iter().chain(in_flight).map(|r| r.target.ns.to_string()));
+    found
+}
+
+#[test]
+fn the_facts_that_an_explanation_names_still_refute() {
+    for_all(6, |_, case, invariants, pool| {
+        let decision = decide(&mut engine(invariants, pool), &case.snapshot(), &case.in_flight, &case.change);
+        for verdict in decision.verdicts.iter().filter(|v| v.outcome == Finding::Refuted) {
+            let kept = namespaces(verdict, &case.change, &case.in_flight);
+            let objects: Vec<Val> = case
+                .objects
+                .iter()
+                .filter(|o| o.str_at(&["metadata", "namespace"]).is_none_or(|ns| kept.contains(&**ns)))
+                .cloned()
+                .collect();
+            let again = decide(&mut engine(invariants, pool), &snapshot(&objects), &case.in_flight, &case.change);
+            let found = by_instance(&again).get(&(&*verdict.invariant, &*verdict.instance)).map(|(f, _)| *f);
+            assert_eq!(found, Some(Finding::Refuted), "{verdict:#?}\n{}", case.describe(pool));
+        }
+    });
+}
+
+#[test]
+fn proofs_name_what_they_rely_on() {
+    let mut assumed: BTreeMap<String, usize> = BTreeMap::new();
+    let mut proofs = 0;
+    for_all(7, |_, case, invariants, pool| {
+        let decision = decide(&mut engine(invariants, pool), &case.snapshot(), &case.in_flight, &case.change);
+        for verdict in decision.verdicts.iter().filter(|v| v.outcome == Finding::Proved) {
+            proofs += 1;
+            for assumption in &verdict.assumptions {
+                assert!(!assumption.is_empty(), "{verdict:#?}");
+                *assumed.entry(assumption.clone()).or_default() += 1;
+            }
+        }
+    });
+    println!("{proofs} proofs rely on {} assumptions, such as", assumed.len());
+    for (assumption, times) in assumed.iter().take(8) {
+        println!("  {times} times: {assumption}");
+    }
+    assert!(!assumed.is_empty(), "no proof relies on anything");
+}
