@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_model::cascade::expected_to_go;
-use suture_model::futures::Group;
 use suture_model::kinds::Kind;
 use suture_model::navigate as model;
 use suture_model::object::{Key, Object};
@@ -20,7 +19,7 @@ use suture_specs::functions::{Func, Worlds, call_nav};
 use suture_specs::value::Value;
 
 use crate::eval::{Evaluator, Refusal};
-use crate::scene::{Class, ClassId};
+use crate::scene::ClassId;
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int};
 
@@ -29,9 +28,6 @@ type Predicate<'p> = &'p dyn Fn(&Object) -> bool;
 
 /// How many objects of a list of the future state are looked at.
 const LIST_MAX: usize = 200_000;
-
-/// How many ways for objects to exist are told apart where a function is evaluated for each.
-const CASES_MAX: usize = 256;
 
 /// Kinds of workloads that make pods.
 const MAKERS: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"];
@@ -132,91 +128,6 @@ where
         let makers = others.iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k)));
         let groups = makers.map(|o| suture_model::effects::group_name(state, o)).collect();
         (pods.cloned().chain(others).collect(), groups)
-    }
-
-    /// A function of the future state by every way in which these objects, and all pods of these groups, may be in it.
-    fn by_cases(&mut self, func: Func, values: &[Value], objects: Vec<Arc<Object>>, groups: &BTreeSet<Key>) -> Answer {
-        let outcome = |o: Option<&Arc<Object>>| {
-            o.map(|o| (o.live(), model::finished(o), o.controller().cloned(), o.labels().clone()))
-        };
-        let mut by_class: BTreeMap<ClassId, BTreeSet<Key>> = BTreeMap::new();
-        for object in objects {
-            if let Some(class) = self.scene.class_of(&object)? {
-                by_class.entry(class).or_default().insert(object.key.clone());
-            }
-        }
-        for name in groups {
-            let group = self.scene.add_group(name)?;
-            let Some(coded) = self.scene.coded().get(group) else { continue };
-            for (at, class) in coded.classes.iter().enumerate() {
-                by_class.entry((group, at)).or_default().extend(members(&coded.group, class));
-            }
-        }
-        let mut cases: Vec<(Bool, State<'a>)> = vec![(Bool::truth(true), self.scene.state().clone())];
-        for (id, members) in by_class {
-            let Some(class) = self.scene.class(id) else { continue };
-            if class.total as usize != members.len() {
-                return Err(Refusal::FinerIdentity);
-            }
-            // fates that make no difference to the function count together
-            let mut outcomes: BTreeMap<_, (Option<Arc<Object>>, Vec<Int>)> = BTreeMap::new();
-            for (fate, count) in class.fates.iter().zip(&class.counts) {
-                let slot = outcomes.entry(outcome(fate.object.as_ref())).or_insert((fate.object.clone(), Vec::new()));
-                slot.1.push(count.clone());
-            }
-            if number_of_compositions(members.len(), outcomes.len()) > CASES_MAX {
-                return Err(Refusal::NotLinear(func.name().to_owned()));
-            }
-            let mut longer = Vec::new();
-            for numbers in compositions(members.len(), outcomes.len()) {
-                let mut guard = Vec::new();
-                let mut changes = Vec::new();
-                let mut left = members.iter();
-                for ((shape, counts), number) in outcomes.values().zip(&numbers) {
-                    let sum = Int::sum(counts)?;
-                    guard.push(Bool::eq(
-                        &sum,
-                        &Int::constant(i64::try_from(*number).unwrap_or(i64::MAX)),
-                        &self.scene.vars,
-                    )?);
-                    for member in left.by_ref().take(*number) {
-                        changes.push((member.clone(), shape.as_ref().map(|o| with_name(o, member))));
-                    }
-                }
-                let guard = Bool::and(guard);
-                if guard.is_false() {
-                    continue;
-                }
-                for (before, state) in &cases {
-                    let mut state = state.clone();
-                    for (key, object) in &changes {
-                        match object {
-                            Some(object) => state.put(object.clone()),
-                            None => state.take(key),
-                        }
-                    }
-                    longer.push((Bool::and([before.clone(), guard.clone()]), state));
-                }
-                if longer.len() > CASES_MAX {
-                    return Err(Refusal::NotLinear(func.name().to_owned()));
-                }
-            }
-            cases = longer;
-        }
-        let mut alternatives = Vec::with_capacity(cases.len());
-        for (guard, state) in cases {
-            let value = match call_nav(func, values, &Worlds { before: self.scene.before, now: &state }) {
-                Ok(value) => Sym::Known(value),
-                Err(error) => match error.kind {
-                    EvalErrorKind::UnknownKind(_) | EvalErrorKind::Steps(_) => {
-                        return Err(Refusal::Unknown(error.to_string()));
-                    }
-                    _ => Sym::Error(error),
-                },
-            };
-            alternatives.push((guard, value));
-        }
-        Ok(Sym::choice(alternatives, &self.scene.vars)?)
     }
 
     /// All objects of a kind in the future state.
@@ -364,25 +275,42 @@ where
         self.pods_of(groups, &|pod| pod.key.ns == ns && selector.matches(pod.labels()) && holds(pod))
     }
 
-    /// Pods below an object by controller references, existing and new.
+    /// Pods below an object by controller references, existing and new; what is in between may go.
     fn owned(&mut self, func: Func, values: &[Value], object: &Arc<Object>) -> Answer {
         self.known_pods(func, values)?;
         let state = self.scene.state();
+        let mut between: Vec<Arc<Object>> = Vec::new();
+        let mut open = vec![object.clone()];
+        while let Some(owner) = open.pop() {
+            between.push(owner.clone());
+            let controlled = |o: &&Arc<Object>| o.controller().is_some_and(|c| c.uid == owner.uid);
+            let children = state.owned_by(&owner.uid).into_iter().filter(controlled).filter(|o| !o.key.kind.is("Pod"));
+            for child in children.filter(|o| o.key != object.key && !between.iter().any(|b| b.key == o.key)) {
+                open.push(child.clone());
+            }
+        }
+        between.retain(|o| o.key != object.key && (!o.live() || expected_to_go(state, o)));
+        let mut alternatives = Vec::new();
+        for (guard, state) in self.cases(func, between, &BTreeSet::new())? {
+            alternatives.push((guard, self.owned_in(&state, object)?));
+        }
+        Ok(Sym::choice(alternatives, &self.scene.vars)?)
+    }
+
+    /// Pods below an object where this is what is in between.
+    fn owned_in(&mut self, state: &State<'a>, object: &Arc<Object>) -> Answer {
         let existing: BTreeSet<Key> = model::pods_owned_by(state, object).into_iter().map(|p| p.key.clone()).collect();
         let mut groups: BTreeSet<Key> = BTreeSet::new();
-        for key in &existing {
-            if let Some(pod) = state.get(key).cloned() {
-                groups.insert(self.scene.group_of(&pod));
-            }
+        for pod in existing.iter().filter_map(|key| state.get(key)) {
+            groups.insert(self.scene.group_of(pod));
         }
         let mut below: Vec<Arc<Object>> = vec![object.clone()];
         let controlled = |o: &&Arc<Object>| o.controller().is_some_and(|c| c.uid == object.uid);
         below.extend(state.owned_by(&object.uid).into_iter().filter(controlled).cloned());
-        let makers: BTreeSet<Key> = below.iter().map(|o| o.key.clone()).collect();
         for workload in below.iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k))) {
-            groups.insert(suture_model::effects::group_name(state, workload));
+            groups.insert(suture_model::effects::group_name(self.scene.state(), workload));
         }
-        let uids: BTreeSet<Str> = below.iter().filter(|o| makers.contains(&o.key)).map(|o| o.uid.clone()).collect();
+        let uids: BTreeSet<Str> = below.iter().map(|o| o.uid.clone()).collect();
         self.pods_of(groups, &|pod| {
             existing.contains(&pod.key) || pod.controller().is_some_and(|c| uids.contains(&c.uid))
         })
@@ -520,52 +448,6 @@ where
             }
         }
         Ok(Sym::Bag(items))
-    }
-}
-
-/// The names of a class's entities; of pods not made yet, names that nothing else has.
-fn members(group: &Group, class: &Class) -> Vec<Key> {
-    let mut names = Vec::new();
-    for entity in class.entities.iter().filter_map(|at| group.entities.get(*at)) {
-        let shape = entity.fates.iter().find_map(|f| f.object.as_ref()).map(|o| &o.key);
-        match (&entity.key, shape) {
-            (Some(key), _) => names.push(key.clone()),
-            (None, Some(key)) => {
-                let numbered = |number| Key { name: format!("{}-{number}", key.name).into(), ..key.clone() };
-                names.extend((0..entity.count).map(numbered));
-            }
-            (None, None) => {}
-        }
-    }
-    names
-}
-
-/// An object of a class under the name of another one of it.
-fn with_name(shape: &Object, name: &Key) -> Object {
-    if shape.key == *name {
-        return shape.clone();
-    }
-    Object { key: name.clone(), uid: format!("case:{name}").into(), ..shape.clone() }
-}
-
-/// How many ways there are to deal `things` over `places`.
-fn number_of_compositions(things: usize, places: usize) -> usize {
-    (1..places).fold(1_usize, |all, place| all.saturating_mul(things.saturating_add(place)) / place)
-}
-
-/// Every way to deal `things` over `places`.
-fn compositions(things: usize, places: usize) -> Vec<Vec<usize>> {
-    match places {
-        0 => Vec::new(),
-        1 => vec![vec![things]],
-        _ => (0..=things)
-            .flat_map(|here| {
-                compositions(things - here, places - 1).into_iter().map(move |mut rest| {
-                    rest.insert(0, here);
-                    rest
-                })
-            })
-            .collect(),
     }
 }
 

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::cascade::expected_to_go;
-use suture_model::effects::{View, group, group_name};
+use suture_model::effects::{View, group, group_name, own};
 use suture_model::futures::{Count, Entity, Fate, Group, LimitLabel};
 use suture_model::interpret::{Choice, failed_node};
 use suture_model::object::{Key, Object};
@@ -72,7 +72,16 @@ pub struct Prepared {
 
 /// What one decision has prepared: by scenario, group, view and grain. Valid as long as the scenarios stay where they
 /// are.
-pub type Preparations = RefCell<BTreeMap<(usize, Key, View, bool, bool), Rc<Prepared>>>;
+pub type Preparations = RefCell<BTreeMap<(usize, GroupId, View, bool, bool), Rc<Prepared>>>;
+
+/// Which group: the pods of a workload, or the fate of one object itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupId {
+    /// The group of this name.
+    Pods(Key),
+    /// The object alone, whatever becomes of its pods.
+    Own(Key),
+}
 
 /// Where an entity is: group and class.
 pub type ClassId = (usize, usize);
@@ -94,7 +103,7 @@ pub struct Scene<'s, 'a> {
     /// Whether the invariant looks at nodes, not only at pods on them.
     pub reads_nodes: bool,
     coded: Vec<Coded>,
-    by_name: BTreeMap<Key, usize>,
+    by_name: BTreeMap<GroupId, usize>,
     preparations: &'s Preparations,
     controller_group: BTreeMap<Str, Key>,
     labels: Vec<LimitLabel>,
@@ -167,14 +176,14 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// The class of an object that exists in the scenario; `None` when it simply stays as it is.
     pub fn class_of(&mut self, object: &Object) -> Result<Option<ClassId>, TermError> {
-        let name = if object.key.kind.is("Pod") {
-            self.group_of(object)
+        let id = if object.key.kind.is("Pod") {
+            GroupId::Pods(self.group_of(object))
         } else if object.leaving || object.terminating() || expected_to_go(self.state(), object) {
-            object.key.clone()
+            GroupId::Own(object.key.clone())
         } else {
             return Ok(None);
         };
-        let at = self.add_group(&name)?;
+        let at = self.add(id)?;
         let Some(coded) = self.coded.get(at) else { return Ok(None) };
         let Some((_, class)) = coded.prepared.entity_of.get(&object.key) else { return Ok(None) };
         // the instance has a class of its own, the last
@@ -200,28 +209,36 @@ impl<'s, 'a> Scene<'s, 'a> {
         name
     }
 
-    /// Encodes a group, if it is not yet, and returns its index.
+    /// Encodes the group of this name, if it is not yet, and returns its index.
     pub fn add_group(&mut self, name: &Key) -> Result<usize, TermError> {
-        if let Some(known) = self.by_name.get(name) {
+        self.add(GroupId::Pods(name.clone()))
+    }
+
+    fn add(&mut self, id: GroupId) -> Result<usize, TermError> {
+        if let Some(known) = self.by_name.get(&id) {
             return Ok(*known);
         }
-        let prepared = self.prepare(name);
+        let prepared = self.prepare(&id);
         let at = self.coded.len();
+        let (GroupId::Pods(name) | GroupId::Own(name)) = &id;
         let classes = self.classes(&prepared, name)?;
-        self.by_name.insert(name.clone(), at);
+        self.by_name.insert(id, at);
         self.add_limits(&prepared.group, &classes)?;
         self.coded.push(Coded { group: prepared.group.clone(), classes, prepared });
         Ok(at)
     }
 
     /// A group and its quotient.
-    fn prepare(&self, name: &Key) -> Rc<Prepared> {
+    fn prepare(&self, id: &GroupId) -> Rc<Prepared> {
         let scenario = std::ptr::from_ref(self.scenario) as usize;
-        let key = (scenario, name.clone(), self.view.clone(), self.grain.identity, self.grain.nodes);
+        let key = (scenario, id.clone(), self.view.clone(), self.grain.identity, self.grain.nodes);
         if let Some(known) = self.preparations.borrow().get(&key) {
             return known.clone();
         }
-        let group = group(self.scenario, name, &self.view);
+        let group = match id {
+            GroupId::Pods(name) => group(self.scenario, name, &self.view),
+            GroupId::Own(key) => own(self.scenario, key, &self.view),
+        };
         let mut classes: Vec<Vec<usize>> = Vec::new();
         let mut entity_of = BTreeMap::new();
         let mut index: BTreeMap<Signature, usize> = BTreeMap::new();

@@ -132,6 +132,15 @@ pub fn group(scenario: &Scenario<'_>, name: &Key, view: &View) -> Group {
     builder.finish()
 }
 
+/// The fates of an object that is no pod: what happens to it whatever its controller does.
+pub fn own(scenario: &Scenario<'_>, key: &Key, view: &View) -> Group {
+    let mut builder = Builder::new(scenario, view, key.clone());
+    if let Some(object) = scenario.state.get(key).cloned() {
+        builder.passive(&object);
+    }
+    builder.finish()
+}
+
 /// What a pod's own circumstances allow, before its controller does anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
@@ -225,7 +234,7 @@ impl<'s, 'a> Builder<'s, 'a> {
         let stays = match standing {
             Standing::Kept => !(object.terminating() && finished),
             // after the closure is done, only a finalizer of its own keeps an object that leaves
-            Standing::AtRisk => !(finished && object.leaving),
+            Standing::AtRisk => !(finished && (object.leaving || (object.terminating() && !is_pod))),
             Standing::Removed => false,
         };
         if stays {

@@ -20,6 +20,8 @@ struct Intent {
     excess: i64,
     /// How many pods it may still make.
     missing: i64,
+    /// Whether fewer may be removed in the end.
+    open: bool,
 }
 
 /// The pods of a ReplicaSet that no Deployment controls.
@@ -33,7 +35,7 @@ pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     builder.place(intent.missing);
     let kept = builder.set();
     let fresh = add_set(builder, set, &pods, &intent, kept, None, false);
-    settle(builder, set.key.clone(), &[kept, fresh], wanted, set.live());
+    settle(builder, set.key.clone(), &[kept, fresh], Goal::of(wanted), set.live());
 }
 
 /// The pods of a Deployment, through all its ReplicaSets.
@@ -60,20 +62,30 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let rolling = live && !paused && old_remains;
     let recreate = deployment.val().str_at(&["spec", "strategy", "type"]).is_some_and(|kind| &**kind == "Recreate");
 
+    let surge_field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxSurge"]);
+    let surge = if recreate { 0 } else { scaled(surge_field, wanted, true, "25%") };
+    let (goals, settled) = if paused {
+        paused_goals(&sets, current, wanted, (!recreate).then_some(surge))
+    } else {
+        let goal = |(at, set): (_, &Arc<Object>)| {
+            Goal::of(if Some(at) == current && !rolling { wanted } else { replicas(set) })
+        };
+        (sets.iter().enumerate().map(goal).collect(), Goal::of(wanted))
+    };
+
     let mut intents = Vec::new();
-    for (at, (set, pods)) in sets.iter().zip(&pods).enumerate() {
+    for ((set, pods), goal) in sets.iter().zip(&pods).zip(&goals) {
         let here = present(builder, pods);
-        let target = if Some(at) == current && !rolling { replicas(set).min(wanted) } else { replicas(set) };
         intents.push(if live && set.live() {
-            let goal = if Some(at) == current && !rolling { wanted } else { replicas(set) };
-            intent(builder, pods, here, target, goal)
+            // until the Deployment's controller comes round, the ReplicaSet goes by its own number
+            let high = if builder.after() { goal.most } else { goal.most.max(replicas(set)) };
+            Intent { open: goal.least != goal.most, ..intent(builder, pods, here, goal.least.min(replicas(set)), high) }
         } else {
             idle()
         });
     }
-    let surge_field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxSurge"]);
-    let surge = scaled(surge_field, wanted, true, "25%");
-    let fresh_template = (live && (rolling || sets.is_empty() || current.is_none()))
+    // a paused Deployment makes no ReplicaSet
+    let fresh_template = (live && !paused && (rolling || sets.is_empty() || current.is_none()))
         .then(|| (builder.template(&template), wanted.saturating_add(surge)));
     for (set, intent) in sets.iter().zip(&intents) {
         register(builder, set, intent);
@@ -101,7 +113,55 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         let unready = fresh.iter().map(|set| count(*set, &[FateKind::NewUnready])).collect();
         builder.limit(label, vec![at_most(vec![count(old, &THERE)], 0), at_least(unready, 1)]);
     }
-    settle(builder, deployment.key.clone(), &counted, wanted, live);
+    settle(builder, deployment.key.clone(), &counted, settled, live);
+}
+
+/// How many pods a ReplicaSet is to have in the end: a number in this range.
+#[derive(Clone, Copy)]
+struct Goal {
+    least: i64,
+    most: i64,
+}
+
+impl Goal {
+    fn of(pods: i64) -> Self {
+        Self { least: pods, most: pods }
+    }
+}
+
+/// What the ReplicaSets of a paused Deployment are scaled to, each and together: it is not rolled, but it is scaled
+/// (`pkg/controller/deployment/sync.go`, `scale`: the only active one, or else the newest, gets all replicas; several
+/// share replicas and surge in proportion; the old ones go once the new one is saturated). Over-approximation: the
+/// proportions are left open.
+fn paused_goals(sets: &[Arc<Object>], current: Option<usize>, wanted: i64, surge: Option<i64>) -> (Vec<Goal>, Goal) {
+    let active = sets.iter().filter(|set| replicas(set) > 0).count();
+    if active <= 1 {
+        let newest = sets.iter().map(|set| &set.created).max();
+        let all = sets.iter().enumerate().map(|(at, set)| match current {
+            _ if active == 1 => replicas(set) > 0,
+            Some(current) => at == current,
+            None => Some(&set.created) == newest,
+        });
+        let chosen: Vec<bool> = all.collect();
+        let sure = chosen.iter().filter(|c| **c).count() == 1;
+        let goals = chosen.iter().map(|chosen| match chosen {
+            true => Goal { least: if sure { wanted } else { 0 }, most: wanted },
+            false => Goal::of(0),
+        });
+        return (goals.collect(), Goal::of(if sets.is_empty() { 0 } else { wanted }));
+    }
+    let present: i64 = sets.iter().map(|set| replicas(set)).sum();
+    // Recreate shares no replicas
+    let allowed = surge.map_or(present, |surge| if wanted > 0 { wanted.saturating_add(surge) } else { 0 });
+    let added = allowed - present;
+    let saturated = current.and_then(|at| sets.get(at)).is_some_and(|set| replicas(set) == wanted);
+    let goals = sets.iter().enumerate().map(|(at, set)| Goal {
+        least: if saturated && Some(at) != current { 0 } else { (replicas(set) + added.min(0)).max(0) },
+        most: replicas(set).saturating_add(added.max(0)),
+    });
+    let goals: Vec<Goal> = goals.collect();
+    let least = goals.iter().map(|goal| goal.least).sum();
+    (goals, Goal { least, most: present.max(allowed) })
 }
 
 /// Ready pods, old and new, stay at `replicas - maxUnavailable`, or at what is ready now if that is less.
@@ -160,14 +220,14 @@ fn present(builder: &Builder<'_, '_>, pods: &[Arc<Object>]) -> i64 {
 }
 
 fn idle() -> Intent {
-    Intent { excess: 0, missing: 0 }
+    Intent { excess: 0, missing: 0, open: false }
 }
 
 fn intent(builder: &Builder<'_, '_>, pods: &[Arc<Object>], present: i64, low: i64, high: i64) -> Intent {
     let excess = (present - low).max(0);
     let lost = pods.iter().filter(|p| builder.standing(p) != Standing::Kept).count();
     let lost = i64::try_from(lost).unwrap_or(i64::MAX);
-    Intent { excess, missing: (high - (present - lost - excess)).max(0) }
+    Intent { excess, missing: (high - (present - lost - excess)).max(0), open: false }
 }
 
 /// Whether a ReplicaSet was made from this pod template: equal but for the label that the Deployment adds.
@@ -268,7 +328,7 @@ fn limit_scale_down(
     let removed = |sets: &[SetId]| -> Vec<crate::futures::Count> { sets.iter().map(|s| count(*s, &LOST)).collect() };
     let label = LimitLabel::ScaleDownRemoves { workload: workload.clone(), pods: intent.excess };
     builder.limit(label, vec![at_most(removed(removed_sets), intent.excess)]);
-    if builder.after() {
+    if builder.after() && !intent.open {
         builder.limit(
             LimitLabel::ScaleDownRemoves { workload: workload.clone(), pods: intent.excess },
             vec![at_least(removed(removed_sets), intent.excess.min(chosen_count(builder, pods)))],
@@ -323,16 +383,16 @@ fn add_new(builder: &mut Builder<'_, '_>, maker: Key, template: usize, pods: i64
     set
 }
 
-/// Once settled, the workload has exactly the pods it wants (fewer only if the existing ones cannot be replaced).
-fn settle(builder: &mut Builder<'_, '_>, workload: Key, counted: &[SetId], wanted: i64, live: bool) {
+/// Once settled, the workload has the pods it wants, a number within these (fewer only if the existing ones cannot be replaced).
+fn settle(builder: &mut Builder<'_, '_>, workload: Key, counted: &[SetId], Goal { least, most }: Goal, live: bool) {
     if !builder.after() || !live {
         return;
     }
     let counts: Vec<_> = counted.iter().map(|set| count(*set, &THERE)).collect();
-    let label = LimitLabel::Settled { workload, wanted };
-    builder.limit(label.clone(), vec![at_most(counts.clone(), wanted)]);
+    let label = LimitLabel::Settled { workload, wanted: most };
+    builder.limit(label.clone(), vec![at_most(counts.clone(), most)]);
     let makes_new = builder.group.entities.iter().any(|e| e.key.is_none());
-    if makes_new {
-        builder.limit(label, vec![at_least(counts, wanted)]);
+    if makes_new && least > 0 {
+        builder.limit(label, vec![at_least(counts, least)]);
     }
 }

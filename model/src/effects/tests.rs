@@ -172,3 +172,27 @@ fn an_ordered_stateful_set_scales_down_only_while_the_rest_is_ready() {
         ControlFlow::Continue(())
     });
 }
+
+/// A paused Deployment `d` that wants `replicas`, over ReplicaSets of its template (`2`) and of an older one (`1`).
+fn paused(replicas: i64, old: i64, new: Option<i64>) -> Snapshot {
+    let mut objects = vec![
+        workload("Deployment", "d", "", replicas, "2", r#","paused":true"#),
+        workload("ReplicaSet", "d-1", "d", old, "1", ""),
+    ];
+    objects.extend(new.map(|new| workload("ReplicaSet", "d-2", "d", new, "2", "")));
+    objects.extend((0..old).map(|at| pod(&format!("o{at}"), "ReplicaSet/d-1", "n1", true)));
+    objects.extend((0..new.unwrap_or(0)).map(|at| pod(&format!("p{at}"), "ReplicaSet/d-2", "n1", true)));
+    snapshot(objects)
+}
+
+#[test]
+fn a_paused_deployment_is_scaled_but_not_rolled() {
+    let key = Key::of("Deployment", "a", "d");
+    let settled = |snapshot: &Snapshot| ready_counts(snapshot, vec![patch(snapshot, &key, "{}")], &key, Moment::After);
+    // the only active ReplicaSet gets all replicas, though it is not of the template
+    assert_eq!(settled(&paused(0, 2, None)), set_of(&[0]));
+    assert_eq!(settled(&paused(2, 2, None)), set_of(&[2]));
+    // of several, the total is replicas and surge; the old ones go if the new one is all that is wanted
+    assert_eq!(settled(&paused(2, 1, Some(2))), set_of(&[2, 3]));
+    assert_eq!(settled(&paused(4, 2, Some(2))), set_of(&[4, 5]));
+}
