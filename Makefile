@@ -1,16 +1,12 @@
 # Everything that a person or CI runs. Needs a Rust toolchain, python3 with pip, and a C linker.
 
 PYTHON ?= python3
-SUTURE_ORACLE_CASES ?= 200000
-SUTURE_HOSTILE_CASES ?= 10000
-
 SUTURE := target/release/suture
 Z3 := .z3/lib/libz3.so
 
 # libz3 is found by an rpath that .cargo/config.toml sets and that is relative to target/; both would be lost to these
 unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTDOCFLAGS
 export CARGO_TARGET_DIR := target
-export SUTURE_ORACLE_CASES SUTURE_HOSTILE_CASES
 
 .PHONY: help build demo test bench oracle hostile clean
 
@@ -25,6 +21,8 @@ demo: build ## shows a stale operator's deletion of a live claim being denied
 	  --adapters tests/demo/adapters.yaml --review tests/demo/delete-claim.json; code=$$?; \
 	if [ $$code -ne 1 ]; then echo "demo: expected a denial (exit code 1), got exit code $$code" >&2; exit 1; fi
 
+test: export SUTURE_ORACLE_CASES ?= 20000
+test: export SUTURE_HOSTILE_CASES ?= 2000
 test: $(Z3) ## checks format, lints and documentation, and runs every test
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -34,10 +32,12 @@ test: $(Z3) ## checks format, lints and documentation, and runs every test
 bench: build ## measures decision time and memory on a generated cluster
 	$(SUTURE) bench
 
-oracle: $(Z3) ## compares verdicts with brute force, SUTURE_ORACLE_CASES random cases
+oracle: export SUTURE_ORACLE_CASES ?= 200000
+oracle: $(Z3) ## compares verdicts with brute force, SUTURE_ORACLE_CASES random cases [200000]
 	cargo test --release --locked --package suture-tests --test oracle -- --nocapture
 
-hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES random cases
+hostile: export SUTURE_HOSTILE_CASES ?= 10000
+hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES random cases [10000]
 	cargo test --release --locked --package suture-tests --test hostile -- --nocapture
 
 clean: ## removes what was built and downloaded
