@@ -56,6 +56,7 @@ pub struct Cluster {
     users: Users,
     layout: Layout,
     binaries: Binaries,
+    watchdog: Arc<Watchdog>,
 }
 
 impl Cluster {
@@ -83,16 +84,10 @@ impl Cluster {
                 Part::Kwok => layout.kwok_flags(&users.kubeconfig(KWOK)?, &binaries.path("kwok-stages.yaml")),
             };
             arguments.extend(flags.get(&part).into_iter().flatten().cloned());
-            let program = Program {
-                name: part.name().to_owned(),
-                path: binaries.path(part.name()),
-                arguments,
-                home: layout.folder.clone(),
-                log: layout.folder.join(format!("{part}.log")),
-            };
+            let program = program(&layout.folder, part.name(), binaries.path(part.name()), arguments);
             processes.insert(part, Process::new(program, Arc::clone(&watchdog)));
         }
-        let cluster = Self { processes, users, layout, binaries };
+        let cluster = Self { processes, users, layout, binaries, watchdog };
         cluster.bring_up(nodes)?;
         Ok(cluster)
     }
@@ -156,6 +151,12 @@ impl Cluster {
     /// The process of a part, for its number, memory and log.
     pub fn process(&self, part: Part) -> Result<&Process, Error> {
         self.processes.get(&part).ok_or_else(|| Error::State { part: part.to_string(), state: "not part of it" })
+    }
+
+    /// A further program beside the control plane, still down, such as a webhook that it calls. Its log is in the same folder,
+    /// and it ends with whatever comes first: its value, or the process that holds it.
+    pub fn attach(&self, name: &str, path: &Path, arguments: Vec<String>) -> Process {
+        Process::new(program(self.folder(), name, path.to_owned(), arguments), Arc::clone(&self.watchdog))
     }
 
     /// kubectl as a user.
@@ -229,6 +230,10 @@ fn folder() -> Result<(PathBuf, Arc<Watchdog>), Error> {
         eprintln!("controlplane: keeping {}", folder.path().display());
     }
     Ok((folder.keep(), Arc::new(watchdog)))
+}
+
+fn program(folder: &Path, name: &str, path: PathBuf, arguments: Vec<String>) -> Program {
+    Program { name: name.to_owned(), path, arguments, home: folder.to_owned(), log: folder.join(format!("{name}.log")) }
 }
 
 /// Those without whom nothing works. RBAC has roles for the first ones; kwok writes for all kubelets, so it is of their group,

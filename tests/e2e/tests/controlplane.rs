@@ -95,7 +95,6 @@ fn parts_fail_and_come_back_with_their_data() {
     cluster.kill(Part::Scheduler).expect("kill");
     cluster.kill(Part::Kwok).expect("kill");
     cluster.kill(Part::Etcd).expect("kill");
-    admin.run(&["get", "--raw=/healthz"]).expect("kubectl");
     assert!(cluster.kill(Part::Etcd).is_err(), "what is down cannot be killed");
     for part in [Part::Etcd, Part::ControllerManager, Part::Scheduler, Part::Kwok] {
         cluster.launch(part).expect("launch");
@@ -117,16 +116,39 @@ fn a_part_that_cannot_start_is_told_with_its_log() {
 }
 
 #[test]
+fn the_api_server_reads_the_admission_configuration() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("admission.json");
+    let defaults = json!({"apiVersion": "pod-security.admission.config.k8s.io/v1", "kind": "PodSecurityConfiguration",
+                          "defaults": {"enforce": "baseline", "enforce-version": "latest"}});
+    let configuration = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+                               "plugins": [{"name": "PodSecurity", "configuration": defaults}]});
+    fs::write(&path, configuration.to_string()).expect("configuration");
+    let options = Options { admission_configuration: Some(path), ..Options::default() };
+    let admin = Cluster::start(&options).and_then(|cluster| Ok((cluster.kubectl("admin")?, cluster)));
+    let (admin, _cluster) = admin.expect("cluster");
+    let plain = admin.run(&["run", "plain", "--image=web"]).expect("kubectl");
+    assert!(plain.success, "{}", plain.stderr);
+    let privileged = admin.run(&["run", "privileged", "--image=web", "--privileged"]).expect("kubectl");
+    assert!(privileged.stderr.contains("violates PodSecurity"), "{}{}", privileged.stdout, privileged.stderr);
+}
+
+#[test]
 fn two_clusters_run_side_by_side_and_leave_nothing_behind() {
     let clusters = [(), ()].map(|()| Cluster::start(&Options::default()).expect("cluster"));
-    let mut traces = Vec::new();
+    let (mut traces, mut webhooks) = (Vec::new(), Vec::new());
     for cluster in &clusters {
         cluster.pause(Part::Scheduler).expect("pause");
-        let pids = Part::ALL.map(|part| cluster.process(part).expect("part").pid().expect("up"));
+        let webhook = cluster.attach("webhook", Path::new("sleep"), vec!["600".to_owned()]);
+        webhook.launch().expect("launch");
+        let parts = Part::ALL.map(|part| cluster.process(part).expect("part").pid());
+        let pids: Vec<u32> = parts.into_iter().chain([webhook.pid()]).map(|pid| pid.expect("up")).collect();
         assert!(pids.iter().all(|pid| is_up(*pid)), "{pids:?}");
-        traces.push((cluster.folder().to_owned(), pids.to_vec()));
+        traces.push((cluster.folder().to_owned(), pids));
+        webhooks.push(webhook);
     }
     drop(clusters);
+    drop(webhooks);
     for (folder, pids) in traces {
         assert_eq!(left(&folder, &pids), Vec::<String>::new());
     }
