@@ -1,6 +1,9 @@
-# Everything that a person or CI runs. Needs a Rust toolchain, python3 with pip, and a C linker.
+# Everything that a person or CI runs. Needs a Rust toolchain, python3 with pip, and a C linker. The control plane is built
+# with Go, which is downloaded where it is missing; SUTURE_KUBERNETES chooses its version (tests/controlplane/build).
 
 PYTHON ?= python3
+SUTURE_NODES ?= 5
+
 SUTURE := target/release/suture
 Z3 := .z3/lib/libz3.so
 
@@ -8,10 +11,10 @@ Z3 := .z3/lib/libz3.so
 unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTDOCFLAGS
 export CARGO_TARGET_DIR := target
 
-.PHONY: help build demo test bench oracle hostile clean
+.PHONY: help build demo test e2e bench oracle hostile controlplane clean
 
 help: ## lists these targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 build: $(Z3) ## builds target/release/suture
 	cargo build --release --locked --package suture-service --bin suture
@@ -23,11 +26,15 @@ demo: build ## shows a stale operator's deletion of a live claim being denied
 
 test: export SUTURE_ORACLE_CASES ?= 20000
 test: export SUTURE_HOSTILE_CASES ?= 2000
-test: $(Z3) ## checks format, lints and documentation, and runs every test
+test: $(Z3) ## checks format, lints and documentation, and runs every test that needs no control plane
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
-	cargo test --locked --workspace
+	cargo test --locked --workspace --exclude suture-e2e
+
+e2e: ## runs the tests that need a real control plane; the first time builds it, which takes minutes
+	tests/controlplane/build >/dev/null
+	cargo test --locked --package suture-e2e -- --nocapture --test-threads=1
 
 bench: build ## measures decision time and memory on a generated cluster
 	$(SUTURE) bench
@@ -40,7 +47,11 @@ hostile: export SUTURE_HOSTILE_CASES ?= 10000
 hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES random cases [10000]
 	cargo test --release --locked --package suture-tests --test hostile -- --nocapture
 
-clean: ## removes what was built and downloaded
+controlplane: ## starts a real control plane with SUTURE_NODES nodes and kubeconfigs to try it, until Ctrl-C
+	tests/controlplane/build >/dev/null
+	cargo run --locked --package suture-e2e --bin controlplane -- $(SUTURE_NODES)
+
+clean: ## removes what was built and downloaded, but not the control plane, which is cached outside the checkout
 	cargo clean
 	rm -rf .z3
 

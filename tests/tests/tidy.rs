@@ -19,7 +19,7 @@ struct Layer {
 }
 
 /// The crates from the bottom up; `ARCHITECTURE.md` gives the reasons.
-const LAYERS: [Layer; 6] = [
+const LAYERS: [Layer; 7] = [
     Layer { folder: "model", may_use: &[], must_not_use: &["kube", "z3", "z3-sys", "cel", "cel-core", "tokio"] },
     Layer { folder: "specs", may_use: &["suture-model"], must_not_use: &["kube", "z3", "z3-sys", "tokio"] },
     Layer {
@@ -41,6 +41,11 @@ const LAYERS: [Layer; 6] = [
         folder: "tests",
         may_use: &["suture-model", "suture-specs", "suture-encode", "suture-checker", "suture-service"],
         must_not_use: &["z3", "z3-sys", "cel-core"],
+    },
+    Layer {
+        folder: "tests/e2e",
+        may_use: &["suture-model", "suture-specs", "suture-encode", "suture-checker", "suture-service"],
+        must_not_use: &["z3", "z3-sys", "cel", "cel-core"],
     },
 ];
 
@@ -174,7 +179,8 @@ fn a_crate_is_named_by_a_path_or_an_import() {
 fn a_module_is_declared_with_any_visibility() {
     let text = "mod a;\n  pub mod b;\npub(crate) mod c; // why\n// mod d;\nmod e {\n#[cfg(test)]\nmod f;\n";
     assert_eq!(declared_modules(text), ["a", "b", "c", "f"]);
-    assert_eq!(module_files(Path::new("x/src/lib.rs"), "a")[0], Path::new("x/src/a.rs"));
+    assert_eq!(module_files(Path::new("model/src/lib.rs"), "a")[0], Path::new("model/src/a.rs"));
+    assert_eq!(module_files(Path::new("tests/e2e/src/lib.rs"), "a")[0], Path::new("tests/e2e/src/a.rs"));
     assert_eq!(module_files(Path::new("x/src/a/mod.rs"), "b")[0], Path::new("x/src/a/b.rs"));
     assert_eq!(module_files(Path::new("x/src/a.rs"), "b")[1], Path::new("x/src/a/b/mod.rs"));
 }
@@ -238,14 +244,17 @@ fn module_files(path: &Path, name: &str) -> [PathBuf; 2] {
 
 /// Whether cargo compiles a file of its own accord.
 fn is_target(path: &Path) -> bool {
-    let parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
+    let inside = LAYERS.iter().filter_map(|layer| path.strip_prefix(layer.folder).ok());
+    // a crate may be inside another one's folder: the innermost is the one that compiles it
+    let Some(inside) = inside.min_by_key(|rest| rest.components().count()) else { return false };
+    let parts: Vec<&str> = inside.iter().filter_map(|part| part.to_str()).collect();
     matches!(
         parts.as_slice(),
-        [_, "build.rs"]
-            | [_, "src", "lib.rs" | "main.rs"]
-            | [_, "src", "bin", _]
-            | [_, "tests" | "benches" | "examples", _]
-            | [_, "tests" | "benches" | "examples", _, "main.rs"]
+        ["build.rs"]
+            | ["src", "lib.rs" | "main.rs"]
+            | ["src", "bin", _]
+            | ["tests" | "benches" | "examples", _]
+            | ["tests" | "benches" | "examples", _, "main.rs"]
     )
 }
 

@@ -1,0 +1,32 @@
+//! A real control plane for tests: etcd, the API server, the controllers, the scheduler and kwok's nodes as processes on
+//! loopback, thrown away at the end.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`cluster`] | the whole: starts it, and stops, kills, pauses, resumes or launches each part |
+//! | [`parts`] | what it consists of, and the flags of each |
+//! | [`kubeconfig`] | users, their tokens and kubeconfigs |
+//! | [`kubectl`] | one user's kubectl |
+//! | [`nodes`] | nodes that kwok keeps alive |
+//! | [`binaries`] | what `tests/controlplane/build` built |
+//! | [`process`], [`watchdog`] | a child process, and who ends it when the test dies |
+//! | [`ports`], [`wait`], [`error`] | ports that nobody else takes, waiting within a limit, what went wrong |
+
+pub mod binaries;
+pub mod cluster;
+pub mod error;
+pub mod kubeconfig;
+pub mod kubectl;
+pub mod nodes;
+pub mod parts;
+pub mod ports;
+pub mod process;
+pub mod wait;
+pub mod watchdog;
+
+pub use cluster::{Cluster, Options};
+pub use error::Error;
+pub use kubeconfig::User;
+pub use kubectl::Kubectl;
+pub use nodes::Nodes;
+pub use parts::Part;
