@@ -2,6 +2,8 @@
 
 pub mod answer;
 pub mod certificates;
+#[cfg(test)]
+mod fixtures;
 pub mod health;
 pub mod metrics;
 pub mod review;

@@ -24,7 +24,7 @@ use hyper_util::rt::TokioExecutor;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{TraceContextExt, TracerProvider};
 use opentelemetry_http::{Bytes, HeaderExtractor, HttpClient, HttpError, Request, Response};
-use opentelemetry_otlp::{SpanExporter, WithHttpConfig};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -75,7 +75,7 @@ impl Telemetry {
     pub fn start() -> Result<Self, TelemetryError> {
         let wanted = env::var("RUST_LOG").unwrap_or_default();
         let filter = EnvFilter::try_new(if wanted.is_empty() { "info" } else { &wanted })?;
-        let traces = if collector_named() { Some(provider(&Handle::current())?) } else { None };
+        let traces = if collector_named() { Some(provider(&Handle::current(), None)?) } else { None };
         let layer = traces.as_ref().map(|traces| {
             let tracer = traces.tracer("suture");
             // the client's own connections would otherwise be traced, and sent, and traced
@@ -107,9 +107,14 @@ fn collector_named() -> bool {
         .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
-fn provider(runtime: &Handle) -> Result<SdkTracerProvider, TelemetryError> {
+/// What makes traces and sends them to `address`, else where the environment says.
+fn provider(runtime: &Handle, address: Option<&str>) -> Result<SdkTracerProvider, TelemetryError> {
     let collector = Collector::new(runtime.clone())?;
-    let exporter = SpanExporter::builder().with_http().with_http_client(collector).build()?;
+    let mut exporter = SpanExporter::builder().with_http().with_http_client(collector);
+    if let Some(address) = address {
+        exporter = exporter.with_endpoint(address);
+    }
+    let exporter = exporter.build()?;
     let mut resource = Resource::builder();
     if env::var_os("OTEL_SERVICE_NAME").is_none() {
         resource = resource.with_service_name("suture");
@@ -171,3 +176,6 @@ impl HttpClient for Collector {
         self.runtime.spawn(tokio::time::timeout(SEND_MAX, sent)).await??
     }
 }
+
+#[cfg(test)]
+mod tests;
