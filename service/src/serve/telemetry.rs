@@ -173,7 +173,7 @@ impl HttpClient for Collector {
             let body = Limited::new(body, RESPONSE_MAX_BYTES).collect().await?.to_bytes();
             Ok::<_, HttpError>(Response::from_parts(parts, body))
         };
-        self.runtime.spawn(tokio::time::timeout(SEND_MAX, sent)).await??
+        self.runtime.spawn(async { tokio::time::timeout(SEND_MAX, sent).await }).await??
     }
 }
 

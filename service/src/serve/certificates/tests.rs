@@ -61,15 +61,12 @@ fn taken(identity: &Identity, bundle: &str, name: &str, now: i64) -> Result<(), 
 fn whoever_is_behind_by_less_than_the_overlap_can_always_connect() {
     let (vault, lives) = (Memory::default(), lives());
     let mut published = String::new();
-    // what API servers that are behind by no, some and nearly too much time trust; and clocks that are five minutes off
+    // what API servers trust that are behind by up to the overlap; their clocks are five minutes behind, too
     let mut history: VecDeque<String> = VecDeque::new();
-    let (mut served, mut authorities) = (String::new(), 0);
+    let mut changes = 0;
     for step_number in 0..2_000 {
         let now = START + step_number * HOUR;
         let kept = step(&vault, &names(), &lives, &published, now).unwrap();
-        if kept.serving.certificate != served {
-            served.clone_from(&kept.serving.certificate);
-        }
         if !published.is_empty() {
             for trusted in &history {
                 for name in names() {
@@ -81,15 +78,15 @@ fn whoever_is_behind_by_less_than_the_overlap_can_always_connect() {
         if kept.next.is_none() && !published.contains(kept.current.certificate.trim()) {
             assert_eq!(published, "", "an authority is served that was never published");
         }
-        authorities += i64::from(published != kept.bundle());
+        changes += i32::from(published != kept.bundle());
         published = kept.bundle();
         history.push_back(published.clone());
         if history.len() > 4 {
             history.pop_front();
         }
     }
-    // 2,000 hours hold nine authorities of 200 hours, each of which is added and taken away
-    assert!((18..=22).contains(&authorities), "{authorities}");
+    // an authority is followed after 205 hours: 2,000 hold nine rotations, each of which adds one and takes one away
+    assert_eq!(changes, 19);
 }
 
 #[test]

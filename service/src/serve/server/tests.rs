@@ -64,7 +64,7 @@ struct Running {
 
 fn run(identity: Identity, authority: Option<String>, rules: Rules, drain: Drain) -> Running {
     let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
-    let workers = workers(&script, 2, 8, &metrics);
+    let workers = workers(&script, 3, 8, &metrics);
     let tls = Tls::new(identity, authority, rules, metrics.clone()).unwrap();
     let readiness = Readiness::expecting(&["serving"]);
     let listeners = Listeners::bind(([127, 0, 0, 1], 0).into(), ([127, 0, 0, 1], 0).into()).unwrap();
