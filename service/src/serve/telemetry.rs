@@ -86,7 +86,9 @@ impl Telemetry {
         let logs = logs.with_writer(io::stderr).with_filter(filter);
         tracing_subscriber::registry().with(logs).with(layer).try_init()?;
         panic::set_hook(Box::new(|info| {
-            let message = info.payload_as_str().unwrap_or("no text");
+            let payload = info.payload();
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let message = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no text");
             let location = info.location().map(ToString::to_string).unwrap_or_default();
             tracing::error!(message, location, "panic");
         }));

@@ -118,6 +118,7 @@ impl Client {
         };
         config.alpn_protocols = vec![if protocol == Protocol::One { b"http/1.1".to_vec() } else { b"h2".to_vec() }];
         let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
         let name = ServerName::try_from("localhost")?;
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
         let (_, tls) = stream.get_ref();
