@@ -175,9 +175,9 @@ const AT_ONCE: Drain = Drain { grace: Duration::ZERO, patience: Duration::from_s
 #[tokio::test]
 async fn a_certificate_rotates_under_a_connection_that_goes_on() {
     let scratch = Scratch::new("rotation");
-    // an authority of 6 s is followed after 4 s
+    // an authority of 9 s is followed after 7 s
     let second = Duration::from_secs(1);
-    let lives = Lives { authority: second * 6, serving: second * 5, overlap: second };
+    let lives = Lives { authority: second * 9, serving: second * 8, overlap: second };
     let keeper = scratch.keeper("own", &["localhost"], lives);
     let first_bundle = keeper.bundle();
     let running = run(keeper.identity(), None, Rules::default(), AT_ONCE);
