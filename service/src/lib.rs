@@ -15,5 +15,6 @@ pub mod names;
 pub mod output;
 pub mod policy;
 pub mod request;
+pub mod serve;
 pub mod suite;
 pub mod world;
