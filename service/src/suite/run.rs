@@ -13,10 +13,10 @@ use suture_specs::spec::{Action, Case, Observation, OnUndecided, Step, Suite, Ve
 use super::clock::Clock;
 use super::documents::{self, place};
 use super::expect;
-use super::ledger::Ledger;
 use super::report::{CaseFailure, CaseReport, Report, SuiteReport};
 use super::steps::{self, Built};
 use crate::failure::Failure;
+use crate::ledger::{Ledger, Progress as Shown, Sight};
 use crate::output::decision::{About, text};
 use crate::output::progress::Progress;
 use crate::output::terminal::Paint;
@@ -140,7 +140,8 @@ impl Runner<'_> {
             let now = running.now.ok_or("the time is not known: set `time`")?;
             running.now = Some(now.later(after)?);
         }
-        running.ledger.observe(&shown, &running.world.snapshot, running.now);
+        let sight = Sight { snapshot: &running.world.snapshot, progress: Shown::Written(&shown) };
+        running.ledger.observe(sight, running.now);
         Ok(())
     }
 
