@@ -1,0 +1,95 @@
+//! Whether this replica is alive and ready, and its metrics: a plain HTTP listener of its own, so that probes neither need
+//! a certificate nor wait behind requests.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, StatusCode};
+use axum::routing::get;
+
+use super::metrics::{self, Metrics};
+use super::workers::Workers;
+
+/// Which parts can do their work; cheap to clone. Nothing is ready before every part that is expected said so.
+#[derive(Clone, Default)]
+pub struct Readiness {
+    parts: Arc<RwLock<BTreeMap<&'static str, Result<(), String>>>>,
+}
+
+impl Readiness {
+    /// Expects these parts, none of which is ready yet.
+    pub fn expecting(parts: &[&'static str]) -> Self {
+        let readiness = Self::default();
+        for part in parts {
+            readiness.set(part, Err("not yet".to_owned()));
+        }
+        readiness
+    }
+
+    /// Says how a part is.
+    pub fn set(&self, part: &'static str, state: Result<(), String>) {
+        self.parts.write().unwrap_or_else(PoisonError::into_inner).insert(part, state);
+    }
+
+    /// Whether all parts are ready.
+    ///
+    /// # Errors
+    /// What is not, and why, part by part.
+    pub fn ready(&self) -> Result<(), Vec<String>> {
+        let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
+        if parts.is_empty() {
+            return Err(vec!["nothing is set up yet".to_owned()]);
+        }
+        let said = parts.iter().filter_map(|(part, state)| Some(format!("{part}: {}", state.as_ref().err()?)));
+        let missing: Vec<String> = said.collect();
+        if missing.is_empty() { Ok(()) } else { Err(missing) }
+    }
+}
+
+#[derive(Clone)]
+struct Health {
+    readiness: Readiness,
+    metrics: Metrics,
+    workers: Workers,
+}
+
+/// `/livez`, `/readyz` and `/metrics`.
+pub fn router(readiness: Readiness, metrics: Metrics, workers: Workers) -> Router {
+    Router::new()
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(scrape))
+        .with_state(Health { readiness, metrics, workers })
+}
+
+async fn livez(State(health): State<Health>) -> (StatusCode, String) {
+    match health.workers.alive() {
+        Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+    }
+}
+
+async fn readyz(State(health): State<Health>) -> (StatusCode, String) {
+    match health.readiness.ready() {
+        Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+        Err(missing) => {
+            let text = missing.iter().fold(String::new(), |mut text, line| {
+                _ = writeln!(text, "{line}");
+                text
+            });
+            (StatusCode::SERVICE_UNAVAILABLE, text)
+        }
+    }
+}
+
+async fn scrape(State(health): State<Health>) -> (StatusCode, [(HeaderName, &'static str); 1], String) {
+    health.metrics.ready(health.readiness.ready().is_ok());
+    match health.metrics.text() {
+        Ok(text) => (StatusCode::OK, [(CONTENT_TYPE, metrics::CONTENT_TYPE)], text),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, [(CONTENT_TYPE, "text/plain")], format!("{error}\n")),
+    }
+}

@@ -1,0 +1,265 @@
+//! What is counted and measured, for Prometheus. Labels are outcomes, reasons and kinds: never names of objects.
+
+use std::fmt;
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use suture_checker::decision::Effort;
+
+use super::answer::Label;
+
+/// The content type of [`Metrics::text`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// From what a trivial decision takes to the longest timeout of a webhook that makes sense.
+const BUCKETS_SECS: [f64; 14] =
+    [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5];
+
+/// All metrics; cheap to clone.
+#[derive(Clone)]
+pub struct Metrics {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    registry: Registry,
+    series: Series,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByOutcome {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByReason {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByKind {
+    kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByAnswer {
+    by: &'static str,
+}
+
+type Seconds = Gauge<f64, AtomicU64>;
+
+/// Each series by its name in the text.
+struct Series {
+    decisions: Family<ByOutcome, Counter>,
+    decision_duration: Histogram,
+    solver_duration: Histogram,
+    queue_wait: Histogram,
+    questions: Family<ByAnswer, Counter>,
+    instances: Counter,
+    undecided: Family<ByReason, Counter>,
+    shed: Counter,
+    overruns: Counter,
+    panics: Counter,
+    workers_replaced: Counter,
+    queue_length: Gauge,
+    objects: Family<ByKind, Gauge>,
+    watch_lag: Family<ByKind, Seconds>,
+    ledger_entries: Gauge,
+    ready: Gauge,
+    certificate_end: Gauge,
+    certificate_swaps: Counter,
+    resident_memory: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let histogram = || Histogram::new(BUCKETS_SECS);
+        let series = Series {
+            decisions: Family::default(),
+            decision_duration: histogram(),
+            solver_duration: histogram(),
+            queue_wait: histogram(),
+            questions: Family::default(),
+            instances: Counter::default(),
+            undecided: Family::default(),
+            shed: Counter::default(),
+            overruns: Counter::default(),
+            panics: Counter::default(),
+            workers_replaced: Counter::default(),
+            queue_length: Gauge::default(),
+            objects: Family::default(),
+            watch_lag: Family::default(),
+            ledger_entries: Gauge::default(),
+            ready: Gauge::default(),
+            certificate_end: Gauge::default(),
+            certificate_swaps: Counter::default(),
+            resident_memory: Gauge::default(),
+        };
+        let mut registry = Registry::with_prefix("suture");
+        series.register(&mut registry);
+        Self { shared: Arc::new(Shared { registry, series }) }
+    }
+}
+
+impl Series {
+    fn register(&self, registry: &mut Registry) {
+        let r = registry;
+        r.register("build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        r.register("decisions", "Answers to the API server, by outcome", self.decisions.clone());
+        let help = "From the arrival of a request to its answer";
+        r.register_with_unit("decision_duration", help, Unit::Seconds, self.decision_duration.clone());
+        let help = "Folding, caching and solving for a request that asked the solver anything";
+        r.register_with_unit("solver_duration", help, Unit::Seconds, self.solver_duration.clone());
+        let help = "From the arrival of a request to its turn";
+        r.register_with_unit("queue_wait", help, Unit::Seconds, self.queue_wait.clone());
+        r.register("questions", "Questions about instances, by what answered them", self.questions.clone());
+        r.register("instances", "Instances of invariants that were judged", self.instances.clone());
+        r.register("undecided", "Requests with something undecided, by reason", self.undecided.clone());
+        r.register("shed", "Requests that found the queue full", self.shed.clone());
+        r.register("overruns", "Requests that were not decided in time", self.overruns.clone());
+        r.register("panics", "Decisions that failed by a bug", self.panics.clone());
+        r.register("workers_replaced", "Threads that were stuck", self.workers_replaced.clone());
+        r.register("queue_length", "Requests that wait for a worker", self.queue_length.clone());
+        r.register("objects", "Objects that are known, by kind", self.objects.clone());
+        let help = "How far a watch may be behind, by kind";
+        r.register_with_unit("watch_lag", help, Unit::Seconds, self.watch_lag.clone());
+        r.register("ledger_entries", "Admitted changes that no watch has shown yet", self.ledger_entries.clone());
+        r.register("ready", "1 when requests can be judged", self.ready.clone());
+        let help = "When the certificate that is served ends, in seconds since 1970";
+        r.register("certificate_end_timestamp", help, self.certificate_end.clone());
+        r.register("certificate_swaps", "Certificates that took the place of one", self.certificate_swaps.clone());
+        let help = "Resident memory of the process";
+        r.register_with_unit("resident_memory", help, Unit::Bytes, self.resident_memory.clone());
+    }
+}
+
+impl Metrics {
+    fn series(&self) -> &Series {
+        &self.shared.series
+    }
+
+    /// A request was answered, so long after it came.
+    pub fn decided(&self, outcome: Label, duration: Duration, effort: &Effort) {
+        let series = self.series();
+        series.decisions.get_or_create(&ByOutcome { outcome: outcome.as_str() }).inc();
+        series.decision_duration.observe(duration.as_secs_f64());
+        let Effort { instances, folded, solved, cached, rlimit: _, solver_micros } = *effort;
+        if instances == 0 {
+            return;
+        }
+        series.instances.inc_by(instances);
+        for (by, count) in [("folding", folded), ("cache", cached), ("solver", solved)] {
+            if count > 0 {
+                series.questions.get_or_create(&ByAnswer { by }).inc_by(count);
+            }
+        }
+        if solved > 0 {
+            series.solver_duration.observe(Duration::from_micros(solver_micros).as_secs_f64());
+        }
+    }
+
+    /// A request had something undecided for this reason.
+    pub fn undecided(&self, reason: &'static str) {
+        self.series().undecided.get_or_create(&ByReason { reason }).inc();
+    }
+
+    /// A request found the queue full.
+    pub fn shed(&self) {
+        self.series().shed.inc();
+    }
+
+    /// A request was not decided in time.
+    pub fn overran(&self) {
+        self.series().overruns.inc();
+    }
+
+    /// A decider, or the making of one, panicked.
+    pub fn panicked(&self) {
+        self.series().panics.inc();
+    }
+
+    /// A stuck thread was replaced.
+    pub fn replaced(&self) {
+        self.series().workers_replaced.inc();
+    }
+
+    /// So many requests wait.
+    pub fn queued(&self, length: usize) {
+        self.series().queue_length.set(gauge(length));
+    }
+
+    /// A request waited so long for its turn.
+    pub fn waited(&self, wait: Duration) {
+        self.series().queue_wait.observe(wait.as_secs_f64());
+    }
+
+    /// So many objects of a kind are known.
+    pub fn objects(&self, kind: &str, count: usize) {
+        self.series().objects.get_or_create(&ByKind { kind: kind.to_owned() }).set(gauge(count));
+    }
+
+    /// The watch of a kind may be so far behind.
+    pub fn lag(&self, kind: &str, lag: Duration) {
+        self.series().watch_lag.get_or_create(&ByKind { kind: kind.to_owned() }).set(lag.as_secs_f64());
+    }
+
+    /// A kind is watched no more.
+    pub fn forget(&self, kind: &str) {
+        let kind = ByKind { kind: kind.to_owned() };
+        self.series().objects.remove(&kind);
+        self.series().watch_lag.remove(&kind);
+    }
+
+    /// So many admitted changes were not seen yet.
+    pub fn ledger(&self, entries: usize) {
+        self.series().ledger_entries.set(gauge(entries));
+    }
+
+    /// Whether requests can be judged.
+    pub fn ready(&self, ready: bool) {
+        self.series().ready.set(i64::from(ready));
+    }
+
+    /// A certificate that ends then, in seconds since 1970, is served from now on.
+    pub fn certificate(&self, end_secs: i64) {
+        self.series().certificate_end.set(end_secs);
+        self.series().certificate_swaps.inc();
+    }
+
+    /// All of them, as Prometheus reads them.
+    ///
+    /// # Errors
+    /// Never, as far as is known: writing to a string does not fail.
+    pub fn text(&self) -> Result<String, fmt::Error> {
+        if let Some(bytes) = resident_bytes() {
+            self.series().resident_memory.set(bytes);
+        }
+        let mut text = String::new();
+        encode(&mut text, &self.shared.registry)?;
+        Ok(text)
+    }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The resident memory, where the system tells (`proc_pid_status(5)`).
+fn resident_bytes() -> Option<i64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<i64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests;

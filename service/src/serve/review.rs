@@ -1,0 +1,131 @@
+//! From the bytes of a webhook call to what is asked: the review as a value, its uid, and when an answer is due.
+
+use std::time::{Duration, Instant};
+
+use suture_model::value::Val;
+
+/// The versions of `AdmissionReview` that are understood; the answer has the version of the question.
+const VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
+/// A uid is a UUID of 36 characters; what is much longer is none.
+const UID_MAX_BYTES: usize = 128;
+/// Where the uid of a broken body is looked for.
+const HEAD_BYTES: usize = 4_096;
+
+/// One question of the API server.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The whole `AdmissionReview`, as `Request::from_review` takes it.
+    pub review: Val,
+    /// The uid of its request: the answer repeats it, and the API server may ask twice.
+    pub uid: String,
+    /// The version of the review.
+    pub api_version: &'static str,
+    /// When it came.
+    pub arrived: Instant,
+    /// When the answer must be out.
+    pub deadline: Instant,
+    /// How long the review is, in bytes.
+    pub bytes: usize,
+}
+
+impl Asked {
+    /// The review's `request`.
+    pub fn request(&self) -> &Val {
+        self.review.get("request").unwrap_or(&Val::Null)
+    }
+
+    /// A text of the request; empty where there is none.
+    pub fn text(&self, path: &[&str]) -> &str {
+        self.request().str_at(path).map_or("", |text| text)
+    }
+}
+
+/// A body that cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Unreadable {
+    /// The uid to answer to, if it could be found.
+    pub uid: String,
+    /// The version to answer in.
+    pub api_version: &'static str,
+    /// The status of the HTTP answer: 200 where the review is one that the API server understands an answer to.
+    pub http: u16,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Unreadable {
+    /// A body of which only a part was read, or that is no JSON.
+    pub fn scanned(body: &[u8], http: u16, message: String) -> Self {
+        let uid = uid_in(body).unwrap_or_default();
+        Self { uid, api_version: "admission.k8s.io/v1", http, message }
+    }
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// When it is no review with a uid. What the request says beyond that is for the decider to read.
+pub fn read(body: &[u8], arrived: Instant, deadline: Instant) -> Result<Asked, Unreadable> {
+    let review: Val = serde_json::from_slice(body)
+        .map_err(|error| Unreadable::scanned(body, 400, format!("the body is no JSON: {error}")))?;
+    let version = review.str_at(&["apiVersion"]).and_then(|said| VERSIONS.into_iter().find(|known| **known == **said));
+    let api_version = version.unwrap_or("admission.k8s.io/v1");
+    let found = review.str_at(&["request", "uid"]).filter(|uid| !uid.is_empty() && uid.len() <= UID_MAX_BYTES);
+    let uid = found.map_or_else(String::new, |uid| uid.to_string());
+    let http = if uid.is_empty() { 400 } else { 200 };
+    let odd = |message: &str| Err(Unreadable { uid: uid.clone(), api_version, http, message: message.to_owned() });
+    if review.str_at(&["kind"]).is_none_or(|kind| &**kind != "AdmissionReview") {
+        return odd("the body is no AdmissionReview");
+    }
+    if version.is_none() {
+        return odd("the AdmissionReview is of an unknown version, `admission.k8s.io/v1` is known");
+    }
+    if uid.is_empty() {
+        return odd("the AdmissionReview has no request with a uid");
+    }
+    Ok(Asked { review, uid, api_version, arrived, deadline, bytes: body.len() })
+}
+
+/// The uid of a review of which only a part can be read: the first `uid` after `request`, which the API server writes first.
+fn uid_in(body: &[u8]) -> Option<String> {
+    let head = String::from_utf8_lossy(body.get(..body.len().min(HEAD_BYTES))?);
+    let request = head.split_once("\"request\"")?.1;
+    let value = request.split_once("\"uid\"")?.1;
+    let quoted = value.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    let uid = quoted.split_once('"')?.0;
+    let plain = uid.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    (plain && !uid.is_empty() && uid.len() <= UID_MAX_BYTES).then(|| uid.to_owned())
+}
+
+/// What the API server allows for the call: it tells by `?timeout=`, a Go duration, rounded up to whole seconds
+/// (`apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go`, `callHook`).
+pub fn timeout_in(query: Option<&str>) -> Option<Duration> {
+    query?.split('&').find_map(|pair| go_duration(pair.strip_prefix("timeout=")?))
+}
+
+/// A Go duration, `1m30s` or `1.5s` (`time.ParseDuration`); none if it is malformed, negative or zero.
+fn go_duration(text: &str) -> Option<Duration> {
+    let (mut rest, mut secs) = (text, 0.0_f64);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at_checked(digits)?;
+        let end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at_checked(end)?;
+        let unit_secs = match unit {
+            "h" => 3_600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "%C2%B5s" | "µs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return None,
+        };
+        secs += number.parse::<f64>().ok()? * unit_secs;
+        rest = tail;
+    }
+    Duration::try_from_secs_f64(secs).ok().filter(|duration| !duration.is_zero())
+}
+
+#[cfg(test)]
+mod tests;

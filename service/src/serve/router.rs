@@ -1,0 +1,188 @@
+//! The webhook as a function from HTTP request to HTTP response: reads the review, has it decided, and always answers.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use futures::StreamExt;
+use suture_specs::spec::OnUndecided;
+use tokio::sync::Semaphore;
+use tokio::time::timeout_at;
+use tracing::{Instrument, Span, field};
+
+use super::answer::{Answer, Label};
+use super::metrics::Metrics;
+use super::review::{self, Asked, Unreadable};
+use super::telemetry;
+use super::workers::{Workers, now};
+
+/// Where the webhook is.
+pub const PATH: &str = "/validate";
+/// Longer bodies are refused. etcd takes objects of 1.5 MiB (`--max-request-bytes`), the API server requests of 3 MiB
+/// (`MaxRequestBodyBytes` in `apiserver/pkg/server/config.go`); a review has the object twice and options, in JSON where
+/// etcd may have protobuf, and with `<`, `>` and `&` as six bytes each.
+pub const BODY_MAX_BYTES: usize = 8 << 20;
+/// What is read and thrown away of a body that is too long, so that the client gets to read the answer.
+const DISCARD_MAX_BYTES: usize = 32 << 20;
+/// Bodies from this length on are read a few at a time: reading one takes several times its length in memory.
+const LARGE_MIN_BYTES: usize = 512 << 10;
+/// How many of these at a time.
+const LARGE_AT_ONCE_MAX: usize = 4;
+
+/// When answers are due, and what is answered to what nobody judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// An answer takes no longer than this, whatever the API server allows.
+    pub deadline: Duration,
+    /// What is kept of the API server's timeout for the way there and back.
+    pub margin: Duration,
+    /// What is answered to a request that was shed, overran its deadline, or made a decider panic.
+    pub on_overload: OnUndecided,
+}
+
+impl Terms {
+    /// When the answer to a request that comes now is due; `query` is that of its address.
+    pub fn due(&self, arrived: Instant, query: Option<&str>) -> Instant {
+        let allowed = review::timeout_in(query).map(|timeout| timeout.saturating_sub(self.margin));
+        arrived + allowed.map_or(self.deadline, |allowed| allowed.min(self.deadline))
+    }
+}
+
+#[derive(Clone)]
+struct Door {
+    workers: Workers,
+    terms: Terms,
+    metrics: Metrics,
+    large: Arc<Semaphore>,
+}
+
+/// The webhook.
+pub fn router(workers: Workers, terms: Terms, metrics: Metrics) -> Router {
+    let large = Arc::new(Semaphore::new(LARGE_AT_ONCE_MAX));
+    Router::new().route(PATH, post(validate)).with_state(Door { workers, terms, metrics, large })
+}
+
+async fn validate(State(door): State<Door>, request: Request) -> Response {
+    let arrived = now();
+    let (parts, body) = request.into_parts();
+    let due = door.terms.due(arrived, parts.uri.query());
+    match door.read(&parts.headers, body, arrived, due).await {
+        Ok(asked) => door.judge(asked, &parts.headers).await,
+        Err(unreadable) => door.turn_away(unreadable, arrived),
+    }
+}
+
+impl Door {
+    /// Reads and parses a body; a large one not on a thread that serves connections.
+    async fn read(&self, headers: &HeaderMap, body: Body, arrived: Instant, due: Instant) -> Result<Asked, Unreadable> {
+        let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        let slow = || Unreadable::scanned(&[], 408, "the body did not come in time".to_owned());
+        if length.is_some_and(|length| length < LARGE_MIN_BYTES) {
+            let body = timeout_at(due.into(), collect(body, length)).await.map_err(|_| slow())??;
+            return review::read(&body, arrived, due);
+        }
+        let permit = timeout_at(due.into(), self.large.clone().acquire_owned()).await.map_err(|_| slow())?;
+        let body = timeout_at(due.into(), collect(body, length)).await.map_err(|_| slow())??;
+        let reading = tokio::task::spawn_blocking(move || {
+            let asked = review::read(&body, arrived, due);
+            drop((permit, body));
+            asked
+        });
+        let failed = |_| Unreadable::scanned(&[], 500, "the body could not be read".to_owned());
+        reading.await.map_err(failed)?
+    }
+
+    async fn judge(&self, asked: Asked, headers: &HeaderMap) -> Response {
+        let (uid, api_version, arrived) = (asked.uid.clone(), asked.api_version, asked.arrived);
+        let span = span(&asked);
+        telemetry::join(&span, headers);
+        let answer = match self.workers.ask(asked).instrument(span.clone()).await {
+            Ok(answer) => answer,
+            Err(why) => Answer::unjudged(why, self.terms.on_overload),
+        };
+        span.in_scope(|| self.note(&answer, arrived));
+        respond(StatusCode::OK, answer.into_review(&uid, api_version))
+    }
+
+    fn turn_away(&self, unreadable: Unreadable, arrived: Instant) -> Response {
+        let Unreadable { uid, api_version, http, message } = unreadable;
+        let code = if http == 200 { 400 } else { http };
+        let answer = Answer::refused(Label::Invalid, code, message);
+        self.note(&answer, arrived);
+        // an answer that names the request reaches the user; the API server understands no other status than 200
+        let known = http == StatusCode::PAYLOAD_TOO_LARGE && !uid.is_empty();
+        let status = if known { StatusCode::OK } else { StatusCode::from_u16(http).unwrap_or(StatusCode::BAD_REQUEST) };
+        respond(status, answer.into_review(&uid, api_version))
+    }
+
+    /// Counts and logs an answer: plain allowances only for whoever debugs.
+    fn note(&self, answer: &Answer, arrived: Instant) {
+        let took = now().saturating_duration_since(arrived);
+        self.metrics.decided(answer.label, took, &answer.effort);
+        for reason in &answer.undecided {
+            self.metrics.undecided(reason);
+        }
+        let (outcome, micros) = (answer.label.as_str(), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        Span::current().record("outcome", outcome);
+        match answer.label {
+            Label::Allowed => tracing::debug!(outcome, micros, "answered"),
+            Label::Warned | Label::Denied | Label::Undecided => {
+                tracing::info!(outcome, micros, code = answer.code, message = answer.message, "answered");
+            }
+            Label::Shed | Label::Overrun | Label::Panicked | Label::Invalid => {
+                tracing::warn!(outcome, micros, code = answer.code, message = answer.message, "answered");
+            }
+        }
+    }
+}
+
+/// What all that is logged and traced about a request has in common. No object's content, and no user's groups.
+fn span(asked: &Asked) -> Span {
+    tracing::info_span!(
+        "review",
+        uid = asked.uid,
+        operation = asked.text(&["operation"]),
+        kind = asked.text(&["kind", "kind"]),
+        subresource = asked.text(&["subResource"]),
+        namespace = asked.text(&["namespace"]),
+        name = asked.text(&["name"]),
+        user = asked.text(&["userInfo", "username"]),
+        outcome = field::Empty,
+    )
+}
+
+/// The whole body, or as much as is needed to say that it is too long.
+async fn collect(body: Body, length: Option<usize>) -> Result<Vec<u8>, Unreadable> {
+    let mut found = Vec::with_capacity(length.unwrap_or_default().min(BODY_MAX_BYTES));
+    let (mut chunks, mut discarded) = (body.into_data_stream(), 0);
+    while let Some(chunk) = chunks.next().await {
+        let broken = |error: axum::Error| Unreadable::scanned(&[], 400, format!("the body broke off: {error}"));
+        let chunk = chunk.map_err(broken)?;
+        if discarded == 0 && found.len() + chunk.len() <= BODY_MAX_BYTES {
+            found.extend_from_slice(&chunk);
+            continue;
+        }
+        discarded += chunk.len();
+        if discarded > DISCARD_MAX_BYTES {
+            break;
+        }
+    }
+    if discarded > 0 {
+        let message = format!("the AdmissionReview is larger than {} MiB and cannot be judged", BODY_MAX_BYTES >> 20);
+        return Err(Unreadable::scanned(&found, 413, message));
+    }
+    Ok(found)
+}
+
+fn respond(status: StatusCode, review: Vec<u8>) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], review).into_response()
+}
+
+#[cfg(test)]
+mod tests;

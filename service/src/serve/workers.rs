@@ -1,0 +1,294 @@
+//! The threads that decide: a bounded queue before them, panics contained, stuck ones replaced.
+//!
+//! | a worker | then |
+//! |---|---|
+//! | panics | the request is answered as declared, the thread ends, a new one with a new decider takes its place |
+//! | overruns a deadline | its request has been answered by then; it is left to itself, a new one takes its place |
+//! | cannot be made | it is tried again at the watchdog's next look |
+//!
+//! Solver contexts are bound to a thread and never survive a panic.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tracing::Span;
+
+use super::answer::{Answer, Unanswered};
+use super::metrics::Metrics;
+use super::review::Asked;
+
+/// How often the watchdog looks: an overrun worker is missed for no longer.
+const WATCH_EVERY: Duration = Duration::from_millis(50);
+/// Threads that may be stuck at once; more than these, and only a restart helps: [`Workers::alive`] says so.
+const STUCK_MAX: usize = 16;
+
+/// Decides admission requests on one worker thread; each worker owns one (solver contexts are bound to their thread).
+pub trait Decider {
+    /// Decides one request. It should be done by `asked.deadline`: later, nobody listens.
+    fn decide(&mut self, asked: &Asked) -> Answer;
+}
+
+/// Makes the decider of a worker, on the worker's own thread.
+pub trait Deciders: Send + Sync + 'static {
+    /// A new decider.
+    fn decider(&self) -> Box<dyn Decider>;
+}
+
+/// How many there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Threads that decide.
+    pub workers: usize,
+    /// Requests that wait for one.
+    pub queue_len_max: usize,
+}
+
+/// The workers; cheap to clone. The threads end when the last clone is dropped.
+#[derive(Clone)]
+pub struct Workers {
+    owner: Arc<Owner>,
+}
+
+/// Lets the threads go when it is dropped; they themselves keep only the crew.
+struct Owner {
+    crew: Arc<Crew>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.crew.closed.store(true, Ordering::Release);
+        drop(self.crew.queue());
+        self.crew.waiting.notify_all();
+    }
+}
+
+struct Crew {
+    deciders: Arc<dyn Deciders>,
+    limits: Limits,
+    metrics: Metrics,
+    queue: Mutex<VecDeque<Job>>,
+    waiting: Condvar,
+    members: Mutex<Vec<Arc<Member>>>,
+    stuck: AtomicUsize,
+    closed: AtomicBool,
+    began: Instant,
+}
+
+struct Job {
+    asked: Asked,
+    reply: oneshot::Sender<Answer>,
+    span: Span,
+}
+
+/// One thread, as the watchdog sees it.
+#[derive(Default)]
+struct Member {
+    /// Its place was given to another.
+    left: AtomicBool,
+    /// When the request that it decides is due, in microseconds after [`Crew::began`]; zero when it decides none.
+    due_micros: AtomicU64,
+}
+
+impl Workers {
+    /// Starts the threads.
+    pub fn start(deciders: Arc<dyn Deciders>, limits: Limits, metrics: Metrics) -> Self {
+        let crew = Arc::new(Crew {
+            deciders,
+            limits,
+            metrics,
+            queue: Mutex::default(),
+            waiting: Condvar::new(),
+            members: Mutex::default(),
+            stuck: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            began: now(),
+        });
+        crew.complete();
+        let watched = crew.clone();
+        spawn("suture-watchdog", move || {
+            while !watched.closed.load(Ordering::Acquire) {
+                thread::sleep(WATCH_EVERY);
+                watched.leave_stuck();
+                watched.complete();
+            }
+        });
+        Self { owner: Arc::new(Owner { crew }) }
+    }
+
+    /// Has a request decided.
+    ///
+    /// # Errors
+    /// At once when the queue is full, at its deadline when there is no answer, and when the decider panics.
+    pub async fn ask(&self, asked: Asked) -> Result<Answer, Unanswered> {
+        let crew = &self.owner.crew;
+        let deadline = asked.deadline;
+        let (reply, answer) = oneshot::channel();
+        crew.push(Job { asked, reply, span: Span::current() })?;
+        match tokio::time::timeout_at(deadline.into(), answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(Unanswered::Panicked),
+            Err(_) => {
+                crew.metrics.overran();
+                Err(Unanswered::Overrun)
+            }
+        }
+    }
+
+    /// Whether restarting would not help: enough threads are left that can decide.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn alive(&self) -> Result<(), String> {
+        match self.owner.crew.stuck.load(Ordering::Acquire) {
+            stuck if stuck >= STUCK_MAX => Err(format!("{stuck} workers are stuck")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Crew {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Job>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn members(&self) -> MutexGuard<'_, Vec<Arc<Member>>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, job: Job) -> Result<(), Unanswered> {
+        let mut queue = self.queue();
+        if queue.len() >= self.limits.queue_len_max {
+            drop(queue);
+            self.metrics.shed();
+            return Err(Unanswered::Shed);
+        }
+        queue.push_back(job);
+        self.metrics.queued(queue.len());
+        drop(queue);
+        self.waiting.notify_one();
+        Ok(())
+    }
+
+    /// The next request that somebody still waits for; none when the thread is to end.
+    fn next(&self, member: &Member) -> Option<Job> {
+        let mut queue = self.queue();
+        loop {
+            if member.left.load(Ordering::Acquire) || self.closed.load(Ordering::Acquire) {
+                return None;
+            }
+            match queue.pop_front() {
+                Some(job) => {
+                    self.metrics.queued(queue.len());
+                    if !job.reply.is_closed() {
+                        return Some(job);
+                    }
+                }
+                None => queue = self.waiting.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    /// Starts the threads that are missing.
+    fn complete(self: &Arc<Self>) {
+        let mut members = self.members();
+        while members.len() < self.limits.workers && !self.closed.load(Ordering::Acquire) {
+            let member = Arc::new(Member::default());
+            let (crew, own) = (self.clone(), member.clone());
+            if !spawn("suture-worker", move || crew.work(&own)) {
+                return;
+            }
+            members.push(member);
+        }
+    }
+
+    /// One thread's life.
+    fn work(self: &Arc<Self>, member: &Arc<Member>) {
+        let mut place = Place { crew: self, member, at_once: false };
+        let made = catch_unwind(AssertUnwindSafe(|| self.deciders.decider()));
+        let Ok(mut decider) = made else {
+            self.metrics.panicked();
+            return;
+        };
+        place.at_once = true;
+        while let Some(Job { asked, reply, span }) = self.next(member) {
+            self.metrics.waited(now().saturating_duration_since(asked.arrived));
+            member.due_micros.store(self.micros(asked.deadline), Ordering::Release);
+            let decided = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| decider.decide(&asked))));
+            member.due_micros.store(0, Ordering::Release);
+            let Ok(answer) = decided else {
+                self.metrics.panicked();
+                return;
+            };
+            // the asker may have gone
+            _ = reply.send(answer);
+        }
+    }
+
+    /// Gives the places of threads that overran to others, as long as not too many are stuck.
+    fn leave_stuck(&self) {
+        let late = self.micros(now());
+        self.members().retain(|member| {
+            let due = member.due_micros.load(Ordering::Acquire);
+            let keep = due == 0 || due >= late || self.stuck.load(Ordering::Acquire) >= STUCK_MAX;
+            if !keep {
+                tracing::error!("a worker is stuck, another one takes its place");
+                self.stuck.fetch_add(1, Ordering::AcqRel);
+                member.left.store(true, Ordering::Release);
+                self.metrics.replaced();
+            }
+            keep
+        });
+    }
+
+    fn micros(&self, instant: Instant) -> u64 {
+        let micros = instant.saturating_duration_since(self.began).as_micros();
+        u64::try_from(micros).unwrap_or(u64::MAX).max(1)
+    }
+}
+
+/// A thread's place among the members; given up however the thread ends.
+struct Place<'a> {
+    crew: &'a Arc<Crew>,
+    member: &'a Arc<Member>,
+    /// Whether the place is taken again at once, not at the watchdog's next look.
+    at_once: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let Self { crew, member, at_once } = self;
+        let mut members = crew.members();
+        if member.left.load(Ordering::Acquire) {
+            crew.stuck.fetch_sub(1, Ordering::AcqRel);
+            return;
+        }
+        members.retain(|other| !Arc::ptr_eq(other, member));
+        drop(members);
+        if *at_once {
+            crew.complete();
+        }
+    }
+}
+
+/// Starts a thread and says whether there is one.
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> bool {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(run);
+    if let Err(error) = &started {
+        tracing::error!(%error, thread = name, "no thread can be started");
+    }
+    started.is_ok()
+}
+
+/// The clock by which deadlines are kept.
+#[expect(clippy::disallowed_methods, reason = "when an answer is due is a matter of time")]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests;
