@@ -36,6 +36,11 @@ impl Reach {
         self.objects.is_empty()
     }
 
+    /// The objects that it changes.
+    pub fn objects(&self) -> impl Iterator<Item = &Key> {
+        self.objects.iter()
+    }
+
     /// How many instances are reached.
     pub fn instances(&self) -> usize {
         self.instances.len()

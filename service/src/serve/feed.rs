@@ -18,7 +18,7 @@ use suture_model::value::{Str, Val};
 use tokio::sync::Notify;
 
 use super::store::{Change, Reading, Store};
-use super::watch::{Told, name_of};
+use super::watch::{List, Told, name_of};
 
 /// How often lag is judged where nothing is told.
 const TICK: Duration = Duration::from_millis(500);
@@ -155,12 +155,12 @@ impl<A: Aftermath> Feed<A> {
                 // the watch may have ended meanwhile
                 _ = taken.send(());
             }
-            Told::Listed(names, version) => {
+            Told::Listed(List { names, version, began }) => {
                 let keys = names.into_iter().map(|(ns, name)| Key { kind: kind.clone(), ns, name });
                 changes.push(Change::Retain(kind.clone(), keys.collect()));
                 changes.extend(version.map(|version| Change::Position(kind.clone(), version)));
                 self.update(kind, |state| {
-                    *state = Known { listed: true, listed_at: Some(now()), shown: state.shown.take(), ..Known::default() };
+                    *state = Known { listed: true, listed_at: Some(began), shown: state.shown.take(), ..Known::default() };
                 });
             }
             Told::Put(object) => self.put(&object, changes),

@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::TryStreamExt;
 use kube::Client;
@@ -26,6 +26,8 @@ use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
+
+use super::feed::now;
 
 /// How long a watch lasts: the bookmark near its end comes as often.
 const WATCH_SECS: u32 = 15;
@@ -66,14 +68,25 @@ pub enum Told {
     Failed(String),
     /// A page of a list. The sender waits until it is taken in.
     Page(Vec<Val>, oneshot::Sender<()>),
-    /// The list is complete: these are all (namespace, name), as of this resourceVersion.
-    Listed(BTreeSet<(Str, Str)>, Option<u64>),
+    /// The list is complete.
+    Listed(List),
     /// The object is so now.
     Put(Val),
     /// The object is gone; as it was last.
     Gone(Val),
     /// All that happened up to this resourceVersion has been told.
     Progress(u64),
+}
+
+/// A complete list.
+#[derive(Debug)]
+pub struct List {
+    /// All namespaces and names.
+    pub names: BTreeSet<(Str, Str)>,
+    /// Its resourceVersion.
+    pub version: Option<u64>,
+    /// When it was asked for: nothing in it is older.
+    pub began: Instant,
 }
 
 /// Whom it is told to.
@@ -152,6 +165,7 @@ impl Follower {
     }
 
     async fn list(&self) -> Result<Step, String> {
+        let began = now();
         let mut names = BTreeSet::new();
         let mut token: Option<String> = None;
         loop {
@@ -176,7 +190,7 @@ impl Follower {
             token = next.filter(|token| !token.is_empty());
             if token.is_none() {
                 let version = resource_version.unwrap_or_default();
-                self.tell(Told::Listed(names, version.parse().ok()));
+                self.tell(Told::Listed(List { names, version: version.parse().ok(), began }));
                 return Ok(Step::From(version));
             }
         }
