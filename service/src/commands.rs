@@ -16,6 +16,7 @@ use crate::arguments::{
 };
 use crate::bench::{cluster, measure, report};
 use crate::failure::{Exit, Failure, plural};
+use crate::grants::History;
 use crate::input;
 use crate::output::decision::{self, About};
 use crate::output::progress::Progress;
@@ -66,13 +67,14 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
     let user = user.as_deref().map_or_else(User::admin, User::named);
     let change = asked.change(&world.snapshot, &user, &world.last_applied)?;
     let mut engine = engine(common, &policy)?;
-    let decision = engine.decide(&Input {
+    let input = Input {
         snapshot: &world.snapshot,
         in_flight: &[],
         change: &change,
         time: time.as_deref(),
         exemptions: &policy.exemptions,
-    });
+    };
+    let decision = policy.decide(&mut engine, &input, &History::default()).0;
     let paint = Paint::stdout(common.color);
     output::value(output, &decision, |decision| decision::text(decision, About::Change, paint, common.verbose))?;
     Ok(match decision.decision {

@@ -1,0 +1,3 @@
+//! The admission backend: Suture in front of a cluster.
+
+pub mod surface;
