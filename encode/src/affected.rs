@@ -33,7 +33,10 @@ use suture_model::value::{Str, Val};
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::functions::Func;
 
+mod reads;
 mod uses;
+
+pub use reads::{ANY_GROUP, Reads};
 
 use uses::{Place, Uses};
 

@@ -51,8 +51,7 @@ impl Reach {
     }
 
     fn meets(&self, other: &Self) -> bool {
-        let (few, many) =
-            if self.instances.len() < other.instances.len() { (self, other) } else { (other, self) };
+        let (few, many) = if self.instances.len() < other.instances.len() { (self, other) } else { (other, self) };
         self.objects.iter().any(|key| other.objects.contains(key))
             || few.instances.iter().any(|instance| many.instances.contains(instance))
     }
@@ -72,7 +71,9 @@ impl<'a> Relevance<'a> {
     /// What a request reaches where some others have landed before it.
     pub fn reach(&self, landed: &[&Request], request: &Request) -> Reach {
         let mut start = Scenario::observed(self.snapshot);
-        landed.iter().for_each(|request| drop(start.land(request)));
+        for request in landed {
+            start.land(request);
+        }
         let mut end = start.clone();
         end.land(request);
         let ends = [end];

@@ -102,10 +102,7 @@ mod tests {
         Object::from_val(&Val::object([
             ("apiVersion", Val::str("v1")),
             ("kind", Val::str("Pod")),
-            (
-                "metadata",
-                Val::object([("name", Val::str(name)), ("labels", Val::object([("app", Val::str(label))]))]),
-            ),
+            ("metadata", Val::object([("name", Val::str(name)), ("labels", Val::object([("app", Val::str(label))]))])),
         ]))
         .unwrap()
     }

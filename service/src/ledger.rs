@@ -170,7 +170,9 @@ impl Entry {
         match (request.operation, &*request.subresource) {
             (Operation::Delete, _) | (Operation::Create, "eviction") => match present {
                 None => gone && !self.works_on(snapshot, None),
-                Some(object) if Some(&object.uid) == uid => object.terminating() && !self.works_on(snapshot, Some(object)),
+                Some(object) if Some(&object.uid) == uid => {
+                    object.terminating() && !self.works_on(snapshot, Some(object))
+                }
                 Some(object) => newer(object) || was_shown,
             },
             (Operation::Create, "") => match (present, text(request.object.as_ref(), "uid")) {

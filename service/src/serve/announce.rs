@@ -12,8 +12,8 @@
 //! Announcements outlive a replica that is killed: whoever starts reads them before it reads anything else.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::Request as Call;
@@ -115,12 +115,18 @@ impl Announcer {
         });
         let (made, answer) = channel();
         let call = self.call("POST", &self.collection, "application/json", Some(body));
+        let (client, collection) = (self.client.clone(), self.collection.clone());
         self.runtime.spawn(async move {
-            // the worker may have given up
-            _ = made.send(call.await);
+            // if the worker has given up meanwhile, nothing was admitted
+            if let Err(SendError(Ok(made))) = made.send(call.await)
+                && let Some(name) = made.pointer("/metadata/name").and_then(Value::as_str)
+            {
+                take_back(&client, &format!("{collection}/{name}")).await;
+            }
         });
         let left = deadline.saturating_duration_since(now());
-        let made = answer.recv_timeout(left).map_err(|_| "the announcement to other replicas takes too long".to_owned())?;
+        let made =
+            answer.recv_timeout(left).map_err(|_| "the announcement to other replicas takes too long".to_owned())?;
         let made = made.map_err(|why| format!("the request cannot be announced to other replicas: {why}"))?;
         let text = |path: &str| made.pointer(path).and_then(Value::as_str).unwrap_or_default();
         let name: Str = text("/metadata/name").into();
@@ -134,6 +140,8 @@ impl Announcer {
             }
             let left = deadline.saturating_duration_since(now());
             if left.is_zero() {
+                drop(board);
+                self.withdraw(order);
                 return Err("announcements of other replicas are not shown in time".to_owned());
             }
             board = self.shown.wait_timeout(board, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -146,23 +154,13 @@ impl Announcer {
     }
 
     /// Takes a denied request's announcement back.
-    pub fn withdraw(self: &Announcer, order: u64) {
+    pub fn withdraw(&self, order: u64) {
         let mut board = self.board();
         board.ledger.withdraw(order);
         let Some(name) = board.own.remove(&order) else { return };
         drop(board);
-        let path = format!("{}/{name}", self.collection);
-        let mark = json!({"metadata": {"annotations": {DENIED: "true"}}});
-        let mark = self.call("PATCH", &path, "application/merge-patch+json", Some(mark));
-        let delete = self.call("DELETE", &path, "application/json", None);
-        self.runtime.spawn(async move {
-            // unmarked, others would reckon with it until its time is up, which is safe
-            for done in [mark.await, delete.await] {
-                if let Err(why) = done {
-                    tracing::warn!(why, "an announcement cannot be taken back");
-                }
-            }
-        });
+        let (client, path) = (self.client.clone(), format!("{}/{name}", self.collection));
+        self.runtime.spawn(async move { take_back(&client, &path).await });
     }
 
     /// How many requests may be in flight.
@@ -244,7 +242,7 @@ impl Announcer {
         let mut board = self.board();
         let old = board.names.iter().filter(|(_, (_, made))| made.is_some_and(|made| now.seconds_since(made) > limit));
         let old: Vec<Str> = old.map(|(name, _)| name.clone()).collect();
-        old.iter().for_each(|name| drop(board.names.remove(name)));
+        board.names.retain(|name, _| !old.contains(name));
         drop(board);
         old.iter().for_each(|name| self.delete(name));
     }
@@ -265,18 +263,31 @@ impl Announcer {
         content: &'static str,
         body: Option<Value>,
     ) -> impl Future<Output = Result<Value, String>> + Send + use<> {
-        let client = self.client.clone();
-        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let call = Call::builder().method(method).uri(path).header("content-type", content).body(body);
-        async move {
-            let call = call.map_err(|error| error.to_string())?;
-            client.request::<Value>(call).await.map_err(|error| brief(&error))
-        }
+        let (client, path) = (self.client.clone(), path.to_owned());
+        async move { call(&client, method, &path, content, body).await }
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Marks an announcement as denied and deletes it.
+async fn take_back(client: &Client, path: &str) {
+    let mark = json!({"metadata": {"annotations": {DENIED: "true"}}});
+    let marked = call(client, "PATCH", path, "application/merge-patch+json", Some(mark)).await;
+    let deleted = call(client, "DELETE", path, "application/json", None).await;
+    // unmarked, others reckon with it until its time is up, which is safe
+    if let Err(why) = marked.and(deleted) {
+        tracing::warn!(why, "an announcement cannot be taken back");
+    }
+}
+
+async fn call(client: &Client, method: &str, path: &str, content: &str, body: Option<Value>) -> Result<Value, String> {
+    let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+    let call = Call::builder().method(method).uri(path).header("content-type", content).body(body);
+    let call = call.map_err(|error| error.to_string())?;
+    client.request::<Value>(call).await.map_err(|error| brief(&error))
 }
 
 impl Board {

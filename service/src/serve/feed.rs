@@ -160,7 +160,8 @@ impl<A: Aftermath> Feed<A> {
                 changes.push(Change::Retain(kind.clone(), keys.collect()));
                 changes.extend(version.map(|version| Change::Position(kind.clone(), version)));
                 self.update(kind, |state| {
-                    *state = Known { listed: true, listed_at: Some(began), shown: state.shown.take(), ..Known::default() };
+                    *state =
+                        Known { listed: true, listed_at: Some(began), shown: state.shown.take(), ..Known::default() };
                 });
             }
             Told::Put(object) => self.put(&object, changes),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use suture_checker::decision::{Decision, Duration as Spent, Effort, Finding, Outcome, Verdict};
+use suture_checker::decision::{Decision, Duration as Took, Effort, Finding, Outcome, Verdict};
 use suture_checker::engine::{Engine, Input, Settings};
 use suture_checker::solve::Budget;
 use suture_encode::relevance::Relevance;
@@ -19,10 +19,12 @@ use suture_model::value::Val;
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
 use super::book::Book;
+use super::feed::now as now_instant;
 use super::lease::Active;
 use super::review::Asked;
 use super::store::{Store, View};
 use super::workers::{Decider, Deciders};
+use crate::grants::{self, History, Spent};
 use crate::ledger::Entry;
 use crate::suite::clock::Clock;
 
@@ -39,8 +41,7 @@ const WAIT_PERCENT: u32 = 50;
 const TRY_AGAIN: u16 = 429;
 
 /// Subresources whose writes change facts (`model/src/apply.rs`).
-const WRITING: [&str; 8] =
-    ["", "status", "scale", "eviction", "binding", "ephemeralcontainers", "resize", "finalize"];
+const WRITING: [&str; 8] = ["", "status", "scale", "eviction", "binding", "ephemeralcontainers", "resize", "finalize"];
 /// Fields of `metadata` that say nothing about what is written.
 const BOOKKEEPING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
@@ -87,6 +88,15 @@ struct Judged {
     view: Arc<View>,
     /// The places of the changes in flight that were taken into account.
     regarded: Vec<u64>,
+    history: Arc<History>,
+    /// What it takes of budgets.
+    spent: Vec<Spent>,
+}
+
+/// What is known of what came before.
+struct Past<'p> {
+    entries: &'p [Entry],
+    history: &'p Arc<History>,
 }
 
 impl Decider for Judge {
@@ -135,7 +145,8 @@ impl Judge {
                 // the API server asks again about what was admitted and is in flight
                 return Answer::allowed().annotated("repeated", "true");
             }
-            let judged = self.judge(&request, &page.entries, last.take(), asked);
+            let judged =
+                self.judge(&request, &Past { entries: &page.entries, history: &page.history }, last.take(), asked);
             if !records || !(judged.answer.allowed || matches!(court.replicas, Replicas::Audit)) {
                 return judged.answer;
             }
@@ -143,7 +154,7 @@ impl Judge {
             if !matters(&landing, &judged.view) {
                 return judged.answer;
             }
-            let entered = court.book.enter(&page, &landing, &judged.view.snapshot, Clock::now());
+            let entered = court.book.enter(&page, &landing, &judged.spent, &judged.view.snapshot, Clock::now());
             drop((together, alone));
             if entered.is_ok() {
                 return judged.answer;
@@ -153,93 +164,106 @@ impl Judge {
         refusal("other requests were admitted again and again while this one was judged")
     }
 
-    /// Announces, and judges with all that was announced before.
+    /// Announces, and judges with all that was announced before. Budgets over time count what this replica admitted, and
+    /// what is in flight of the others'.
     fn announced(&mut self, request: Request, announcer: &Announcer, asked: &Asked) -> Answer {
-        if request.dry_run || !writes(&request) {
-            let entries = announcer.before(u64::MAX);
-            return self.judge(&request, &entries, None, asked).answer;
-        }
         let view = self.court.store.read();
-        let request = request.resolve(&State::new(&view.snapshot));
         let landing = landing(&request, &view);
-        if !matters(&landing, &view) {
-            let entries = announcer.before(u64::MAX);
-            return self.judge(&request, &entries, None, asked).answer;
-        }
-        let order = match announcer.announce(&landing, asked.deadline) {
+        let silent = request.dry_run || !writes(&request) || !matters(&landing, &view);
+        drop(view);
+        let announced = if silent { Ok(None) } else { announcer.announce(&landing, asked.deadline).map(Some) };
+        let order = match announced {
             Ok(order) => order,
             Err(why) => return refusal(&why),
         };
-        drop(view);
-        let entries = announcer.before(order);
-        let answer = self.judge(&request, &entries, None, asked).answer;
-        if !answer.allowed {
-            announcer.withdraw(order);
+        let entries = announcer.before(order.unwrap_or(u64::MAX));
+        let history = self.court.book.read().history;
+        let judged = self.judge(&request, &Past { entries: &entries, history: &history }, None, asked);
+        if let Some(order) = order {
+            if judged.answer.allowed {
+                self.court.book.spend(&judged.spent, Clock::now());
+            } else {
+                announcer.withdraw(order);
+            }
         }
-        answer
+        judged.answer
     }
 
     /// Judges with what is in flight. What was judged before counts if nothing of what it rests on has changed.
-    fn judge(&mut self, request: &Request, entries: &[Entry], before: Option<Judged>, asked: &Asked) -> Judged {
+    fn judge(&mut self, request: &Request, past: &Past<'_>, before: Option<Judged>, asked: &Asked) -> Judged {
         let patience = patience(asked);
         loop {
             let view = self.court.store.read();
             let request = request.clone().resolve(&State::new(&view.snapshot));
             let now = Clock::now();
-            let mut open: Vec<&Entry> = Vec::new();
-            for entry in entries.iter().filter(|entry| !entry.ended(view.sight(), Some(now))) {
-                let own = !request.uid.is_empty() && entry.request.uid == request.uid;
-                if !own && !open.iter().any(|known| known.repeated_by(entry)) {
-                    open.push(entry);
-                }
-            }
-            let invariants = &view.loaded.policy.invariants;
-            let in_flight: Vec<Request> = open.iter().map(|entry| entry.request.clone()).collect();
+            let in_flight = open(&request, past.entries, &view, now);
+            let requests: Vec<Request> = in_flight.iter().map(|entry| entry.request.clone()).collect();
             let effective = effective(&request, &view);
-            let chosen = match in_flight.as_slice() {
+            let chosen = match requests.as_slice() {
                 [] => Vec::new(),
-                _ => Relevance::new(&view.snapshot, invariants).select(&in_flight, &effective),
+                _ => Relevance::new(&view.snapshot, &view.loaded.policy.invariants).select(&requests, &effective),
             };
-            let regarded: Vec<u64> = chosen.iter().filter_map(|at| open.get(*at)).map(|entry| entry.order).collect();
+            let regarded = chosen.iter().filter_map(|at| in_flight.get(*at)).map(|entry| entry.order).collect();
+            let history = past.history.clone();
             if let Some(before) = &before
                 && Arc::ptr_eq(&before.view, &view)
+                && Arc::ptr_eq(&before.history, &history)
                 && before.regarded == regarded
             {
-                return Judged { answer: before.answer.clone(), view, regarded };
+                let Judged { answer, spent, .. } = before;
+                return Judged { answer: answer.clone(), view, regarded, history, spent: spent.clone() };
             }
             if chosen.len() > RELEVANT_MAX {
-                if patience > super::feed::now() {
+                if patience > now_instant() {
                     drop(view);
                     thread::sleep(CROWDED_PAUSE);
                     continue;
                 }
                 let answer = crowded(chosen.len(), &request, &view);
-                return Judged { answer, view, regarded };
+                return Judged { answer, view, regarded, history, spent: Vec::new() };
             }
-            let in_flight: Vec<Request> = chosen.iter().filter_map(|at| in_flight.get(*at)).cloned().collect();
-            let answer = self.decide_on(&view, &effective, &in_flight, now);
-            return Judged { answer, view, regarded };
+            let (mut answer, spent) = self.decide_on(&view, &effective, &requests, &chosen, &history, now);
+            if !answer.allowed && is_eviction(&request) {
+                answer.code = TRY_AGAIN;
+            }
+            return Judged { answer, view, regarded, history, spent };
         }
     }
 
-    fn decide_on(&mut self, view: &View, request: &Request, in_flight: &[Request], now: Clock) -> Answer {
+    fn decide_on(
+        &mut self,
+        view: &View,
+        request: &Request,
+        in_flight: &[Request],
+        chosen: &[usize],
+        history: &History,
+        now: Clock,
+    ) -> (Answer, Vec<Spent>) {
         let engine = match self.engine(view) {
             Ok(engine) => engine,
-            Err(why) => return refusal(&why),
+            Err(why) => return (refusal(&why), Vec::new()),
         };
+        let policy = &view.loaded.policy;
+        let change = Change::from(request.clone());
+        let matter: Vec<Request> = chosen.iter().filter_map(|at| in_flight.get(*at)).cloned().collect();
         let time = now.to_string();
-        let decision = engine.decide(&Input {
+        let input = Input {
             snapshot: &view.snapshot,
-            in_flight,
-            change: &Change::from(request.clone()),
+            in_flight: &matter,
+            change: &change,
             time: Some(&time),
-            exemptions: &view.loaded.policy.exemptions,
-        });
-        let mut answer = Answer::from_decision(&decision, &view.loaded.policy);
-        if !answer.allowed && is_eviction(request) {
-            answer.code = TRY_AGAIN;
+            exemptions: &policy.exemptions,
+        };
+        let mut decision = engine.decide_except(&input, policy.grants.unbound(&change, &policy.invariants));
+        let mut spent = Vec::new();
+        if !policy.grants.is_empty() {
+            let now = Some(now.nanos());
+            let asked = grants::Asked { snapshot: &view.snapshot, change: &change, in_flight, history, now };
+            let judged = policy.grants.judge(&asked);
+            decision.add(judged.verdicts.into_iter().map(Into::into));
+            spent = judged.spent;
         }
-        answer
+        (Answer::from_decision(&decision, policy), spent)
     }
 
     fn engine(&mut self, view: &View) -> Result<&mut Engine, String> {
@@ -253,10 +277,21 @@ impl Judge {
     }
 }
 
+/// What is in flight for this request: nothing that the watch has shown meanwhile, no repetitions, not itself.
+fn open<'e>(request: &Request, entries: &'e [Entry], view: &View, now: Clock) -> Vec<&'e Entry> {
+    let mut open: Vec<&Entry> = Vec::new();
+    for entry in entries.iter().filter(|entry| !entry.ended(view.sight(), Some(now))) {
+        if !same_call(&entry.request, request) && !open.iter().any(|known| known.repeated_by(entry)) {
+            open.push(entry);
+        }
+    }
+    open
+}
+
 /// Until when it may be waited for fewer changes in flight.
 fn patience(asked: &Asked) -> Instant {
-    let left = asked.deadline.saturating_duration_since(super::feed::now());
-    super::feed::now() + left * WAIT_PERCENT / 100
+    let left = asked.deadline.saturating_duration_since(now_instant());
+    now_instant() + left * WAIT_PERCENT / 100
 }
 
 /// Whether the API server stores anything that a fact is about.
@@ -314,12 +349,7 @@ fn landing(request: &Request, view: &View) -> Request {
 }
 
 fn deletion(eviction: &Request) -> Request {
-    Request {
-        operation: Operation::Delete,
-        subresource: String::new(),
-        object: None,
-        ..eviction.clone()
-    }
+    Request { operation: Operation::Delete, subresource: String::new(), object: None, ..eviction.clone() }
 }
 
 /// The answer of a judge that never denies.
@@ -360,7 +390,7 @@ fn crowded(count: usize, request: &Request, view: &View) -> Answer {
     let decision = Decision {
         decision: Outcome::Undecided,
         uid: request.uid.to_string(),
-        duration: Spent::default(),
+        duration: Took::default(),
         solver: String::new(),
         proved: 0,
         verdicts: view.loaded.policy.invariants.iter().map(verdict).collect(),

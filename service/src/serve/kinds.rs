@@ -24,6 +24,18 @@ const LOOK_SOON: Duration = Duration::from_millis(500);
 /// How long an answer of discovery may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Which kinds are to be followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// These.
+    pub kinds: BTreeSet<Kind>,
+    /// And all others that the cluster serves, custom ones included.
+    pub every: bool,
+}
+
+/// Kinds that are not followed unless they are named: written all the time, and facts of nothing.
+const NEVER: [&str; 3] = ["Event", "Lease", "Endpoints"];
+
 /// Follows the wanted kinds.
 pub struct Kinds {
     client: Client,
@@ -54,11 +66,23 @@ impl Kinds {
     }
 
     /// Follows what is wanted, for ever.
-    pub async fn run(mut self, mut wanted: watch::Receiver<BTreeSet<Kind>>) {
+    pub async fn run(mut self, mut wanted: watch::Receiver<Wanted>) {
         loop {
-            let now = wanted.borrow_and_update().clone();
-            self.leave(&now);
-            let soon = self.enter(&now).await;
+            let Wanted { mut kinds, every } = wanted.borrow_and_update().clone();
+            let mut soon = false;
+            if every {
+                match all(&self.client).await {
+                    Ok(all) => kinds.extend(all),
+                    Err(why) => {
+                        tracing::warn!(why, "the kinds of the cluster cannot be listed");
+                        // what is followed already stays so
+                        kinds.extend(self.tasks.keys().cloned());
+                        soon = true;
+                    }
+                }
+            }
+            self.leave(&kinds);
+            soon |= self.enter(&kinds).await;
             let nudge = self.nudge.clone();
             tokio::select! {
                 changed = wanted.changed() => if changed.is_err() { return },
@@ -165,6 +189,33 @@ struct ListedResource {
     kind: String,
     #[serde(default)]
     verbs: Vec<String>,
+}
+
+/// `APIGroupList`, as far as it is needed.
+#[derive(Deserialize)]
+struct Groups {
+    groups: Vec<NamedGroup>,
+}
+
+#[derive(Deserialize)]
+struct NamedGroup {
+    name: String,
+}
+
+/// The kinds that the cluster serves.
+async fn all(client: &Client) -> Result<BTreeSet<Kind>, String> {
+    let groups = get::<Groups>(client, "/apis").await?.map(|found| found.groups).unwrap_or_default();
+    let names = std::iter::once(String::new()).chain(groups.into_iter().map(|group| group.name));
+    let looked = join_all(names.map(|group| async {
+        let resources = resources(client, &group).await;
+        (group, resources)
+    }));
+    let mut kinds = BTreeSet::new();
+    for (group, resources) in looked.await {
+        let listed = resources?.into_iter().map(|resource| Kind::new(&group, &resource.kind));
+        kinds.extend(listed.filter(|kind| !NEVER.iter().any(|never| *kind.kind == **never)));
+    }
+    Ok(kinds)
 }
 
 /// What a group serves, its preferred version first. A group that does not exist serves nothing.

@@ -1,19 +1,27 @@
 //! What must hold, from files and from Suture's own resources in the cluster: compiled one by one, so that one that is
 //! wrong does not keep the others out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::Duration;
 
 use suture_model::adapter::NoAdapters;
+use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
 use suture_specs::adapters::AdapterSet;
 use suture_specs::compile::compile_invariant;
 use suture_specs::library::Library;
-use suture_specs::spec::{Origin, ResourceAdapter, Spec, SpecError, parse_spec};
+use suture_specs::spec::{Invariant, Origin, ResourceAdapter, Spec, SpecError, parse_spec};
 use suture_specs::time::parse_timestamp;
 
+use super::health::Readiness;
+use super::store::{Change, Store};
+use super::watch::{List, Told};
 use crate::failure::Failure;
+use crate::grants::{self, Grants};
 use crate::policy::{self, Documents, Policy, diagnosed};
 
 /// The kinds of `suture.dev` that the cluster is watched for.
@@ -21,6 +29,9 @@ pub const OWN_KINDS: [&str; 6] =
     ["Invariant", "NamespacedInvariant", "InvariantTemplate", "ResourceAdapter", "OperatorGrant", "Exemption"];
 /// Their group.
 pub const OWN_GROUP: &str = "suture.dev";
+
+/// Resources that change within this time are compiled together: `kubectl apply` of a folder sends one after the other.
+const TOGETHER: Duration = Duration::from_millis(20);
 
 /// What decisions are made by at one time.
 #[derive(Debug)]
@@ -101,6 +112,58 @@ impl Policies {
         self.resources.retain(|(of, ns, name), _| &**of != kind || listed(ns, name));
     }
 
+    /// Takes in what the watches of Suture's own kinds tell, until nobody tells any more; what changes is loaded into the
+    /// store. Part `policies` of the readiness is whether all kinds were read once.
+    pub fn follow(mut self, told: &Receiver<(Kind, Told)>, store: &Store, readiness: &Readiness) {
+        let mut unread: BTreeSet<&str> = OWN_KINDS.into_iter().collect();
+        let mut problems: Vec<Problem> = Vec::new();
+        while let Ok(first) = told.recv() {
+            let mut changed = self.take(first, &mut unread);
+            // what comes together is compiled together
+            thread::sleep(TOGETHER);
+            while let Ok(next) = told.try_recv() {
+                changed |= self.take(next, &mut unread);
+            }
+            if changed {
+                let loaded = self.load();
+                for problem in loaded.problems.iter().filter(|problem| !problems.contains(problem)) {
+                    tracing::warn!(resource = problem.resource, message = problem.message, "left out");
+                }
+                problems.clone_from(&loaded.problems);
+                let (generation, invariants) = (loaded.generation, loaded.policy.invariants.len());
+                tracing::info!(generation, invariants, problems = problems.len(), "loaded");
+                store.write(vec![Change::Load(Arc::new(loaded))]);
+            }
+            let missing = || format!("not read yet: {}", unread.iter().copied().collect::<Vec<_>>().join(", "));
+            readiness.set("policies", if unread.is_empty() { Ok(()) } else { Err(missing()) });
+        }
+    }
+
+    /// Says whether what decisions are made by may have changed.
+    fn take(&mut self, (kind, told): (Kind, Told), unread: &mut BTreeSet<&str>) -> bool {
+        let before = self.resources.clone();
+        match told {
+            Told::Page(resources, taken) => {
+                resources.into_iter().for_each(|resource| self.put(resource));
+                // the watch may have ended meanwhile
+                _ = taken.send(());
+            }
+            Told::Put(resource) => self.put(resource),
+            Told::Gone(resource) => self.remove(&resource),
+            Told::Listed(List { names, .. }) => {
+                self.retain(&kind.kind, |ns, name| names.contains(&(ns.into(), name.into())));
+                unread.remove(&*kind.kind);
+            }
+            Told::Absent => {
+                self.retain(&kind.kind, |_, _| false);
+                unread.remove(&*kind.kind);
+            }
+            Told::Failed(why) => tracing::warn!(kind = &*kind.kind, why, "cannot be read"),
+            Told::Wanted | Told::Unwanted | Told::Progress(_) => {}
+        }
+        self.resources != before
+    }
+
     /// Compiles everything that can be.
     pub fn load(&mut self) -> Loaded {
         self.generation += 1;
@@ -121,29 +184,33 @@ impl Policies {
                 Err(errors) => problems.push(Problem { resource: label, message: told(&errors) }),
             }
         }
-        let mut policy = compile(&documents, &mut problems);
-        let adapters = self.adapters(&documents, &mut problems);
-        policy.adapters = adapters;
+        let mut policy = compile(&mut documents, &mut problems);
+        policy.adapters = self.adapters(&mut documents, &mut problems);
+        policy.documents = Arc::new(documents);
         Loaded { policy, generation: self.generation, problems }
     }
 
-    /// The adapters that compile, one for each kind: of two the first, by file and name.
-    fn adapters(&mut self, documents: &Documents, problems: &mut Vec<Problem>) -> Arc<AdapterSet> {
-        let mut good: Vec<&ResourceAdapter> = Vec::new();
+    /// The adapters that compile, one for each kind: of two the first, by file and name. The others are taken out of the
+    /// documents.
+    fn adapters(&mut self, documents: &mut Documents, problems: &mut Vec<Problem>) -> Arc<AdapterSet> {
+        let mut seen: BTreeMap<(String, String), Str> = BTreeMap::new();
         let mut note = |adapter: &ResourceAdapter, message: String| {
             problems.push(Problem { resource: adapter.origin.file.to_string(), message });
         };
-        for adapter in &documents.adapters {
-            let (group, kind) = (&adapter.spec.group, &adapter.spec.kind);
-            if let Some(other) = good.iter().find(|other| other.spec.group == *group && other.spec.kind == *kind) {
-                note(adapter, format!("`{}` says already what a `{kind}` of `{group}` means", other.name));
-                continue;
+        documents.adapters.retain(|adapter| {
+            let of = (adapter.spec.group.clone(), adapter.spec.kind.clone());
+            if let Some(other) = seen.get(&of) {
+                note(adapter, format!("`{other}` says already what a `{}` of `{}` means", of.1, of.0));
+                return false;
             }
-            match AdapterSet::compile([adapter]) {
-                Ok(_) => good.push(adapter),
-                Err(errors) => note(adapter, told(&errors)),
+            if let Err(errors) = AdapterSet::compile([adapter]) {
+                note(adapter, told(&errors));
+                return false;
             }
-        }
+            seen.insert(of, adapter.name.clone());
+            true
+        });
+        let good = &documents.adapters;
         let text = format!("{:?}", good.iter().map(|adapter| &adapter.spec).collect::<Vec<_>>());
         if let Some((_, known)) = self.adapters.as_ref().filter(|(of, _)| *of == text) {
             return known.clone();
@@ -154,38 +221,57 @@ impl Policies {
     }
 }
 
-/// Compiles what can be, adapters aside, and notes what cannot.
-fn compile(documents: &Documents, problems: &mut Vec<Problem>) -> Policy {
-    let Documents { invariants, templates, exemptions, .. } = documents;
+/// Compiles what can be, adapters aside, and notes what cannot; that is taken out of the documents.
+fn compile(documents: &mut Documents, problems: &mut Vec<Problem>) -> Policy {
     let mut note = |origin: &Origin, errors: &[SpecError]| {
         problems.push(Problem { resource: origin.file.to_string(), message: told(errors) });
     };
     let mut library = Library::shipped().unwrap_or_default();
-    for template in templates {
-        if library.get(&template.name).is_some() {
+    documents.templates.retain(|template| {
+        let shipped = library.get(&template.name).is_some() || grants::TEMPLATES.contains(&&*template.name);
+        let added = if shipped {
             let message = format!("there is a template `{}` already", template.name);
-            note(&template.origin, &[SpecError::new(&template.origin, "metadata.name", message)]);
-        } else if let Err(errors) = library.add(template.clone()) {
-            note(&template.origin, &errors);
-        }
-    }
+            Err(vec![SpecError::new(&template.origin, "metadata.name", message)])
+        } else {
+            library.add(template.clone())
+        };
+        added.inspect_err(|errors| note(&template.origin, errors)).is_ok()
+    });
     let mut compiled = Vec::new();
-    for invariant in invariants {
-        match compile_invariant(invariant, &library) {
-            Ok(invariant) => compiled.push(Arc::new(invariant)),
-            Err(errors) => note(&invariant.origin, &errors),
+    let about_grants = |invariant: &Invariant| {
+        invariant.spec.template.as_deref().is_some_and(|name| grants::TEMPLATES.contains(&name))
+    };
+    documents.invariants.retain(|invariant| {
+        let made = if about_grants(invariant) {
+            Grants::compile(&[], &[invariant]).map(drop)
+        } else {
+            compile_invariant(invariant, &library).map(|invariant| compiled.push(Arc::new(invariant)))
+        };
+        made.inspect_err(|errors| note(&invariant.origin, errors)).is_ok()
+    });
+    documents.grants.retain(|grant| {
+        let made = Grants::compile(std::slice::from_ref(grant), &[]);
+        made.inspect_err(|errors| note(&grant.origin, errors)).is_ok()
+    });
+    documents.exemptions.retain(|exemption| match parse_timestamp(&exemption.spec.expires) {
+        Ok(_) => true,
+        Err(error) => {
+            note(&exemption.origin, &[SpecError::new(&exemption.origin, "spec.expires", error.to_string())]);
+            false
         }
+    });
+    let about: Vec<&Invariant> = documents.invariants.iter().filter(|invariant| about_grants(invariant)).collect();
+    let compiled_grants = Grants::compile(&documents.grants, &about).unwrap_or_else(|errors| {
+        note(&Origin::named("OperatorGrants"), &errors);
+        Grants::default()
+    });
+    Policy {
+        invariants: compiled,
+        adapters: Arc::new(NoAdapters),
+        exemptions: documents.exemptions.clone(),
+        grants: compiled_grants,
+        documents: Arc::default(),
     }
-    let mut in_force = Vec::new();
-    for exemption in exemptions {
-        match parse_timestamp(&exemption.spec.expires) {
-            Ok(_) => in_force.push(exemption.clone()),
-            Err(error) => {
-                note(&exemption.origin, &[SpecError::new(&exemption.origin, "spec.expires", error.to_string())]);
-            }
-        }
-    }
-    Policy { invariants: compiled, adapters: Arc::new(NoAdapters), exemptions: in_force }
 }
 
 fn name(resource: &Val) -> Option<Name> {

@@ -70,6 +70,11 @@ impl Clock {
         time::timestamp(self.0.saturating_add(nanos)).map(Self).map_err(|error| error.to_string())
     }
 
+    /// In nanoseconds since 1970.
+    pub fn nanos(self) -> i128 {
+        self.0
+    }
+
     /// How many whole seconds have passed since an earlier time.
     pub fn seconds_since(self, earlier: Self) -> i128 {
         self.0.saturating_sub(earlier.0) / 1_000_000_000
