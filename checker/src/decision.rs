@@ -95,6 +95,18 @@ pub struct Verdict {
     pub nearest_allowed: Vec<String>,
 }
 
+impl Verdict {
+    /// What this verdict alone makes of the request.
+    pub fn decides(&self) -> Outcome {
+        match (self.outcome, self.action) {
+            (Finding::Proved, _) | (Finding::Refuted, Action::Audit) => Outcome::Allowed,
+            (Finding::Refuted, Action::Deny) => Outcome::Denied,
+            (Finding::Refuted, Action::Warn) => Outcome::Warned,
+            (Finding::Undecided, _) => Outcome::Undecided,
+        }
+    }
+}
+
 /// How long a decision took. The only part of a report that differs between two runs on the same input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -140,4 +152,13 @@ pub struct Decision {
     /// The effort.
     #[serde(skip)]
     pub effort: Effort,
+}
+
+impl Decision {
+    /// Adds verdicts that were found elsewhere, such as those of grants: the strictest outcome decides.
+    pub fn add(&mut self, verdicts: impl IntoIterator<Item = Verdict>) {
+        self.verdicts.extend(verdicts);
+        self.verdicts.sort_by(|a, b| (&a.invariant, &a.instance).cmp(&(&b.invariant, &b.instance)));
+        self.decision = self.verdicts.iter().map(Verdict::decides).max().unwrap_or(Outcome::Allowed);
+    }
 }

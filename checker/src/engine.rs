@@ -24,10 +24,11 @@ use suture_model::object::{Key, Object};
 use suture_model::scenario::{Scenario, scenarios};
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
+use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::error::EvalError;
 use suture_specs::functions::Worlds;
-use suture_specs::spec::{Action, Exemption, Violations};
+use suture_specs::spec::{Exemption, Violations};
 
 use crate::cache::Verdicts;
 use crate::clock::Stopwatch;
@@ -79,6 +80,8 @@ pub struct Engine {
     solver: &'static str,
     /// What the proofs of the instance at hand rely on.
     assumed: BTreeSet<String>,
+    /// The invariants that do not bind the authors of the change at hand.
+    unbound: BTreeSet<Str>,
 }
 
 /// Why an instance is undecided.
@@ -120,12 +123,27 @@ impl Engine {
     /// When the linked Z3 is too old.
     pub fn new(invariants: Vec<Arc<CompiledInvariant>>, settings: Settings) -> Result<Self, VersionError> {
         let verdicts = Verdicts::new(settings.cache_bytes);
-        Ok(Self { invariants, settings, verdicts, solver: z3_version()?, assumed: BTreeSet::new() })
+        Ok(Self {
+            invariants,
+            settings,
+            verdicts,
+            solver: z3_version()?,
+            assumed: BTreeSet::new(),
+            unbound: BTreeSet::new(),
+        })
     }
 
     /// The invariants.
     pub fn invariants(&self) -> &[Arc<CompiledInvariant>] {
         &self.invariants
+    }
+
+    /// Decides a change that all invariants but those named bind: the ones that a grant leaves its subjects free of.
+    pub fn decide_except(&mut self, input: &Input<'_>, unbound: BTreeSet<Str>) -> Decision {
+        self.unbound = unbound;
+        let decision = self.decide(input);
+        self.unbound.clear();
+        decision
     }
 
     /// Decides a change.
@@ -137,7 +155,7 @@ impl Engine {
             self.suggest(input, &mut verdicts);
         }
         explain::finish(&mut verdicts);
-        let decision = verdicts.iter().map(outcome).max().unwrap_or(Outcome::Allowed);
+        let decision = verdicts.iter().map(Verdict::decides).max().unwrap_or(Outcome::Allowed);
         let uid = input.change.requests.first().map(|r| r.uid.to_string()).unwrap_or_default();
         if !self.settings.verbose {
             verdicts.retain(|v| v.outcome != Finding::Proved);
@@ -177,7 +195,7 @@ impl Engine {
         }
         explain::finish(&mut verdicts);
         Decision {
-            decision: verdicts.iter().map(outcome).max().unwrap_or(Outcome::Allowed),
+            decision: verdicts.iter().map(Verdict::decides).max().unwrap_or(Outcome::Allowed),
             uid: String::new(),
             duration: Duration { total_micros: watch.micros(), solver_micros: 0 },
             solver: self.solver.to_owned(),
@@ -218,7 +236,7 @@ impl Engine {
         let mut surface = Surface::new(&before, &during);
         let inputs = inputs::of(input.change.requests.first(), input.time);
         for compiled in self.invariants.clone() {
-            if !binds(&compiled, input) {
+            if !binds(&compiled, input) || self.unbound.contains(&compiled.name) {
                 continue;
             }
             let with = if compiled.hold == Moment::During { &during } else { after };
@@ -538,15 +556,6 @@ impl Violation<'_, '_> {
             Judged::Violated { degree, .. } => degree,
             _ => None,
         }
-    }
-}
-
-fn outcome(verdict: &Verdict) -> Outcome {
-    match (verdict.outcome, verdict.action) {
-        (Finding::Proved, _) | (Finding::Refuted, Action::Audit) => Outcome::Allowed,
-        (Finding::Refuted, Action::Deny) => Outcome::Denied,
-        (Finding::Refuted, Action::Warn) => Outcome::Warned,
-        (Finding::Undecided, _) => Outcome::Undecided,
     }
 }
 

@@ -33,7 +33,10 @@ use suture_model::value::{Str, Val};
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::functions::Func;
 
+mod reads;
 mod uses;
+
+pub use reads::{ANY_GROUP, Reads};
 
 use uses::{Place, Uses};
 
@@ -68,7 +71,16 @@ impl<'s, 'a> Surface<'s, 'a> {
         let mut versions: BTreeMap<Key, Vec<Arc<Object>>> = BTreeMap::new();
         for scenario in scenarios {
             for (key, now) in scenario.state.delta() {
-                let all = versions.entry(key.clone()).or_insert_with(|| before.get(key).into_iter().cloned().collect());
+                let here = before.get(key);
+                let same = match (here, now) {
+                    (Some(here), Some(now)) => Arc::ptr_eq(here, now),
+                    (None, None) => true,
+                    _ => false,
+                };
+                if same {
+                    continue;
+                }
+                let all = versions.entry(key.clone()).or_insert_with(|| here.into_iter().cloned().collect());
                 if let Some(now) = now
                     && !all.iter().any(|known| Arc::ptr_eq(known, now))
                 {

@@ -10,6 +10,7 @@ mod navigate;
 pub mod outage;
 pub mod problem;
 pub mod question;
+pub mod relevance;
 pub mod scene;
 pub mod smtlib;
 pub mod sym;

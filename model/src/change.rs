@@ -10,7 +10,7 @@ mod resource;
 mod review;
 
 pub use merge::merge_patch;
-pub use resource::{key_named, kind_named};
+pub use resource::{key_named, kind_named, plural};
 
 /// Who sends a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -30,6 +30,11 @@ impl Kind {
         builtin(kind).map(|(kind, _)| kind.clone())
     }
 
+    /// The built-in kinds.
+    pub fn builtins() -> impl Iterator<Item = Self> {
+        BUILTIN.iter().map(|(group, kind, _)| Self::new(group, kind))
+    }
+
     /// Whether this is the built-in kind `kind`.
     pub fn is(&self, kind: &str) -> bool {
         &*self.kind == kind && builtin(kind).is_some_and(|(found, _)| same(&found.group, &self.group))

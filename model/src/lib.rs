@@ -8,6 +8,7 @@ pub mod change;
 pub mod effects;
 pub mod futures;
 pub mod ingest;
+pub mod intern;
 pub mod interpret;
 pub mod kinds;
 pub mod navigate;

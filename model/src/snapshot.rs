@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
+use crate::intern::Interner;
 use crate::kinds::Kind;
-use crate::object::{Body, Key, Object};
+use crate::object::{Key, Object};
 use crate::references::references;
 use crate::value::{Str, Val};
 
@@ -27,9 +28,7 @@ pub struct Snapshot {
     usage: BTreeMap<Str, Usage>,
     by_label: BTreeMap<LabelKey, Vec<Slot>>,
     by_reference: BTreeMap<Key, Vec<Slot>>,
-    bodies: BTreeSet<Arc<Body>>,
-    texts: BTreeSet<Str>,
-    parts: BTreeSet<Val>,
+    interner: Interner,
     restricting: BTreeSet<Key>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
@@ -81,9 +80,7 @@ impl Snapshot {
             usage: BTreeMap::new(),
             by_label: BTreeMap::new(),
             by_reference: BTreeMap::new(),
-            bodies: BTreeSet::new(),
-            texts: BTreeSet::new(),
-            parts: BTreeSet::new(),
+            interner: Interner::default(),
             restricting: BTreeSet::new(),
             adapters,
             unknown: BTreeSet::new(),
@@ -93,6 +90,19 @@ impl Snapshot {
     /// Declares a kind (by its short name) as not read: nothing is known of it.
     pub fn mark_unknown(&mut self, kind: &str) {
         self.unknown.insert(kind.into());
+    }
+
+    /// Declares which kinds (by their short names) are not read at present; all others are.
+    pub fn set_unknown(&mut self, kinds: BTreeSet<Str>) {
+        self.unknown = kinds;
+    }
+
+    /// The same objects, read by other adapters.
+    #[must_use]
+    pub fn with_adapters(&self, adapters: Arc<dyn Adapters>) -> Self {
+        let mut other = Self { unknown: self.unknown.clone(), ..Self::new(adapters) };
+        self.iter().for_each(|object| other.insert_shared(object.clone()));
+        other
     }
 
     /// The kinds that were not read.
@@ -112,8 +122,13 @@ impl Snapshot {
 
     /// Adds an object, or puts it in place of the one with its key.
     pub fn insert(&mut self, object: Object) {
+        let object = self.interner.object(object);
+        self.insert_shared(Arc::new(object));
+    }
+
+    /// [`Self::insert`] of an object that other snapshots hold too; its parts stay as they are.
+    pub fn insert_shared(&mut self, object: Arc<Object>) {
         self.remove(&object.key);
-        let object = self.interned(object);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             Slot::try_from(self.slots.len() - 1).unwrap_or(Slot::MAX)
@@ -139,7 +154,7 @@ impl Snapshot {
             self.by_reference.entry(reference.target).or_default().push(slot);
         }
         if let Some(place) = self.slots.get_mut(slot as usize) {
-            *place = Some(Arc::new(object));
+            *place = Some(object);
         }
     }
 
@@ -292,62 +307,6 @@ impl Snapshot {
         let mut found: Vec<&Arc<Object>> = slots.into_iter().flatten().filter_map(|s| self.at(*s)).collect();
         found.sort_by(|a, b| a.key.cmp(&b.key));
         found
-    }
-
-    /// A value whose texts, lists and maps are those of equal values seen before.
-    fn shared(&mut self, val: &Val) -> Val {
-        let built = match val {
-            Val::Str(text) => return Val::Str(self.text(text)),
-            Val::List(items) => Val::list(items.iter().map(|v| self.shared(v)).collect()),
-            Val::Map(map) => Val::map(map.iter().map(|(k, v)| (self.text(k), self.shared(v))).collect()),
-            plain => return plain.clone(),
-        };
-        match self.parts.get(&built) {
-            Some(known) => known.clone(),
-            None => {
-                self.parts.insert(built.clone());
-                built
-            }
-        }
-    }
-
-    fn text(&mut self, text: &Str) -> Str {
-        match self.texts.get(text) {
-            Some(known) => known.clone(),
-            None => {
-                self.texts.insert(text.clone());
-                text.clone()
-            }
-        }
-    }
-
-    fn interned(&mut self, mut object: Object) -> Object {
-        let body = match self.bodies.get(&object.body) {
-            Some(body) => body.clone(),
-            None => {
-                let val = self.shared(object.body.val());
-                let body = object.with_shared(&val);
-                self.bodies.insert(body.clone());
-                body
-            }
-        };
-        for text in [
-            &mut object.key.kind.group,
-            &mut object.key.kind.kind,
-            &mut object.key.ns,
-            &mut object.version,
-            &mut object.node,
-            &mut object.created,
-        ] {
-            *text = match self.texts.get(text) {
-                Some(known) => known.clone(),
-                None => {
-                    self.texts.insert(text.clone());
-                    text.clone()
-                }
-            };
-        }
-        object.sharing(body)
     }
 }
 

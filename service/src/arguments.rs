@@ -53,6 +53,8 @@ pub enum Command {
     Audit(Audit),
     /// Parses and compiles invariants, templates, adapters, policies and suites
     Lint(Lint),
+    /// Decides admission requests in front of a cluster
+    Serve(Box<crate::serve::options::Options>),
     /// Measures decision time and memory on a generated cluster
     Bench(Bench),
     /// Prints the completion script of a shell

@@ -16,6 +16,7 @@ use crate::arguments::{
 };
 use crate::bench::{cluster, measure, report};
 use crate::failure::{Exit, Failure, plural};
+use crate::grants::History;
 use crate::input;
 use crate::output::decision::{self, About};
 use crate::output::progress::Progress;
@@ -23,6 +24,7 @@ use crate::output::terminal::{self, Paint};
 use crate::output::{self, junit, tests};
 use crate::policy::{self, Documents, Policy, diagnosed};
 use crate::request::{Asked, review_of};
+use crate::serve;
 use crate::suite;
 use crate::suite::clock::Clock;
 use crate::world::{self, World};
@@ -46,6 +48,7 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Test(arguments) => test(common, arguments),
         Command::Audit(arguments) => audit(common, arguments),
         Command::Lint(arguments) => lint(common, arguments),
+        Command::Serve(options) => serve::run(&options).map(|()| Exit::Good),
         Command::Bench(arguments) => bench(common, arguments),
         Command::Completions(arguments) => completions(arguments),
         Command::Version(arguments) => version(arguments),
@@ -66,13 +69,14 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
     let user = user.as_deref().map_or_else(User::admin, User::named);
     let change = asked.change(&world.snapshot, &user, &world.last_applied)?;
     let mut engine = engine(common, &policy)?;
-    let decision = engine.decide(&Input {
+    let input = Input {
         snapshot: &world.snapshot,
         in_flight: &[],
         change: &change,
         time: time.as_deref(),
         exemptions: &policy.exemptions,
-    });
+    };
+    let decision = policy.decide(&mut engine, &input, &History::default()).0;
     let paint = Paint::stdout(common.color);
     output::value(output, &decision, |decision| decision::text(decision, About::Change, paint, common.verbose))?;
     Ok(match decision.decision {

@@ -2,14 +2,15 @@
 //! is callable from a test.
 //!
 //! Not there yet, and therefore not offered: `explain`, `replay`, `prove`, `diff`, `snapshot`, `serve`, `audit --one-step`,
-//! `--state cluster`, the output formats `sarif` and `openreports`, and OperatorGrants, which are parsed but refused where
-//! they would have to be enforced.
+//! `--state cluster`, and the output formats `sarif` and `openreports`.
 
 pub mod arguments;
 pub mod bench;
 pub mod commands;
 pub mod failure;
+pub mod grants;
 pub mod input;
+pub mod ledger;
 pub mod manifest;
 pub mod names;
 pub mod output;

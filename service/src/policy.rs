@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use suture_checker::decision::Decision;
+use suture_checker::engine::{Engine, Input};
 use suture_model::adapter::Adapters;
 use suture_model::value::{Str, Val};
 use suture_specs::adapters::AdapterSet;
@@ -16,6 +18,7 @@ use suture_specs::spec::{
 use suture_specs::time::parse_timestamp;
 
 use crate::failure::Failure;
+use crate::grants::{self, Asked, Grants, History, Spent};
 use crate::input::{self, Source};
 
 /// Documents by kind, in the order in which they were read.
@@ -44,6 +47,10 @@ pub struct Policy {
     pub adapters: Arc<dyn Adapters>,
     /// The exemptions.
     pub exemptions: Vec<Exemption>,
+    /// The grants.
+    pub grants: Grants,
+    /// What all of it was compiled from.
+    pub documents: Arc<Documents>,
 }
 
 impl Documents {
@@ -102,11 +109,11 @@ impl Documents {
     /// # Errors
     /// All that is wrong with them.
     pub fn compile(&self) -> Result<Policy, Vec<SpecError>> {
-        let Self { invariants, templates, adapters, grants: _, exemptions, suites: _ } = self;
+        let Self { invariants, templates, adapters, grants, exemptions, suites: _ } = self;
         let mut errors = self.twice();
         let mut library = Library::shipped()?;
         for template in templates {
-            if library.get(&template.name).is_some() {
+            if library.get(&template.name).is_some() || grants::TEMPLATES.contains(&&*template.name) {
                 let message = format!("`{}` is the name of a shipped template", template.name);
                 errors.push(SpecError::new(&template.origin, "metadata.name", message));
             } else if let Err(more) = library.add(template.clone()) {
@@ -114,7 +121,11 @@ impl Documents {
             }
         }
         let mut compiled = Vec::new();
-        for invariant in invariants {
+        let (about_grants, others): (Vec<&Invariant>, Vec<&Invariant>) = invariants
+            .iter()
+            .partition(|i| i.spec.template.as_deref().is_some_and(|name| grants::TEMPLATES.contains(&name)));
+        let grants = Grants::compile(grants, &about_grants);
+        for invariant in others {
             match compile_invariant(invariant, &library) {
                 Ok(invariant) => compiled.push(Arc::new(invariant)),
                 Err(more) => errors.extend(more),
@@ -125,12 +136,19 @@ impl Documents {
                 errors.push(SpecError::new(&exemption.origin, "spec.expires", error.to_string()));
             }
         }
-        match AdapterSet::compile(adapters) {
-            Ok(adapters) if errors.is_empty() => {
-                Ok(Policy { invariants: compiled, adapters: Arc::new(adapters), exemptions: exemptions.clone() })
+        match (AdapterSet::compile(adapters), grants) {
+            (Ok(adapters), Ok(grants)) if errors.is_empty() => Ok(Policy {
+                invariants: compiled,
+                adapters: Arc::new(adapters),
+                exemptions: exemptions.clone(),
+                grants,
+                documents: Arc::new(Self { suites: Vec::new(), ..self.clone() }),
+            }),
+            (adapters, grants) => {
+                errors.extend(adapters.err().into_iter().flatten());
+                errors.extend(grants.err().into_iter().flatten());
+                Err(errors)
             }
-            Ok(_) => Err(errors),
-            Err(more) => Err(errors.into_iter().chain(more).collect()),
         }
     }
 
@@ -160,6 +178,22 @@ impl Documents {
             }
         }
         errors
+    }
+}
+
+impl Policy {
+    /// Decides a change: by the invariants that bind its authors, and by their grants. With the decision comes what is
+    /// to be recorded in the history should the change be admitted.
+    pub fn decide(&self, engine: &mut Engine, input: &Input<'_>, history: &History) -> (Decision, Vec<Spent>) {
+        let mut decision = engine.decide_except(input, self.grants.unbound(input.change, &self.invariants));
+        if self.grants.is_empty() {
+            return (decision, Vec::new());
+        }
+        let now = input.time.and_then(|time| parse_timestamp(time).ok());
+        let Input { snapshot, in_flight, change, .. } = *input;
+        let judged = self.grants.judge(&Asked { snapshot, change, in_flight, history, now });
+        decision.add(judged.verdicts.into_iter().map(Into::into));
+        (decision, judged.spent)
     }
 }
 
@@ -205,19 +239,15 @@ pub fn names_kind(text: &str, kinds: &[&str]) -> bool {
 /// Reads and compiles what flags name; without invariants, every shipped template with its defaults.
 ///
 /// # Errors
-/// When a file cannot be read or is wrong, or asks for what is not enforced yet.
+/// When a file cannot be read or is wrong.
 pub fn load(invariants: &[PathBuf], adapters: &[PathBuf]) -> Result<Policy, Failure> {
     let mut read = sources(invariants)?;
     read.extend(sources(adapters)?);
     let mut documents = Documents::read(&read).map_err(diagnosed)?;
-    if let Some(grant) = documents.grants.first() {
-        let error = SpecError::new(&grant.origin, "kind", format!("grant `{}` cannot be enforced yet", grant.name));
-        return Err(diagnosed(vec![error.helped("leave OperatorGrants out, they are not supported in this version")]));
-    }
     if invariants.is_empty() {
         documents.invariants.extend(defaults().map_err(diagnosed)?);
-    } else if documents.invariants.is_empty() {
-        return Err(Failure::invalid("no invariant in the files that `--invariants` names"));
+    } else if documents.invariants.is_empty() && documents.grants.is_empty() {
+        return Err(Failure::invalid("no invariant and no grant in the files that `--invariants` names"));
     }
     documents.compile().map_err(diagnosed)
 }

@@ -1,14 +1,231 @@
-//! `suture serve`: the admission webhook in front of a cluster.
+//! `suture serve`: the admission backend in front of a cluster, all of its parts wired together.
+//!
+//! Watches tell the feed, which writes the store; the rounds after each write end what is in flight, say which kinds are
+//! wanted, and whether this replica is ready. Requests come in through the router, wait for a worker, and are judged
+//! with what the store and the book say.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use suture_model::kinds::Kind;
+use tokio::sync::{Notify, watch as latest};
+
+use crate::failure::Failure;
+
+pub mod announce;
 pub mod answer;
+pub mod book;
 pub mod certificates;
+pub mod feed;
 #[cfg(test)]
 mod fixtures;
 pub mod health;
+pub mod judge;
+pub mod kinds;
+pub mod lease;
 pub mod metrics;
+pub mod options;
+pub mod policies;
+pub mod probe;
 pub mod review;
+pub mod rounds;
 pub mod router;
 pub mod server;
+pub mod store;
+pub mod surface;
 pub mod telemetry;
 pub mod tls;
+pub mod watch;
 pub mod workers;
+
+use announce::Announcer;
+use book::Book;
+use certificates::{Folder, Keeper, Lives};
+use feed::{Feed, Probes};
+use health::Readiness;
+use judge::{Bench, Court, Replicas};
+use kinds::{Kinds, Wanted};
+use lease::{Active, Candidate};
+use metrics::Metrics;
+use options::{Options, ReplicasMode};
+use policies::{OWN_GROUP, OWN_KINDS, Policies};
+use rounds::Rounds;
+use router::Terms;
+use server::{Drain, Listeners};
+use store::Store;
+use telemetry::Telemetry;
+use tls::{Files, Rules, Tls};
+use workers::{Limits, Workers};
+
+/// How long an API server gives a request (`--request-timeout`): an admitted write is stored by then, or never.
+const REQUEST_TIMEOUT_SECS: i128 = 60;
+/// What is added to that and to the lag that is borne, for clocks and scheduling.
+const LIFETIME_MARGIN_SECS: i128 = 10;
+/// How often files with certificates are looked at.
+const FILES_EVERY: Duration = Duration::from_secs(5);
+
+/// Serves until it is asked to leave.
+///
+/// # Errors
+/// When it cannot start, or a listener fails.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    // installed already if a test did
+    _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("suture-io").build();
+    let runtime = runtime.map_err(Failure::invalid)?;
+    runtime.block_on(async {
+        let telemetry = Telemetry::start().map_err(Failure::invalid)?;
+        let served = serve(options).await;
+        telemetry.stop();
+        served
+    })
+}
+
+async fn serve(options: &Options) -> Result<(), Failure> {
+    let mut policies = Policies::of_files(&options.invariants, &options.adapters)?;
+    if options.shipped_invariants {
+        policies = policies.with_defaults()?;
+    }
+    let listeners = Listeners::bind(options.listen, options.health_listen).map_err(Failure::invalid)?;
+    let client = client(options).await?;
+    let metrics = Metrics::default();
+    let readiness = Readiness::expecting(&["policies", "kinds"]);
+    let store = Arc::new(Store::new(Arc::new(policies.load())));
+    let lifetime = i128::from(options.lag_max_secs) + REQUEST_TIMEOUT_SECS + LIFETIME_MARGIN_SECS;
+    let book = Arc::new(Book::lasting(lifetime));
+    let again = Arc::new(Notify::new());
+    let replicas = replicas(options, &client, &store, &again, lifetime).await;
+    let court = Arc::new(Court { store: store.clone(), book, replicas: replicas.clone() });
+    follow(&client, policies, &court, &again, options, &readiness, &metrics);
+    let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
+    let workers = Workers::start(Arc::new(Bench(court)), limits, metrics.clone());
+    let tls = certificates(options, &readiness, &metrics)?;
+    let terms = Terms {
+        deadline: Duration::from_millis(options.deadline_ms),
+        margin: Duration::from_millis(options.margin_ms),
+        on_overload: options.on_overload.into(),
+    };
+    let webhook = router::router(workers.clone(), terms, metrics.clone());
+    let health = health::router(readiness.clone(), metrics, workers);
+    let said = |address: io::Result<std::net::SocketAddr>| address.map(|a| a.to_string()).unwrap_or_default();
+    tracing::info!(webhook = said(listeners.webhook()), health = said(listeners.health()), "serving");
+    let drain = Drain { grace: Duration::from_secs(options.drain_secs), ..Drain::default() };
+    let stop = async {
+        if let Err(error) = server::asked_to_leave().await {
+            tracing::error!(%error, "signals cannot be heard");
+        }
+    };
+    let served = listeners.serve(webhook, health, tls, readiness, drain, stop).await;
+    if let Replicas::Single(_) = replicas {
+        Candidate::release(client, &options.namespace, &options.identity()).await;
+    }
+    served.map_err(Failure::invalid)
+}
+
+async fn client(options: &Options) -> Result<Client, Failure> {
+    let kube = KubeConfigOptions { context: options.context.clone(), ..KubeConfigOptions::default() };
+    let config = match (&options.kubeconfig, &options.context) {
+        (Some(path), _) => {
+            let read = Kubeconfig::read_from(path).map_err(Failure::invalid)?;
+            Config::from_custom_kubeconfig(read, &kube).await.map_err(Failure::invalid)?
+        }
+        (None, Some(_)) => Config::from_kubeconfig(&kube).await.map_err(Failure::invalid)?,
+        (None, None) => Config::infer().await.map_err(Failure::invalid)?,
+    };
+    Client::try_from(config).map_err(Failure::invalid)
+}
+
+/// How replicas share the work. A Lease is tried for, and announcements are read, before anything else is.
+async fn replicas(
+    options: &Options,
+    client: &Client,
+    store: &Arc<Store>,
+    again: &Arc<Notify>,
+    lifetime: i128,
+) -> Replicas {
+    match options.replicas_mode {
+        ReplicasMode::Audit => Replicas::Audit,
+        ReplicasMode::Single => {
+            let active = Active::default();
+            let identity = options.identity();
+            let mut candidate =
+                Candidate::new(client.clone(), &options.namespace, identity, active.clone(), again.clone());
+            candidate.attempt().await;
+            tokio::spawn(candidate.run());
+            Replicas::Single(active)
+        }
+        ReplicasMode::Announced => {
+            let announcer = Arc::new(Announcer::new(client.clone(), &options.namespace, lifetime));
+            let (ear, told) = channel();
+            let never = Arc::new(Notify::new());
+            tokio::spawn(watch::follow(client.clone(), announcer.place(), ear, never));
+            let (listening, shown) = (announcer.clone(), store.clone());
+            thread::spawn(move || listening.listen(&told, &shown));
+            while !announcer.listed() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            Replicas::Announced(announcer)
+        }
+    }
+}
+
+/// Starts to follow the cluster: what the policy needs, and the policy itself.
+fn follow(
+    client: &Client,
+    policies: Policies,
+    court: &Arc<Court>,
+    again: &Arc<Notify>,
+    options: &Options,
+    readiness: &Readiness,
+    metrics: &Metrics,
+) {
+    let probes = Probes::default();
+    tokio::spawn(probe::run(client.clone(), probes.clone()));
+    let (wanted, wants) = latest::channel(Wanted::default());
+    let rounds = Rounds::new(court.clone(), wanted, readiness.clone(), metrics.clone());
+    let nudge = Arc::new(Notify::new());
+    let lag_max = Duration::from_secs(options.lag_max_secs.into());
+    let feed = Feed::new(court.store.clone(), probes, lag_max, nudge.clone(), rounds);
+    let (ear, told) = channel();
+    thread::spawn(move || feed.run(&told));
+    tokio::spawn(Kinds::new(client.clone(), ear, nudge.clone(), again.clone()).run(wants));
+
+    let (ear, told) = channel();
+    let own: BTreeSet<Kind> = OWN_KINDS.iter().map(|kind| Kind::new(OWN_GROUP, kind)).collect();
+    let (sender, own) = latest::channel(Wanted { kinds: own, every: false });
+    let kinds = Kinds::new(client.clone(), ear, nudge, Arc::default());
+    tokio::spawn(async move {
+        kinds.run(own).await;
+        drop(sender);
+    });
+    let (store, readiness) = (court.store.clone(), readiness.clone());
+    thread::spawn(move || policies.follow(&told, &store, &readiness));
+}
+
+/// TLS for the webhook, from files that somebody else keeps or with certificates of our own.
+fn certificates(options: &Options, readiness: &Readiness, metrics: &Metrics) -> Result<Tls, Failure> {
+    let rules = Rules { tls12: options.tls12, client_names: options.client_name.iter().cloned().collect() };
+    let identity = options.tls_cert.clone().zip(options.tls_key.clone());
+    let files = Files { identity, client_authority: options.client_ca.clone() };
+    let client_authority = files.client_authority().map_err(Failure::invalid)?;
+    if let Some(identity) = files.identity().map_err(Failure::invalid)? {
+        let tls = Tls::new(identity, client_authority, rules, metrics.clone()).map_err(Failure::invalid)?;
+        tokio::spawn(files.follow(tls.clone(), FILES_EVERY));
+        return Ok(tls);
+    }
+    let vault = Arc::new(Folder::at(options.certificates.clone()));
+    let keeper = Keeper::open(vault, options.name.clone(), Lives::default()).map_err(Failure::invalid)?;
+    let tls = Tls::new(keeper.identity(), client_authority, rules, metrics.clone()).map_err(Failure::invalid)?;
+    let (bundle, published) = latest::channel(keeper.bundle());
+    tokio::spawn(keeper.keep(tls.clone(), bundle, published, readiness.clone(), None));
+    if files.client_authority.is_some() {
+        tokio::spawn(files.follow(tls.clone(), FILES_EVERY));
+    }
+    Ok(tls)
+}

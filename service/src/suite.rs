@@ -3,7 +3,6 @@
 pub mod clock;
 pub mod documents;
 pub mod expect;
-pub mod ledger;
 pub mod report;
 pub mod run;
 pub mod steps;

@@ -93,7 +93,7 @@ pub(super) fn kind_of(state: &State, provisional: &Kind) -> Option<Kind> {
 }
 
 /// The usual plural of a kind, in lower case (`apimachinery/pkg/api/meta/restmapper.go`, `UnsafeGuessKindToResource`).
-fn plural(kind: &str) -> String {
+pub fn plural(kind: &str) -> String {
     let lower = kind.to_lowercase();
     if lower == "endpoints" {
         return lower;

@@ -36,6 +36,13 @@ impl Clock {
         time::parse_timestamp(text).map(Self).map_err(|error| error.to_string())
     }
 
+    /// The time that it is now.
+    #[expect(clippy::disallowed_methods, reason = "what happens in a live cluster happens now")]
+    pub fn now() -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Self(i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
+    }
+
     /// The newest timestamp in a manifest.
     pub fn newest_in(manifest: &Val) -> Option<Self> {
         match manifest {
@@ -61,6 +68,11 @@ impl Clock {
             return Err(format!("time does not go back: `{duration}`"));
         }
         time::timestamp(self.0.saturating_add(nanos)).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// In nanoseconds since 1970.
+    pub fn nanos(self) -> i128 {
+        self.0
     }
 
     /// How many whole seconds have passed since an earlier time.

@@ -8,6 +8,7 @@ use suture_specs::spec::{FileOrInline, Origin, SpecError, Suite, parse_spec};
 use suture_specs::suggest::nearest;
 
 use crate::failure::Failure;
+use crate::grants;
 use crate::input;
 use crate::policy::{self, Documents, diagnosed};
 use crate::world::{Place, World};
@@ -72,7 +73,9 @@ pub fn documents(suite: &Suite) -> Result<Documents, Failure> {
 /// The templates that invariants name and that neither the library nor the documents have.
 pub fn missing_templates(documents: &Documents) -> Vec<String> {
     let known = |name: &str| {
-        LIBRARY.iter().any(|(shipped, _)| *shipped == name) || documents.templates.iter().any(|t| *t.name == *name)
+        LIBRARY.iter().any(|(shipped, _)| *shipped == name)
+            || grants::TEMPLATES.contains(&name)
+            || documents.templates.iter().any(|t| *t.name == *name)
     };
     let mut named: Vec<String> = documents.invariants.iter().filter_map(|i| i.spec.template.clone()).collect();
     named.retain(|name| !known(name));
@@ -83,12 +86,11 @@ pub fn missing_templates(documents: &Documents) -> Vec<String> {
 
 /// What a suite asks for and this version does not have.
 pub fn unsupported(documents: &Documents) -> Option<String> {
-    if let Some(name) = missing_templates(documents).first() {
-        let near = nearest(name, LIBRARY.iter().map(|(shipped, _)| *shipped));
-        let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        return Some(format!("template `{name}` is not shipped yet{help}"));
-    }
-    documents.grants.first().map(|grant| format!("grant `{}` cannot be enforced yet", grant.name))
+    let missing = missing_templates(documents);
+    let name = missing.first()?;
+    let near = nearest(name, LIBRARY.iter().map(|(shipped, _)| *shipped));
+    let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    Some(format!("template `{name}` is not shipped yet{help}"))
 }
 
 /// All that is wrong with the documents that a suite names or holds, and with its state.

@@ -6,6 +6,7 @@ use std::time::Instant;
 use suture_checker::decision::{Decision, Finding, Outcome};
 use suture_checker::engine::{Engine, Input, Settings};
 use suture_model::apply::apply;
+use suture_model::change::Change;
 use suture_model::object::Key;
 use suture_model::state::State;
 use suture_specs::spec::{Action, Case, Observation, OnUndecided, Step, Suite, Verb};
@@ -13,10 +14,11 @@ use suture_specs::spec::{Action, Case, Observation, OnUndecided, Step, Suite, Ve
 use super::clock::Clock;
 use super::documents::{self, place};
 use super::expect;
-use super::ledger::Ledger;
 use super::report::{CaseFailure, CaseReport, Report, SuiteReport};
 use super::steps::{self, Built};
 use crate::failure::Failure;
+use crate::grants::History;
+use crate::ledger::{Ledger, Progress as Shown, Sight};
 use crate::output::decision::{About, text};
 use crate::output::progress::Progress;
 use crate::output::terminal::Paint;
@@ -41,6 +43,27 @@ pub fn run(suites: &[Suite], progress: &Progress) -> Result<Report, Failure> {
 /// # Errors
 /// When a document that it names cannot be read or is wrong.
 pub fn run_suite(suite: &Suite) -> Result<SuiteReport, Failure> {
+    run_watched(suite, None)
+}
+
+/// What a step asked, and what was decided.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// What it is decided by.
+    pub policy: &'a Policy,
+    /// The requests.
+    pub change: &'a Change,
+    /// The decision.
+    pub decision: &'a Decision,
+}
+
+/// [`run_suite`], which shows every step to `saw`.
+///
+/// # Errors
+/// When a document that it names cannot be read or is wrong.
+pub fn run_watched(suite: &Suite, saw: Option<&mut dyn FnMut(&Seen<'_>)>) -> Result<SuiteReport, Failure> {
     let documents = documents::documents(suite)?;
     let cases = match documents::unsupported(&documents) {
         Some(reason) => suite.spec.cases.iter().map(|case| failed(case, &reason)).collect(),
@@ -48,7 +71,7 @@ pub fn run_suite(suite: &Suite) -> Result<SuiteReport, Failure> {
             let policy = documents.compile().map_err(diagnosed)?;
             let engine = Engine::new(policy.invariants.clone(), Settings::default()).map_err(Failure::invalid)?;
             let base = documents::state(World::new(policy.adapters.clone()), suite)?;
-            let mut runner = Runner { engine, policy, base, suite, folder: documents::folder(suite) };
+            let mut runner = Runner { engine, policy, base, suite, folder: documents::folder(suite), saw };
             suite.spec.cases.iter().map(|case| runner.timed(case)).collect()
         }
     };
@@ -59,12 +82,13 @@ fn failed(case: &Case, reason: &str) -> CaseReport {
     CaseReport { name: case.name.clone(), micros: 0, failure: Some(CaseFailure::new(None, reason)) }
 }
 
-struct Runner<'s> {
+struct Runner<'s, 'o> {
     engine: Engine,
     policy: Policy,
     base: World,
     suite: &'s Suite,
     folder: PathBuf,
+    saw: Option<&'o mut dyn FnMut(&Seen<'_>)>,
 }
 
 /// Where a case stands.
@@ -72,9 +96,10 @@ struct Running {
     world: World,
     now: Option<Clock>,
     ledger: Ledger,
+    history: History,
 }
 
-impl Runner<'_> {
+impl Runner<'_, '_> {
     fn timed(&mut self, case: &Case) -> CaseReport {
         #[expect(clippy::disallowed_methods, reason = "a report says how long a case took; nothing depends on it")]
         let clock = Instant::now();
@@ -100,7 +125,7 @@ impl Runner<'_> {
             Some(time) => Some(Clock::parse(time)?),
             None => world.newest,
         };
-        Ok(Running { world, now, ledger: Ledger::default() })
+        Ok(Running { world, now, ledger: Ledger::default(), history: History::default() })
     }
 
     fn step(&mut self, running: &mut Running, step: &Step) -> Result<(), CaseFailure> {
@@ -115,13 +140,17 @@ impl Runner<'_> {
         }
         let Built { change, effective } = steps::build(step, stored, &self.folder).map_err(fail)?;
         let now = running.now.map(|now| now.to_string());
-        let decision = self.engine.decide(&Input {
+        let input = Input {
             snapshot: &running.world.snapshot,
             in_flight: &in_flight,
             change: &change,
             time: now.as_deref(),
             exemptions: &self.policy.exemptions,
-        });
+        };
+        let (decision, spent) = self.policy.decide(&mut self.engine, &input, &running.history);
+        if let Some(saw) = &mut self.saw {
+            saw(&Seen { suite: self.suite, policy: &self.policy, change: &change, decision: &decision });
+        }
         if let Some(reason) = expect::mismatch(step, &decision) {
             let details = text(&decision, About::Change, Paint::PLAIN, false);
             return Err(CaseFailure { details: details.lines().map(str::to_owned).collect(), ..fail(reason) });
@@ -130,6 +159,7 @@ impl Runner<'_> {
             for (request, _) in change.requests.iter().zip(effective).filter(|(_, effective)| *effective) {
                 running.ledger.record(request, &running.world.snapshot, running.now);
             }
+            spent.iter().for_each(|spent| running.history.record(spent, running.now.map(Clock::nanos)));
         }
         Ok(())
     }
@@ -140,7 +170,8 @@ impl Runner<'_> {
             let now = running.now.ok_or("the time is not known: set `time`")?;
             running.now = Some(now.later(after)?);
         }
-        running.ledger.observe(&shown, &running.world.snapshot, running.now);
+        let sight = Sight { snapshot: &running.world.snapshot, progress: Shown::Written(&shown) };
+        running.ledger.observe(sight, running.now);
         Ok(())
     }
 

@@ -32,7 +32,7 @@ fn key() -> Key {
 fn in_flight(request: &Request, before: &Snapshot, shown: &[Key], after: &Snapshot) -> bool {
     let mut ledger = Ledger::default();
     ledger.record(request, before, None);
-    ledger.observe(shown, after, None);
+    ledger.observe(Sight { snapshot: after, progress: Progress::Written(shown) }, None);
     !ledger.requests().is_empty()
 }
 
@@ -69,9 +69,9 @@ fn a_change_is_not_in_flight_for_ever_and_a_dry_run_never() {
     let evict = Request::evict(User::admin(), key());
     let mut ledger = Ledger::default();
     ledger.record(&evict, &there, clock("2026-01-01T12:00:00Z"));
-    ledger.observe(&[], &there, clock("2026-01-01T12:05:00Z"));
+    ledger.observe(Sight { snapshot: &there, progress: Progress::Written(&[]) }, clock("2026-01-01T12:05:00Z"));
     assert_eq!(ledger.requests().len(), 1);
-    ledger.observe(&[], &there, clock("2026-01-01T12:05:01Z"));
+    ledger.observe(Sight { snapshot: &there, progress: Progress::Written(&[]) }, clock("2026-01-01T12:05:01Z"));
     assert_eq!(ledger.requests().len(), 0);
     ledger.record(&Request { dry_run: true, ..evict }, &there, None);
     assert_eq!(ledger.requests().len(), 0);

@@ -1,0 +1,128 @@
+//! Which changes in flight can matter to a decision: those that reach an instance which the change reaches too.
+//!
+//! Every subset of what is in flight is a scenario of its own, so whatever cannot matter is left out first. What a
+//! request reaches depends on what landed before it (a Service that is made first is reached by a pod that is labelled
+//! after), therefore each pair is looked at in both orders, and what matters to something that matters is kept too.
+//! A request that changes a Node is kept always: nodes carry pods of every namespace.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use suture_model::change::Request;
+use suture_model::object::Key;
+use suture_model::scenario::Scenario;
+use suture_model::snapshot::Snapshot;
+use suture_specs::compile::CompiledInvariant;
+
+use crate::affected::Surface;
+
+/// Finds what in flight matters to changes against one snapshot.
+pub struct Relevance<'a> {
+    snapshot: &'a Snapshot,
+    invariants: &'a [Arc<CompiledInvariant>],
+}
+
+/// What a request reaches: the objects that it changes, and the instances whose readings it changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    objects: BTreeSet<Key>,
+    /// The place of an invariant, and the instance.
+    instances: BTreeSet<(usize, Key)>,
+}
+
+impl Reach {
+    /// Whether it changes nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// The objects that it changes.
+    pub fn objects(&self) -> impl Iterator<Item = &Key> {
+        self.objects.iter()
+    }
+
+    /// How many instances are reached.
+    pub fn instances(&self) -> usize {
+        self.instances.len()
+    }
+
+    fn wide(&self) -> bool {
+        self.objects.iter().any(|key| key.kind.is("Node"))
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        let (few, many) = if self.instances.len() < other.instances.len() { (self, other) } else { (other, self) };
+        self.objects.iter().any(|key| other.objects.contains(key))
+            || few.instances.iter().any(|instance| many.instances.contains(instance))
+    }
+
+    fn add(&mut self, other: Self) {
+        self.objects.extend(other.objects);
+        self.instances.extend(other.instances);
+    }
+}
+
+impl<'a> Relevance<'a> {
+    /// Against what the watch shows, for these invariants.
+    pub fn new(snapshot: &'a Snapshot, invariants: &'a [Arc<CompiledInvariant>]) -> Self {
+        Self { snapshot, invariants }
+    }
+
+    /// What a request reaches where some others have landed before it.
+    pub fn reach(&self, landed: &[&Request], request: &Request) -> Reach {
+        let mut start = Scenario::observed(self.snapshot);
+        for request in landed {
+            start.land(request);
+        }
+        let mut end = start.clone();
+        end.land(request);
+        let ends = [end];
+        let mut surface = Surface::new(&start.state, &ends);
+        let mut reach = Reach { objects: surface.changed().cloned().collect(), ..Reach::default() };
+        if reach.objects.is_empty() {
+            return reach;
+        }
+        for (at, compiled) in self.invariants.iter().enumerate() {
+            reach.instances.extend(surface.instances(compiled).into_iter().map(|key| (at, key)));
+        }
+        reach
+    }
+
+    /// The places of those in flight that matter to the request, in order.
+    pub fn select(&self, in_flight: &[Request], request: &Request) -> Vec<usize> {
+        let own = self.reach(&[], request);
+        let mut open: Vec<(&Request, Reach)> = vec![(request, own)];
+        let mut rest: Vec<(usize, Reach)> = Vec::new();
+        let mut chosen = Vec::new();
+        for (at, other) in in_flight.iter().enumerate() {
+            rest.push((at, self.reach(&[], other)));
+        }
+        while let Some((known, reach)) = open.pop() {
+            let mut left = Vec::new();
+            for (at, alone) in rest {
+                let Some(other) = in_flight.get(at) else { continue };
+                if self.meet(known, &reach, other, &alone) {
+                    chosen.push(at);
+                    open.push((other, alone));
+                } else {
+                    left.push((at, alone));
+                }
+            }
+            rest = left;
+        }
+        chosen.sort_unstable();
+        chosen
+    }
+
+    /// Whether two requests reach something in common, alone or after one another.
+    fn meet(&self, a: &Request, alone_a: &Reach, b: &Request, alone_b: &Reach) -> bool {
+        if alone_a.wide() || alone_b.wide() || alone_a.meets(alone_b) {
+            return true;
+        }
+        let mut reach_a = alone_a.clone();
+        reach_a.add(self.reach(&[b], a));
+        let mut reach_b = alone_b.clone();
+        reach_b.add(self.reach(&[a], b));
+        reach_a.wide() || reach_b.wide() || reach_a.meets(&reach_b)
+    }
+}

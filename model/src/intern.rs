@@ -1,0 +1,127 @@
+//! Equal parts of objects, kept once: texts, lists, maps and whole bodies.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::object::{Body, Object};
+use crate::value::{Str, Val};
+
+/// What was seen so far.
+#[derive(Clone, Debug, Default)]
+pub struct Interner {
+    bodies: BTreeSet<Arc<Body>>,
+    texts: BTreeSet<Str>,
+    parts: BTreeSet<Val>,
+}
+
+impl Interner {
+    /// The object with every part that equals one seen before replaced by that one.
+    pub fn object(&mut self, mut object: Object) -> Object {
+        let body = match self.bodies.get(&object.body) {
+            Some(body) => body.clone(),
+            None => {
+                let val = self.shared(object.body.val());
+                let body = object.with_shared(&val);
+                self.bodies.insert(body.clone());
+                body
+            }
+        };
+        for text in [
+            &mut object.key.kind.group,
+            &mut object.key.kind.kind,
+            &mut object.key.ns,
+            &mut object.version,
+            &mut object.node,
+            &mut object.created,
+        ] {
+            *text = self.text(text);
+        }
+        object.sharing(body)
+    }
+
+    /// Forgets what nothing but this holds. A part is held by the parts around it: they go first.
+    pub fn sweep(&mut self) {
+        self.bodies.retain(|body| Arc::strong_count(body) > 1);
+        loop {
+            let before = self.parts.len();
+            self.parts.retain(|part| match part {
+                Val::List(items) => Arc::strong_count(items) > 1,
+                Val::Map(map) => Arc::strong_count(map) > 1,
+                _ => false,
+            });
+            if self.parts.len() == before {
+                break;
+            }
+        }
+        self.texts.retain(|text| Arc::strong_count(text) > 1);
+    }
+
+    /// How many bodies, lists, maps and texts are kept.
+    pub fn len(&self) -> usize {
+        self.bodies.len() + self.parts.len() + self.texts.len()
+    }
+
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A value whose texts, lists and maps are those of equal values seen before.
+    fn shared(&mut self, val: &Val) -> Val {
+        let built = match val {
+            Val::Str(text) => return Val::Str(self.text(text)),
+            Val::List(items) => Val::list(items.iter().map(|v| self.shared(v)).collect()),
+            Val::Map(map) => Val::map(map.iter().map(|(k, v)| (self.text(k), self.shared(v))).collect()),
+            plain => return plain.clone(),
+        };
+        match self.parts.get(&built) {
+            Some(known) => known.clone(),
+            None => {
+                self.parts.insert(built.clone());
+                built
+            }
+        }
+    }
+
+    fn text(&mut self, text: &Str) -> Str {
+        match self.texts.get(text) {
+            Some(known) => known.clone(),
+            None => {
+                self.texts.insert(text.clone());
+                text.clone()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(name: &str, label: &str) -> Object {
+        Object::from_val(&Val::object([
+            ("apiVersion", Val::str("v1")),
+            ("kind", Val::str("Pod")),
+            ("metadata", Val::object([("name", Val::str(name)), ("labels", Val::object([("app", Val::str(label))]))])),
+        ]))
+        .unwrap()
+    }
+
+    #[test]
+    fn equal_bodies_are_one_and_go_when_nothing_holds_them() {
+        let mut interner = Interner::default();
+        let (a, b, other) =
+            (interner.object(pod("a", "x")), interner.object(pod("b", "x")), interner.object(pod("c", "y")));
+        assert!(Arc::ptr_eq(&a.body, &b.body));
+        assert!(!Arc::ptr_eq(&a.body, &other.body));
+        let full = interner.len();
+        interner.sweep();
+        assert_eq!(interner.len(), full, "all of it is held");
+        drop(other);
+        interner.sweep();
+        assert!(interner.len() < full);
+        drop((a, b));
+        interner.sweep();
+        assert!(interner.is_empty());
+    }
+}

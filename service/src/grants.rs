@@ -1,0 +1,308 @@
+//! OperatorGrants: where an operator may write, what it may take away within a time, and which invariants bind it.
+//!
+//! A grant is judged on the request itself and on what it takes along, not on futures: what controllers do of their own
+//! accord is not its subjects' doing. Its verdicts bear the names `operator-in-scope` and `deletion-budget`, or that of
+//! an Invariant that names the template of this name, and the instance `OperatorGrant/<name>`.
+//!
+//! What the webhook never sees is never judged: leases, events, and reviews of tokens and rights.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use suture_checker::decision::{Counterexample, Finding, StepReport, Verdict};
+use suture_model::change::{Change, Request, User};
+use suture_model::kinds::Kind;
+use suture_model::scenario::describe;
+use suture_model::selector::Selector;
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+use suture_model::value::Str;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::spec::{Action, Invariant, OperatorGrant, OperatorGrantSpec, SpecError, Subject};
+
+mod budget;
+mod history;
+mod scope;
+mod spent;
+
+pub use history::History;
+pub use spent::Spent;
+
+use budget::Limit;
+
+/// The template that stands for the scopes of all grants.
+pub const SCOPE: &str = "operator-in-scope";
+/// The template that stands for the budgets of all grants.
+pub const BUDGET: &str = "deletion-budget";
+/// The templates that are about grants: the language does not say them, this module does.
+pub const TEMPLATES: [&str; 2] = [SCOPE, BUDGET];
+
+/// The loaded grants.
+#[derive(Clone, Debug, Default)]
+pub struct Grants {
+    grants: Vec<Arc<Grant>>,
+    rules: Vec<Rule>,
+}
+
+/// One grant.
+#[derive(Debug)]
+struct Grant {
+    name: Str,
+    spec: OperatorGrantSpec,
+    limits: Vec<Limit>,
+    /// Which invariants bind its subjects; all without one.
+    selector: Option<Selector>,
+}
+
+/// An Invariant that names one of [`TEMPLATES`].
+#[derive(Clone, Debug)]
+struct Rule {
+    template: &'static str,
+    name: Str,
+    action: Option<Action>,
+    subjects: Vec<Subject>,
+}
+
+/// What is to be judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What the watch shows.
+    pub snapshot: &'a Snapshot,
+    /// The change.
+    pub change: &'a Change,
+    /// Requests that were admitted and not seen yet, oldest first.
+    pub in_flight: &'a [Request],
+    /// What was admitted before, as far as a window may reach.
+    pub history: &'a History,
+    /// The clock, in nanoseconds since 1970; without it nothing leaves a window.
+    pub now: Option<i128>,
+}
+
+/// What a grant says about a change.
+#[derive(Clone, Debug)]
+pub struct GrantVerdict {
+    /// The name of the Invariant, or of the template.
+    pub invariant: Str,
+    /// The name of the grant.
+    pub grant: Str,
+    /// What becomes of the request.
+    pub action: Action,
+    /// What is wrong: refuted, or undecided for this reason.
+    pub finding: Result<String, String>,
+    /// What the requests do.
+    pub steps: Vec<StepReport>,
+}
+
+/// The verdicts, and what is to be recorded should the change be admitted.
+#[derive(Clone, Debug, Default)]
+pub struct Judged {
+    /// The verdicts of grants that are not kept.
+    pub verdicts: Vec<GrantVerdict>,
+    /// What the change takes away.
+    pub spent: Vec<Spent>,
+}
+
+impl Grants {
+    /// Compiles grants, and the Invariants that name one of [`TEMPLATES`].
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub fn compile(grants: &[OperatorGrant], invariants: &[&Invariant]) -> Result<Self, Vec<SpecError>> {
+        let mut errors = Vec::new();
+        let mut compiled = Self::default();
+        for grant in grants {
+            let (limits, more) = budget::limits(grant);
+            errors.extend(more);
+            if grant.spec.subjects.is_empty() {
+                errors.push(SpecError::new(&grant.origin, "spec.subjects", "a grant without subjects binds nobody"));
+            }
+            let selector = grant.spec.invariants.as_ref().and_then(|i| i.selector.as_ref()).filter(|s| !s.is_null());
+            compiled.grants.push(Arc::new(Grant {
+                name: grant.name.clone(),
+                spec: grant.spec.clone(),
+                limits,
+                selector: selector.map(Selector::from_label_selector).filter(|s| !s.is_empty()),
+            }));
+        }
+        for invariant in invariants {
+            match rule(invariant) {
+                Ok(rule) => compiled.rules.extend(rule),
+                Err(more) => errors.extend(more),
+            }
+        }
+        if errors.is_empty() { Ok(compiled) } else { Err(errors) }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.grants.is_empty()
+    }
+
+    /// The subjects of all grants.
+    pub fn subjects(&self) -> impl Iterator<Item = &Subject> {
+        self.grants.iter().flat_map(|grant| &grant.spec.subjects)
+    }
+
+    /// The kinds that budgets count and scopes look at.
+    pub fn kinds(&self) -> BTreeSet<Kind> {
+        let counted = self.grants.iter().flat_map(|g| g.limits.iter().filter_map(|limit| limit.kind.resolve()));
+        let owning = self.grants.iter().flat_map(|g| g.spec.scope.iter().flat_map(|s| s.owners.iter().flatten()));
+        counted.chain(owning.map(|kind| Kind::new(&kind.group, &kind.kind))).collect()
+    }
+
+    /// Whether a budget counts disrupted pods: then it depends on what makes them.
+    pub fn count_pods(&self) -> bool {
+        self.grants.iter().any(|grant| grant.limits.iter().any(|limit| limit.percent.is_some()))
+    }
+
+    /// The invariants that do not bind the authors of a change: those that every grant about an author leaves out. One
+    /// author that is bound binds them all.
+    pub fn unbound(&self, change: &Change, invariants: &[Arc<CompiledInvariant>]) -> BTreeSet<Str> {
+        if self.grants.iter().all(|grant| grant.selector.is_none()) {
+            return BTreeSet::new();
+        }
+        let free = |invariant: &CompiledInvariant| {
+            change.requests.iter().all(|request| {
+                let mut about = self.grants.iter().filter(|grant| grant.covers(&request.user)).peekable();
+                let granted = about.peek().is_some();
+                granted && about.all(|g| g.selector.as_ref().is_some_and(|s| !s.matches(&invariant.labels)))
+            })
+        };
+        invariants.iter().filter(|invariant| free(invariant)).map(|invariant| invariant.name.clone()).collect()
+    }
+
+    /// Judges a change: each of its requests by the grants of its author.
+    pub fn judge(&self, asked: &Asked<'_>) -> Judged {
+        let mut judged = Judged::default();
+        let bound: Vec<&Arc<Grant>> =
+            self.grants.iter().filter(|g| asked.change.requests.iter().any(|r| g.covers(&r.user))).collect();
+        if bound.is_empty() {
+            return judged;
+        }
+        for grant in &bound {
+            let outside = scope::outside(grant, asked);
+            if let Some((finding, request)) = outside {
+                self.add(&mut judged, grant, SCOPE, finding, vec![step(request)]);
+            }
+        }
+        if bound.iter().any(|grant| !grant.limits.is_empty()) {
+            self.judge_budgets(&bound, asked, &mut judged);
+        }
+        judged
+    }
+
+    fn judge_budgets(&self, bound: &[&Arc<Grant>], asked: &Asked<'_>, judged: &mut Judged) {
+        let state = State::new(asked.snapshot);
+        for grant in bound.iter().filter(|grant| !grant.limits.is_empty()) {
+            let covers = |user: &User| grant.covers(user);
+            let spent = Spent::of(&grant.name, asked, &covers);
+            for limit in &grant.limits {
+                if let Some(finding) = budget::exceeded(limit, grant, &spent, &state, asked) {
+                    let steps = asked.change.requests.iter().filter(|r| covers(&r.user)).map(step).collect();
+                    self.add(judged, grant, BUDGET, finding, steps);
+                }
+            }
+            if !spent.is_nothing() {
+                judged.spent.push(spent);
+            }
+        }
+    }
+
+    /// Adds a verdict under the name of each Invariant about this template, or of the template itself.
+    fn add(
+        &self,
+        judged: &mut Judged,
+        grant: &Grant,
+        template: &'static str,
+        finding: Result<String, String>,
+        steps: Vec<StepReport>,
+    ) {
+        let mut named: BTreeMap<Str, Action> = BTreeMap::new();
+        for rule in self.rules.iter().filter(|rule| rule.template == template) {
+            let about = rule.subjects.is_empty() || rule.subjects.iter().any(|s| grant.spec.subjects.contains(s));
+            if about {
+                named.insert(rule.name.clone(), rule.action.unwrap_or(grant.spec.action));
+            }
+        }
+        if named.is_empty() {
+            named.insert(template.into(), grant.spec.action);
+        }
+        for (invariant, action) in named {
+            let (finding, steps) = (finding.clone(), steps.clone());
+            let verdict = GrantVerdict { invariant, grant: grant.name.clone(), action, finding, steps };
+            judged.verdicts.push(verdict);
+        }
+    }
+}
+
+impl Grant {
+    fn covers(&self, user: &User) -> bool {
+        self.spec.subjects.iter().any(|subject| subject.covers(user))
+    }
+}
+
+/// The rule that an Invariant about grants is; `None` when it names another template.
+fn rule(invariant: &Invariant) -> Result<Option<Rule>, Vec<SpecError>> {
+    let spec = &invariant.spec;
+    let Some(template) = TEMPLATES.iter().find(|name| spec.template.as_deref() == Some(**name)) else {
+        return Ok(None);
+    };
+    let odd = [
+        ("params", spec.params.as_ref().is_some_and(|params| params.entries().len() > 0)),
+        ("forEach", spec.for_each.is_some()),
+        ("hold", spec.hold.is_some()),
+        ("under", spec.under.is_some()),
+        ("let", spec.lets.is_some()),
+        ("require", !spec.require.is_empty()),
+        ("degree", spec.degree.is_some()),
+        ("match", spec.matches.is_some()),
+    ];
+    let errors: Vec<SpecError> = odd
+        .iter()
+        .filter(|(_, given)| *given)
+        .map(|(field, _)| {
+            let message = format!("`{template}` has no `{field}`: OperatorGrants say what it is about");
+            SpecError::new(&invariant.origin, &format!("spec.{field}"), message)
+        })
+        .collect();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let subjects = spec.subjects.clone();
+    Ok(Some(Rule { template, name: invariant.name.clone(), action: spec.action, subjects }))
+}
+
+fn step(request: &Request) -> StepReport {
+    StepReport { effect: describe(request), objects: vec![request.target.to_string()] }
+}
+
+impl From<GrantVerdict> for Verdict {
+    fn from(verdict: GrantVerdict) -> Self {
+        let GrantVerdict { invariant, grant, action, finding, steps } = verdict;
+        let (outcome, text, reason) = match finding {
+            Ok(text) => (Finding::Refuted, text, None),
+            Err(why) => (Finding::Undecided, format!("OperatorGrant/{grant} could not be decided: {why}"), Some(why)),
+        };
+        let broken = (outcome == Finding::Refuted).then(|| text.clone());
+        let mut message = vec![text];
+        message.extend(steps.iter().take(STEPS_SHOWN_MAX).map(|step| format!("- {}", step.text())));
+        Self {
+            invariant: invariant.to_string(),
+            instance: format!("OperatorGrant/{grant}"),
+            outcome,
+            action,
+            reason,
+            message: message.join("\n"),
+            counterexample: broken.map(|broken| Counterexample { steps, broken, replayed: true }),
+            assumptions: Vec::new(),
+            proved_against: BTreeMap::new(),
+            nearest_allowed: Vec::new(),
+        }
+    }
+}
+
+/// How many steps a message shows: with its text it stays within ten lines.
+const STEPS_SHOWN_MAX: usize = 8;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! The ledger: requests that were admitted and that the watch has not shown yet. Each may have landed or not.
+//!
+//! | an entry ends when | because |
+//! |---|---|
+//! | its object is observed as it wrote it (or gone, for a deletion) | its effect is part of the state now |
+//! | the watch shows a version of its object that excludes it | it can land no more |
+//! | it has been in flight for too long | a watch that lags longer counts as not synced, which is another question |
+//!
+//! A newer write to the same object does not end it: that one may not have landed either. A repetition of the same
+//! request (an eviction that is tried again) takes the place of the one before.
+//!
+//! Every admission of a write is for one version of the object: the API server checks again, with a new call, when the
+//! object has changed in between (`apiserver/pkg/storage/etcd3/store.go`, `GuaranteedUpdate` and `conditionalDelete`;
+//! `registry/generic/registry/store.go` validates inside them). So whatever follows that version contains the write or
+//! excludes it, and resourceVersions of one resource can be compared (KEP-5504).
+
+use std::collections::BTreeMap;
+
+use suture_model::change::{Operation, Request};
+use suture_model::kinds::Kind;
+use suture_model::object::{Key, Object};
+use suture_model::snapshot::Snapshot;
+use suture_model::value::Str;
+
+use crate::suite::clock::Clock;
+
+/// How long a change may be in flight where nothing else is said. An API server gives up on a request after 60 s, watches
+/// reconnect and resume within a few minutes; what is not seen by then was not stored.
+pub const IN_FLIGHT_SECONDS_MAX: i128 = 300;
+
+/// How long a request that does not say which object it is for counts as in flight at least: longer than a watch that is
+/// not called stale usually lags, so that the object it is for has been shown.
+const BLIND_SECONDS_MIN: i128 = 5;
+
+/// The admitted and unseen requests, oldest first.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    entries: Vec<Entry>,
+    lifetime_seconds: i128,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self::lasting(IN_FLIGHT_SECONDS_MAX)
+    }
+}
+
+/// An admitted request.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The request.
+    pub request: Request,
+    /// The uid of its object when it was admitted; empty when there was none.
+    uid: Str,
+    admitted: Option<Clock>,
+    /// Its place in the order of admission.
+    pub order: u64,
+}
+
+/// What the watch shows, and how it is known what that covers.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight<'a> {
+    /// What it shows.
+    pub snapshot: &'a Snapshot,
+    /// How far it has come.
+    pub progress: Progress<'a>,
+}
+
+/// How far a watch has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// These objects were written by the last observation: a suite's state, which may have no resourceVersions.
+    Written(&'a [Key]),
+    /// All that happened to a kind up to this resourceVersion is shown.
+    Positions(&'a BTreeMap<Kind, u64>),
+}
+
+impl Ledger {
+    /// A ledger whose entries end after so many seconds.
+    pub fn lasting(lifetime_seconds: i128) -> Self {
+        Self { entries: Vec::new(), lifetime_seconds }
+    }
+
+    /// Records an admitted request. Dry runs store nothing.
+    pub fn record(&mut self, request: &Request, snapshot: &Snapshot, now: Option<Clock>) {
+        let order = self.entries.last().map_or(0, |last| last.order + 1);
+        let entry = Entry::new(order, request, snapshot, now);
+        if !request.dry_run {
+            self.entries.retain(|known| !known.repeated_by(&entry));
+            self.entries.push(entry);
+        }
+    }
+
+    /// Records a request that others may see too, at its place in the order that all agree on. Repetitions are kept:
+    /// somebody may have decided between them.
+    pub fn record_at(&mut self, order: u64, request: &Request, snapshot: &Snapshot, now: Option<Clock>) {
+        let at = self.entries.partition_point(|known| known.order <= order);
+        self.entries.insert(at, Entry::new(order, request, snapshot, now));
+    }
+
+    /// Takes back an entry by its place in the order: it was refused after all.
+    pub fn withdraw(&mut self, order: u64) {
+        self.entries.retain(|entry| entry.order != order);
+    }
+
+    /// What is in flight.
+    pub fn requests(&self) -> Vec<Request> {
+        self.entries.iter().map(|entry| entry.request.clone()).collect()
+    }
+
+    /// What is in flight, oldest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Drops what the watch has shown, and what is in flight for too long; gives the places of what was dropped.
+    pub fn observe(&mut self, sight: Sight<'_>, now: Option<Clock>) -> Vec<u64> {
+        let lifetime = self.lifetime_seconds;
+        let mut dropped = Vec::new();
+        self.entries.retain(|entry| {
+            let keep = !entry.ended(sight, now) && !entry.older(now, lifetime);
+            if !keep {
+                dropped.push(entry.order);
+            }
+            keep
+        });
+        dropped
+    }
+}
+
+impl Entry {
+    fn new(order: u64, request: &Request, snapshot: &Snapshot, now: Option<Clock>) -> Self {
+        let uid = snapshot.get(&request.target).map_or_else(|| "".into(), |object| object.uid.clone());
+        Self { request: request.clone(), uid, admitted: now, order }
+    }
+
+    /// Whether the watch has shown a version of its object that contains it or excludes it.
+    pub fn ended(&self, sight: Sight<'_>, now: Option<Clock>) -> bool {
+        let present = sight.snapshot.get(&self.request.target).map(|object| &**object);
+        match sight.progress {
+            Progress::Written(keys) => self.written(present, keys),
+            Progress::Positions(_) if self.blind() && !self.older(now, BLIND_SECONDS_MIN) => false,
+            Progress::Positions(positions) => self.passed(present, sight.snapshot, positions),
+        }
+    }
+
+    /// [`Self::ended`] where the objects that an observation writes are all that is known.
+    fn written(&self, present: Option<&Object>, keys: &[Key]) -> bool {
+        if removes(&self.request) {
+            return present.is_none_or(|object| object.uid != self.uid || object.terminating());
+        }
+        match present {
+            Some(_) => keys.contains(&self.request.target),
+            // written and gone again; what was not made yet may still come
+            None => self.request.operation != Operation::Create,
+        }
+    }
+
+    /// [`Self::ended`] by resourceVersions. What is not known keeps the entry.
+    fn passed(&self, present: Option<&Object>, snapshot: &Snapshot, positions: &BTreeMap<Kind, u64>) -> bool {
+        let request = &self.request;
+        let version = |text: &Str| text.parse::<u64>().ok();
+        let then = text(request.old.as_ref(), "resourceVersion").and_then(version);
+        let newer = |object: &Object| version(&object.resource_version).zip(then).is_some_and(|(now, then)| now > then);
+        let uid = self.object_uid();
+        let was_shown = !self.uid.is_empty() && uid == Some(&self.uid);
+        // the watch has shown the version that the request is for, and the object is not there now
+        let reached = positions.get(&request.target.kind).zip(then).is_some_and(|(now, then)| *now >= then);
+        let gone = reached || was_shown;
+        match (request.operation, &*request.subresource) {
+            (Operation::Delete, _) | (Operation::Create, "eviction") => match present {
+                None => gone && !self.works_on(snapshot, None),
+                Some(object) if Some(&object.uid) == uid => {
+                    object.terminating() && !self.works_on(snapshot, Some(object))
+                }
+                Some(object) => newer(object) || was_shown,
+            },
+            (Operation::Create, "") => match (present, text(request.object.as_ref(), "uid")) {
+                // the API server has given it its uid already (`registry/rest/create.go`, `BeforeCreate`)
+                (Some(object), Some(uid)) => object.uid == *uid,
+                (Some(object), None) => object.uid != self.uid,
+                // what was not made yet may still come
+                (None, _) => false,
+            },
+            (Operation::Create, "binding") => match present {
+                Some(object) => !object.node.is_empty(),
+                None => gone,
+            },
+            (Operation::Update, _) => present.map_or(gone, newer),
+            _ => false,
+        }
+    }
+
+    /// Whether the request does not say which object of its name it is for: an eviction or binding without a
+    /// precondition. The one that the watch showed may have been replaced already.
+    fn blind(&self) -> bool {
+        self.request.old.is_none()
+            && self.request.operation == Operation::Create
+            && !self.request.subresource.is_empty()
+            && self.request.preconditions.uid.is_none()
+    }
+
+    /// The uid of the object that is written or removed: as the request says, else as the watch showed it.
+    fn object_uid(&self) -> Option<&Str> {
+        let asked = self.request.preconditions.uid.as_ref();
+        let shown = text(self.request.old.as_ref(), "uid");
+        shown.or(asked).or(Some(&self.uid)).filter(|uid| !uid.is_empty())
+    }
+
+    /// Whether an operator goes on deleting when the object (or what it was) goes.
+    fn works_on(&self, snapshot: &Snapshot, object: Option<&Object>) -> bool {
+        let old = || self.request.old.as_ref().and_then(|old| Object::from_val(old).ok());
+        let facts = match object {
+            Some(object) => snapshot.adapter(object),
+            None => old().and_then(|object| snapshot.adapter(&object)),
+        };
+        facts.is_some_and(|facts| facts.cascades || facts.deletes_volumes)
+    }
+
+    fn older(&self, now: Option<Clock>, seconds: i128) -> bool {
+        let age = now.zip(self.admitted).map(|(now, admitted)| now.seconds_since(admitted));
+        age.is_some_and(|age| age > seconds)
+    }
+
+    /// Whether a later entry asks for the very same: then whichever of them lands, the effect is the same.
+    pub fn repeated_by(&self, later: &Self) -> bool {
+        let (one, other) = (&self.request, &later.request);
+        if !one.uid.is_empty() && one.uid == other.uid {
+            return true;
+        }
+        removes(one)
+            && one.operation == other.operation
+            && one.subresource == other.subresource
+            && one.target == other.target
+            && one.propagation == other.propagation
+            && self.object_uid().is_some()
+            && self.object_uid() == later.object_uid()
+    }
+}
+
+/// Whether a request asks for an object to go.
+fn removes(request: &Request) -> bool {
+    request.operation == Operation::Delete || request.subresource == "eviction"
+}
+
+fn text<'v>(object: Option<&'v suture_model::value::Val>, field: &str) -> Option<&'v Str> {
+    object?.str_at(&["metadata", field]).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

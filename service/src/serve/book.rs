@@ -1,0 +1,122 @@
+//! The ledger of one process, shared by its workers: a request is entered only if nothing came in since it was judged.
+//!
+//! | order | why nothing is lost |
+//! |---|---|
+//! | the writer publishes what the watch showed, then ends entries | who reads the book first and the store after it finds a change in one of them |
+//! | a worker reads the book, the store, judges, and enters if the book has not grown | of two that judge at the same time one enters first, the other judges again |
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use suture_model::change::Request;
+use suture_model::snapshot::Snapshot;
+
+use crate::grants::{History, Spent};
+use crate::ledger::{Entry, Ledger, Sight};
+use crate::suite::clock::Clock;
+
+/// Admitted requests, for all workers of a process.
+#[derive(Debug)]
+pub struct Book {
+    inner: Mutex<Inner>,
+    turn: RwLock<()>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    ledger: Ledger,
+    /// How many entries were ever made.
+    entered: u64,
+    /// What counts against budgets.
+    history: Arc<History>,
+}
+
+/// What the book said at one time.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// What was in flight, oldest first.
+    pub entries: Vec<Entry>,
+    /// What was admitted and counts against budgets.
+    pub history: Arc<History>,
+    entered: u64,
+}
+
+/// Somebody else's entry came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overtaken;
+
+impl Book {
+    /// A book whose entries end after so many seconds.
+    pub fn lasting(lifetime_seconds: i128) -> Self {
+        let inner = Inner { ledger: Ledger::lasting(lifetime_seconds), entered: 0, history: Arc::default() };
+        Self { inner: Mutex::new(inner), turn: RwLock::new(()) }
+    }
+
+    /// What is in flight. To be read before the store.
+    pub fn read(&self) -> Page {
+        let inner = self.inner();
+        Page { entries: inner.ledger.entries().to_vec(), history: inner.history.clone(), entered: inner.entered }
+    }
+
+    /// Enters a request that was judged with what a page says.
+    ///
+    /// # Errors
+    /// When the book has grown since.
+    pub fn enter(
+        &self,
+        page: &Page,
+        request: &Request,
+        spent: &[Spent],
+        snapshot: &Snapshot,
+        now: Clock,
+    ) -> Result<(), Overtaken> {
+        let mut inner = self.inner();
+        if inner.entered != page.entered {
+            return Err(Overtaken);
+        }
+        inner.entered += 1;
+        inner.ledger.record(request, snapshot, Some(now));
+        if !spent.is_empty() {
+            let history = Arc::make_mut(&mut inner.history);
+            spent.iter().for_each(|spent| history.record(spent, Some(now.nanos())));
+        }
+        Ok(())
+    }
+
+    /// Records what an admitted request takes of budgets.
+    pub fn spend(&self, spent: &[Spent], now: Clock) {
+        if !spent.is_empty() {
+            let mut inner = self.inner();
+            let history = Arc::make_mut(&mut inner.history);
+            spent.iter().for_each(|spent| history.record(spent, Some(now.nanos())));
+        }
+    }
+
+    /// Ends what the watch has shown. To be called after that is published.
+    pub fn observe(&self, sight: Sight<'_>, now: Clock) {
+        self.inner().ledger.observe(sight, Some(now));
+    }
+
+    /// How many requests are in flight.
+    pub fn len(&self) -> usize {
+        self.inner().ledger.entries().len()
+    }
+
+    /// Whether nothing is in flight.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A turn beside others.
+    pub fn together(&self) -> RwLockReadGuard<'_, ()> {
+        self.turn.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A turn while nobody else has one: nobody can overtake.
+    pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.turn.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,259 @@
+//! From what watches tell to what the store holds: objects trimmed, kinds known, absent or unknown, lag measured.
+//!
+//! A kind is *known* once it is listed, and as long as the watch keeps up; *absent* when the API server does not serve it
+//! and no definition of it is there; *unknown* otherwise. How far a watch lags is measured against consistent reads made
+//! now and then ([`Probes`]): it is as old as the newest read whose resourceVersion it has reached.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use suture_model::ingest::project;
+use suture_model::kinds::Kind;
+use suture_model::navigate::{defined_kind, definition_of};
+use suture_model::object::{Key, Object};
+use suture_model::state::State;
+use suture_model::value::{Str, Val};
+use tokio::sync::Notify;
+
+use super::store::{Change, Reading, Store};
+use super::watch::{List, Told, name_of};
+
+/// How often lag is judged where nothing is told.
+const TICK: Duration = Duration::from_millis(500);
+/// What is told is taken in together up to so many changes: readers see few versions, and none waits long.
+const CHANGES_MAX: usize = 1_024;
+/// Consistent reads that are remembered: at one every two seconds more than any lag that is borne.
+const PROBES_MAX: usize = 256;
+
+/// What consistent reads found: at these times the cluster had come to these resourceVersions.
+#[derive(Clone, Debug, Default)]
+pub struct Probes {
+    found: Arc<Mutex<VecDeque<(Instant, u64)>>>,
+}
+
+impl Probes {
+    /// A read that began at `time` found this resourceVersion.
+    pub fn add(&self, time: Instant, version: u64) {
+        let mut found = self.found();
+        found.push_back((time, version));
+        while found.len() > PROBES_MAX {
+            found.pop_front();
+        }
+    }
+
+    /// Since when whatever has come to `position` may be out of date; none before the first read.
+    pub fn current_at(&self, position: Option<u64>) -> Option<Instant> {
+        let found = self.found();
+        let reached = found.iter().rev().find(|(_, version)| position.is_some_and(|at| at >= *version));
+        reached.or(found.front()).map(|(time, _)| *time)
+    }
+
+    fn found(&self) -> MutexGuard<'_, VecDeque<(Instant, u64)>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What happens after each change of the store.
+pub trait Aftermath: Send {
+    /// The store has changed.
+    fn changed(&mut self, store: &Store);
+    /// Some time has passed; how far each known kind lags.
+    fn tick(&mut self, store: &Store, lags: &BTreeMap<Kind, Duration>);
+}
+
+/// Takes in what watches tell.
+pub struct Feed<A> {
+    store: Arc<Store>,
+    probes: Probes,
+    lag_max: Duration,
+    nudge: Arc<Notify>,
+    aftermath: A,
+    kinds: BTreeMap<Kind, Known>,
+}
+
+/// What is known of a kind, and how.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    listed: bool,
+    absent: bool,
+    failed: Option<String>,
+    listed_at: Option<Instant>,
+    lag: Option<Duration>,
+    shown: Option<Reading>,
+}
+
+impl<A: Aftermath> Feed<A> {
+    /// Writes to `store`; a kind that lags by more than `lag_max` is unknown. `nudge` is called when definitions change.
+    pub fn new(store: Arc<Store>, probes: Probes, lag_max: Duration, nudge: Arc<Notify>, aftermath: A) -> Self {
+        Self { store, probes, lag_max, nudge, aftermath, kinds: BTreeMap::new() }
+    }
+
+    /// Takes in everything until nobody can tell any more.
+    pub fn run(mut self, told: &Receiver<(Kind, Told)>) {
+        let mut judged = now();
+        loop {
+            let mut changes = Vec::new();
+            match told.recv_timeout(TICK) {
+                Ok((kind, first)) => {
+                    self.take(&kind, first, &mut changes);
+                    while changes.len() < CHANGES_MAX
+                        && let Ok((kind, next)) = told.try_recv()
+                    {
+                        self.take(&kind, next, &mut changes);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let time = now();
+            if time.saturating_duration_since(judged) >= TICK {
+                judged = time;
+                self.judge_lag(time, &mut changes);
+                self.store.write(changes);
+                let lags = self.kinds.iter().filter_map(|(kind, state)| Some((kind.clone(), state.lag?))).collect();
+                self.aftermath.changed(&self.store);
+                self.aftermath.tick(&self.store, &lags);
+            } else if !changes.is_empty() {
+                self.store.write(changes);
+                self.aftermath.changed(&self.store);
+            }
+        }
+    }
+
+    fn take(&mut self, kind: &Kind, told: Told, changes: &mut Vec<Change>) {
+        if let Told::Unwanted = told {
+            self.kinds.remove(kind);
+            changes.push(Change::Forget(kind.clone()));
+            return;
+        }
+        let known = self.kinds.contains_key(kind);
+        if !known && !matches!(told, Told::Wanted) {
+            // the last words of a watch that was ended
+            return;
+        }
+        match told {
+            Told::Wanted | Told::Unwanted => drop(self.kinds.entry(kind.clone()).or_default()),
+            Told::Absent => {
+                // a definition may be among what was told before
+                self.store.write(std::mem::take(changes));
+                let view = self.store.read();
+                let defined = definition_of(&State::new(&view.snapshot), kind).is_some();
+                self.update(kind, |state| {
+                    state.listed = false;
+                    state.absent = !defined;
+                    state.failed = defined.then(|| "defined, but not served yet".to_owned());
+                });
+                changes.push(Change::Retain(kind.clone(), BTreeSet::new()));
+            }
+            Told::Failed(why) => self.update(kind, |state| state.failed = Some(why)),
+            Told::Page(objects, taken) => {
+                for object in objects {
+                    self.put(&object, changes);
+                }
+                // the watch may have ended meanwhile
+                _ = taken.send(());
+            }
+            Told::Listed(List { names, version, began }) => {
+                let keys = names.into_iter().map(|(ns, name)| Key { kind: kind.clone(), ns, name });
+                changes.push(Change::Retain(kind.clone(), keys.collect()));
+                changes.extend(version.map(|version| Change::Position(kind.clone(), version)));
+                self.update(kind, |state| {
+                    *state =
+                        Known { listed: true, listed_at: Some(began), shown: state.shown.take(), ..Known::default() };
+                });
+            }
+            Told::Put(object) => self.put(&object, changes),
+            Told::Gone(object) => {
+                if let Some((ns, name)) = name_of(&object) {
+                    changes.push(Change::Remove(Key { kind: kind.clone(), ns: scoped(kind, ns), name }));
+                }
+                self.definitions_changed(kind);
+            }
+            Told::Progress(version) => {
+                changes.push(Change::Position(kind.clone(), version));
+                self.update(kind, |state| state.failed = None);
+            }
+        }
+        self.show(kind, changes);
+    }
+
+    fn put(&mut self, object: &Val, changes: &mut Vec<Change>) {
+        let Ok(object) = Object::from_val(&project(object)) else { return };
+        if object.key.kind.is("CustomResourceDefinition") {
+            // its instances may be there before they are listed
+            if let Some(kind) = defined_kind(&object)
+                && self.kinds.get(&kind).is_some_and(|state| state.absent)
+            {
+                self.update(&kind, |state| {
+                    state.absent = false;
+                    state.failed = Some("defined, but not listed yet".to_owned());
+                });
+                self.show(&kind, changes);
+            }
+            self.nudge.notify_one();
+        }
+        changes.push(Change::Put(Arc::new(object)));
+    }
+
+    fn definitions_changed(&self, kind: &Kind) {
+        if kind.is("CustomResourceDefinition") || kind.is("APIService") {
+            self.nudge.notify_one();
+        }
+    }
+
+    fn update(&mut self, kind: &Kind, change: impl FnOnce(&mut Known)) {
+        if let Some(state) = self.kinds.get_mut(kind) {
+            change(state);
+        }
+    }
+
+    /// Writes what is known of a kind, if that has changed.
+    fn show(&mut self, kind: &Kind, changes: &mut Vec<Change>) {
+        let lag_max = self.lag_max;
+        let Some(state) = self.kinds.get_mut(kind) else { return };
+        let reading = match state {
+            Known { listed: true, lag: Some(lag), failed, .. } if *lag > lag_max => {
+                let why = failed.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+                Reading::Unknown(format!("its watch is more than {} s behind{why}", lag_max.as_secs()))
+            }
+            Known { listed: true, .. } => Reading::Known,
+            Known { absent: true, .. } => Reading::Absent,
+            Known { failed: Some(why), .. } => Reading::Unknown(why.clone()),
+            _ => Reading::Unknown("not listed yet".to_owned()),
+        };
+        if state.shown.as_ref() != Some(&reading) {
+            state.shown = Some(reading.clone());
+            changes.push(Change::Read(kind.clone(), reading));
+        }
+    }
+
+    fn judge_lag(&mut self, time: Instant, changes: &mut Vec<Change>) {
+        let view = self.store.read();
+        let kinds: Vec<Kind> = self.kinds.keys().cloned().collect();
+        for kind in kinds {
+            let position = view.positions.get(&kind).copied();
+            let current = self.probes.current_at(position);
+            self.update(&kind, |state| {
+                // a list is a consistent read itself
+                let since = current.max(state.listed_at);
+                state.lag = since.filter(|_| state.listed).map(|since| time.saturating_duration_since(since));
+            });
+            self.show(&kind, changes);
+        }
+    }
+}
+
+/// The namespace of an object in the store; cluster-scoped kinds have none.
+fn scoped(kind: &Kind, ns: Str) -> Str {
+    if kind.builtin_namespaced() == Some(false) { "".into() } else { ns }
+}
+
+#[expect(clippy::disallowed_methods, reason = "lag is a matter of time")]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests;

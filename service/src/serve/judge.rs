@@ -1,0 +1,408 @@
+//! Judges one request on a worker's thread: the cluster as the watch shows it, what is in flight, the engine, the answer.
+//!
+//! No call leaves the process here, except that a replica that shares the cluster with others announces the request
+//! first ([`super::announce`]).
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use suture_checker::decision::{Decision, Duration as Took, Effort, Finding, Outcome, Verdict};
+use suture_checker::engine::{Engine, Input, Settings};
+use suture_checker::solve::Budget;
+use suture_encode::relevance::Relevance;
+use suture_model::apply::apply;
+use suture_model::change::{Change, Operation, Request};
+use suture_model::state::State;
+use suture_model::value::Val;
+
+use super::announce::Announcer;
+use super::answer::{Answer, Label};
+use super::book::Book;
+use super::feed::now as now_instant;
+use super::lease::Active;
+use super::review::Asked;
+use super::store::{Store, View};
+use super::workers::{Decider, Deciders};
+use crate::grants::{self, History, Spent};
+use crate::ledger::Entry;
+use crate::suite::clock::Clock;
+
+/// How often a request is judged again because another one was admitted meanwhile, before it is judged alone.
+const TRIES_MAX: usize = 4;
+/// How many changes in flight that matter are told apart in a webhook: each doubles the work.
+const RELEVANT_MAX: usize = 6;
+/// The pause before looking again whether fewer are in flight: watches show a write within a few milliseconds.
+const CROWDED_PAUSE: Duration = Duration::from_millis(4);
+/// What of the time until the deadline may be spent waiting, in parts of a hundred; the rest is for deciding.
+const WAIT_PERCENT: u32 = 50;
+/// What a client is told that may try again: `kubectl drain` tries evictions again on this code
+/// (`kubectl/pkg/drain/drain.go`, `evictPods`).
+const TRY_AGAIN: u16 = 429;
+
+/// Subresources whose writes change facts (`model/src/apply.rs`).
+const WRITING: [&str; 8] = ["", "status", "scale", "eviction", "binding", "ephemeralcontainers", "resize", "finalize"];
+/// Fields of `metadata` that say nothing about what is written.
+const BOOKKEEPING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
+
+/// How replicas keep out of each other's way.
+#[derive(Clone)]
+pub enum Replicas {
+    /// One of them decides at a time, by a Lease.
+    Single(Active),
+    /// All decide; each announces a request before it decides.
+    Announced(Arc<Announcer>),
+    /// All decide, none denies.
+    Audit,
+}
+
+/// What all judges of a process share.
+pub struct Court {
+    /// What the watch shows.
+    pub store: Arc<Store>,
+    /// What is in flight, where it is not announced.
+    pub book: Arc<Book>,
+    /// How replicas share the work.
+    pub replicas: Replicas,
+}
+
+/// The court, as workers get their judges from it.
+pub struct Bench(pub Arc<Court>);
+
+impl Deciders for Bench {
+    fn decider(&self) -> Box<dyn Decider> {
+        Box::new(Judge::new(self.0.clone()))
+    }
+}
+
+/// Judges requests, one at a time.
+pub struct Judge {
+    court: Arc<Court>,
+    /// The engine of a generation of the policy.
+    engine: Option<(u64, Engine)>,
+}
+
+/// A judgement, and what it rests on.
+struct Judged {
+    answer: Answer,
+    view: Arc<View>,
+    /// The places of the changes in flight that were taken into account.
+    regarded: Vec<u64>,
+    history: Arc<History>,
+    /// What it takes of budgets.
+    spent: Vec<Spent>,
+}
+
+/// What is known of what came before.
+struct Past<'p> {
+    entries: &'p [Entry],
+    history: &'p Arc<History>,
+}
+
+impl Decider for Judge {
+    fn decide(&mut self, asked: &Asked) -> Answer {
+        let request = match Request::from_review(&asked.review) {
+            Ok(request) => request,
+            Err(error) => return Answer::refused(Label::Invalid, 400, error.to_string()),
+        };
+        let answer = match self.court.replicas.clone() {
+            Replicas::Single(active) => match active.check() {
+                Ok(()) => self.alone(request, asked),
+                Err(why) => return Answer::refused(Label::Undecided, 503, why),
+            },
+            Replicas::Audit => return audited(self.alone(request, asked)),
+            Replicas::Announced(announcer) => self.announced(request, &announcer, asked),
+        };
+        // the lease may have run out while this was judged
+        match &self.court.replicas {
+            Replicas::Single(active) if answer.allowed => match active.check() {
+                Ok(()) => answer,
+                Err(why) => Answer::refused(Label::Undecided, 503, why),
+            },
+            _ => answer,
+        }
+    }
+}
+
+impl Judge {
+    /// A judge without an engine yet.
+    pub fn new(court: Arc<Court>) -> Self {
+        Self { court, engine: None }
+    }
+
+    /// Judges with what this process admitted, and enters what it admits.
+    fn alone(&mut self, request: Request, asked: &Asked) -> Answer {
+        let court = self.court.clone();
+        let records = !request.dry_run && writes(&request);
+        let mut last: Option<Judged> = None;
+        for attempt in 0..=TRIES_MAX {
+            let (together, alone) = match attempt {
+                TRIES_MAX => (None, Some(court.book.alone())),
+                _ => (Some(court.book.together()), None),
+            };
+            let page = court.book.read();
+            if page.entries.iter().any(|entry| same_call(&entry.request, &request)) {
+                // the API server asks again about what was admitted and is in flight
+                return Answer::allowed().annotated("repeated", "true");
+            }
+            let judged =
+                self.judge(&request, &Past { entries: &page.entries, history: &page.history }, last.take(), asked);
+            if !records || !(judged.answer.allowed || matches!(court.replicas, Replicas::Audit)) {
+                return judged.answer;
+            }
+            let landing = landing(&request, &judged.view);
+            if !matters(&landing, &judged.view) {
+                return judged.answer;
+            }
+            let entered = court.book.enter(&page, &landing, &judged.spent, &judged.view.snapshot, Clock::now());
+            drop((together, alone));
+            if entered.is_ok() {
+                return judged.answer;
+            }
+            last = Some(judged);
+        }
+        refusal("other requests were admitted again and again while this one was judged")
+    }
+
+    /// Announces, and judges with all that was announced before. Budgets over time count what this replica admitted, and
+    /// what is in flight of the others'.
+    fn announced(&mut self, request: Request, announcer: &Announcer, asked: &Asked) -> Answer {
+        let view = self.court.store.read();
+        let landing = landing(&request, &view);
+        let silent = request.dry_run || !writes(&request) || !matters(&landing, &view);
+        drop(view);
+        let announced = if silent { Ok(None) } else { announcer.announce(&landing, asked.deadline).map(Some) };
+        let order = match announced {
+            Ok(order) => order,
+            Err(why) => return refusal(&why),
+        };
+        let entries = announcer.before(order.unwrap_or(u64::MAX));
+        let history = self.court.book.read().history;
+        let judged = self.judge(&request, &Past { entries: &entries, history: &history }, None, asked);
+        if let Some(order) = order {
+            if judged.answer.allowed {
+                self.court.book.spend(&judged.spent, Clock::now());
+            } else {
+                announcer.withdraw(order);
+            }
+        }
+        judged.answer
+    }
+
+    /// Judges with what is in flight. What was judged before counts if nothing of what it rests on has changed.
+    fn judge(&mut self, request: &Request, past: &Past<'_>, before: Option<Judged>, asked: &Asked) -> Judged {
+        let patience = patience(asked);
+        loop {
+            let view = self.court.store.read();
+            let request = request.clone().resolve(&State::new(&view.snapshot));
+            let now = Clock::now();
+            let in_flight = open(&request, past.entries, &view, now);
+            let requests: Vec<Request> = in_flight.iter().map(|entry| entry.request.clone()).collect();
+            let effective = effective(&request, &view);
+            let chosen = match requests.as_slice() {
+                [] => Vec::new(),
+                _ => Relevance::new(&view.snapshot, &view.loaded.policy.invariants).select(&requests, &effective),
+            };
+            let regarded = chosen.iter().filter_map(|at| in_flight.get(*at)).map(|entry| entry.order).collect();
+            let history = past.history.clone();
+            if let Some(before) = &before
+                && Arc::ptr_eq(&before.view, &view)
+                && Arc::ptr_eq(&before.history, &history)
+                && before.regarded == regarded
+            {
+                let Judged { answer, spent, .. } = before;
+                return Judged { answer: answer.clone(), view, regarded, history, spent: spent.clone() };
+            }
+            if chosen.len() > RELEVANT_MAX {
+                if patience > now_instant() {
+                    drop(view);
+                    thread::sleep(CROWDED_PAUSE);
+                    continue;
+                }
+                let answer = crowded(chosen.len(), &request, &view);
+                return Judged { answer, view, regarded, history, spent: Vec::new() };
+            }
+            let (mut answer, spent) = self.decide_on(&view, &effective, &requests, &chosen, &history, now);
+            if !answer.allowed && is_eviction(&request) {
+                answer.code = TRY_AGAIN;
+            }
+            return Judged { answer, view, regarded, history, spent };
+        }
+    }
+
+    fn decide_on(
+        &mut self,
+        view: &View,
+        request: &Request,
+        in_flight: &[Request],
+        chosen: &[usize],
+        history: &History,
+        now: Clock,
+    ) -> (Answer, Vec<Spent>) {
+        let engine = match self.engine(view) {
+            Ok(engine) => engine,
+            Err(why) => return (refusal(&why), Vec::new()),
+        };
+        let policy = &view.loaded.policy;
+        let change = Change::from(request.clone());
+        let matter: Vec<Request> = chosen.iter().filter_map(|at| in_flight.get(*at)).cloned().collect();
+        let time = now.to_string();
+        let input = Input {
+            snapshot: &view.snapshot,
+            in_flight: &matter,
+            change: &change,
+            time: Some(&time),
+            exemptions: &policy.exemptions,
+        };
+        let mut decision = engine.decide_except(&input, policy.grants.unbound(&change, &policy.invariants));
+        let mut spent = Vec::new();
+        if !policy.grants.is_empty() {
+            let now = Some(now.nanos());
+            let asked = grants::Asked { snapshot: &view.snapshot, change: &change, in_flight, history, now };
+            let judged = policy.grants.judge(&asked);
+            decision.add(judged.verdicts.into_iter().map(Into::into));
+            spent = judged.spent;
+        }
+        (Answer::from_decision(&decision, policy), spent)
+    }
+
+    fn engine(&mut self, view: &View) -> Result<&mut Engine, String> {
+        let generation = view.loaded.generation;
+        if self.engine.as_ref().is_none_or(|(of, _)| *of != generation) {
+            let settings = Settings { budget: Budget::WEBHOOK, ..Settings::default() };
+            let engine = Engine::new(view.loaded.policy.invariants.clone(), settings);
+            self.engine = Some((generation, engine.map_err(|error| error.to_string())?));
+        }
+        self.engine.as_mut().map(|(_, engine)| engine).ok_or_else(|| "no engine".to_owned())
+    }
+}
+
+/// What is in flight for this request: nothing that the watch has shown meanwhile, no repetitions, not itself.
+fn open<'e>(request: &Request, entries: &'e [Entry], view: &View, now: Clock) -> Vec<&'e Entry> {
+    let mut open: Vec<&Entry> = Vec::new();
+    for entry in entries.iter().filter(|entry| !entry.ended(view.sight(), Some(now))) {
+        if !same_call(&entry.request, request) && !open.iter().any(|known| known.repeated_by(entry)) {
+            open.push(entry);
+        }
+    }
+    open
+}
+
+/// Until when it may be waited for fewer changes in flight.
+fn patience(asked: &Asked) -> Instant {
+    let left = asked.deadline.saturating_duration_since(now_instant());
+    now_instant() + left * WAIT_PERCENT / 100
+}
+
+/// Whether the API server stores anything that a fact is about.
+fn writes(request: &Request) -> bool {
+    if request.operation == Operation::Connect || !WRITING.contains(&&*request.subresource) {
+        return false;
+    }
+    match (request.operation, &request.object, &request.old) {
+        (Operation::Update, Some(new), Some(old)) => substance(new) != substance(old),
+        _ => true,
+    }
+}
+
+/// Whether anything that is known may depend on it: it is of a kind that is watched, or takes such a thing along.
+fn matters(request: &Request, view: &View) -> bool {
+    if view.readings.contains_key(&request.target.kind) {
+        return true;
+    }
+    let reach = Relevance::new(&view.snapshot, &view.loaded.policy.invariants).reach(&[], request);
+    reach.instances() > 0 || reach.objects().any(|key| *key != request.target)
+}
+
+/// Whether the API server asks again about the same request.
+fn same_call(known: &Request, request: &Request) -> bool {
+    !request.uid.is_empty()
+        && known.uid == request.uid
+        && known.target.name == request.target.name
+        && known.target.ns == request.target.ns
+}
+
+/// An object without what the API server alone writes. An update that differs in nothing else stores nothing
+/// (`apiserver/pkg/storage/etcd3/store.go`, `GuaranteedUpdate`).
+fn substance(object: &Val) -> Val {
+    BOOKKEEPING.iter().fold(object.clone(), |object, field| object.without_at(&["metadata", field]))
+}
+
+fn is_eviction(request: &Request) -> bool {
+    request.operation == Operation::Create && request.subresource == "eviction"
+}
+
+/// The request as it is judged: an eviction that its budget refuses, by what the watch shows, is judged as if the budget
+/// let it pass. The budget's status may be newer in the API server than here.
+fn effective(request: &Request, view: &View) -> Request {
+    if is_eviction(request) && !apply(&mut State::new(&view.snapshot), request).effective {
+        return deletion(request);
+    }
+    request.clone()
+}
+
+/// The request as others have to reckon with it: once an eviction is admitted here, the budget's status shows it as
+/// spent before the pod shows it as gone, and must not seem to refuse it.
+fn landing(request: &Request, view: &View) -> Request {
+    let request = request.clone().resolve(&State::new(&view.snapshot));
+    if is_eviction(&request) { deletion(&request) } else { request }
+}
+
+fn deletion(eviction: &Request) -> Request {
+    Request { operation: Operation::Delete, subresource: String::new(), object: None, ..eviction.clone() }
+}
+
+/// The answer of a judge that never denies.
+fn audited(mut answer: Answer) -> Answer {
+    if !answer.allowed {
+        answer = answer.clone().annotated("would-deny", &answer.message);
+        answer.allowed = true;
+        answer.code = 200;
+        answer.message = String::new();
+    }
+    answer.warnings.clear();
+    answer
+}
+
+/// Nothing is decided, and it is worth trying again.
+fn refusal(why: &str) -> Answer {
+    let mut answer = Answer::refused(Label::Undecided, TRY_AGAIN, format!("undecided: {why}; try again"));
+    answer.retry_after_secs = Some(1);
+    answer.undecided.insert("in-flight");
+    answer
+}
+
+/// Undecided for every invariant, each of which says what follows.
+fn crowded(count: usize, request: &Request, view: &View) -> Answer {
+    let reason = format!("{count} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart");
+    let verdict = |invariant: &Arc<suture_specs::compile::CompiledInvariant>| Verdict {
+        invariant: invariant.name.to_string(),
+        instance: request.target.to_string(),
+        outcome: Finding::Undecided,
+        action: invariant.action,
+        reason: Some(reason.clone()),
+        message: format!("undecided: {reason}"),
+        counterexample: None,
+        assumptions: Vec::new(),
+        proved_against: std::collections::BTreeMap::new(),
+        nearest_allowed: Vec::new(),
+    };
+    let decision = Decision {
+        decision: Outcome::Undecided,
+        uid: request.uid.to_string(),
+        duration: Took::default(),
+        solver: String::new(),
+        proved: 0,
+        verdicts: view.loaded.policy.invariants.iter().map(verdict).collect(),
+        effort: Effort::default(),
+    };
+    let mut answer = Answer::from_decision(&decision, &view.loaded.policy);
+    if !answer.allowed {
+        answer.code = TRY_AGAIN;
+        answer.retry_after_secs = Some(1);
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! One replica decides at a time: whoever holds a Lease, as long as it is sure to hold it.
+//!
+//! As in `client-go/tools/leaderelection/leaderelection.go`: a holder that does not renew for the Lease's duration, by
+//! the clock of the one who looks, has lost it. The holder itself stops earlier, counting from before its last renewal
+//! was sent. A replica that has just taken over decides only when everything it watches was read after that.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::Request;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+use super::feed::now;
+use super::watch::brief;
+use crate::suite::clock::Clock;
+
+/// How long a Lease holds without being renewed.
+const LEASE: Duration = Duration::from_secs(6);
+/// The holder stops so much earlier than others may take over: two clocks' rates differ by far less.
+const LEASE_MARGIN: Duration = Duration::from_secs(2);
+/// How often it is renewed, or looked at.
+const RENEW_EVERY: Duration = Duration::from_secs(1);
+/// How long an attempt may take.
+const RENEW_TIMEOUT: Duration = Duration::from_millis(900);
+
+/// Whether this replica may decide; cheap to clone.
+#[derive(Clone)]
+pub struct Active {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    began: Instant,
+    /// Until when the Lease is held for sure, in microseconds after [`Shared::began`]; zero when it is not.
+    until_micros: AtomicU64,
+    /// Whether everything was read since it was taken.
+    settled: AtomicBool,
+    taken: Mutex<Option<Instant>>,
+    holder: Mutex<String>,
+}
+
+impl Default for Active {
+    fn default() -> Self {
+        let shared = Shared {
+            began: now(),
+            until_micros: AtomicU64::new(0),
+            settled: AtomicBool::new(false),
+            taken: Mutex::default(),
+            holder: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+impl Active {
+    /// Whether this replica may decide now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self) -> Result<(), String> {
+        if self.micros(now()) >= self.shared.until_micros.load(Ordering::Acquire) {
+            let holder = self.shared.holder.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            return Err(if holder.is_empty() {
+                "no replica is active yet".to_owned()
+            } else {
+                format!("replica `{holder}` is active, this one stands by")
+            });
+        }
+        if !self.shared.settled.load(Ordering::Acquire) {
+            return Err("this replica has just become active and reads the cluster first".to_owned());
+        }
+        Ok(())
+    }
+
+    /// When the Lease was taken, if this replica holds it and has not read everything since.
+    pub fn unsettled(&self) -> Option<Instant> {
+        let taken = *self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.filter(|_| !self.shared.settled.load(Ordering::Acquire))
+    }
+
+    /// Everything was read since the Lease was taken.
+    pub fn settle(&self) {
+        self.shared.settled.store(true, Ordering::Release);
+    }
+
+    /// Holds the Lease from before `sent`; says whether it was not held until then.
+    fn hold(&self, sent: Instant) -> bool {
+        let fresh = self.micros(now()) >= self.shared.until_micros.load(Ordering::Acquire);
+        if fresh {
+            self.shared.settled.store(false, Ordering::Release);
+            *self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner) = Some(now());
+        }
+        let until = sent + (LEASE - LEASE_MARGIN);
+        self.shared.until_micros.store(self.micros(until), Ordering::Release);
+        fresh
+    }
+
+    fn lose(&self, holder: &str) {
+        self.shared.until_micros.store(0, Ordering::Release);
+        *self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        holder.clone_into(&mut self.shared.holder.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn micros(&self, instant: Instant) -> u64 {
+        let micros = instant.saturating_duration_since(self.shared.began).as_micros();
+        u64::try_from(micros).unwrap_or(u64::MAX)
+    }
+}
+
+/// Takes and renews a Lease.
+pub struct Candidate {
+    client: Client,
+    collection: String,
+    name: String,
+    identity: String,
+    active: Active,
+    /// Lists everything again.
+    again: Arc<Notify>,
+    /// What was seen last of somebody else's Lease, and since when.
+    seen: Option<(String, Instant)>,
+}
+
+impl Candidate {
+    /// A candidate of this identity for the Lease `suture` in a namespace.
+    pub fn new(client: Client, namespace: &str, identity: String, active: Active, again: Arc<Notify>) -> Self {
+        let collection = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+        Self { client, collection, name: "suture".to_owned(), identity, active, again, seen: None }
+    }
+
+    /// Tries for ever; `left` ends it, and gives the Lease back.
+    pub async fn run(mut self) {
+        loop {
+            self.attempt().await;
+            sleep(RENEW_EVERY).await;
+        }
+    }
+
+    /// Tries once.
+    pub async fn attempt(&mut self) {
+        let sent = now();
+        match timeout(RENEW_TIMEOUT, self.try_hold()).await {
+            Ok(Ok(None)) => {
+                if self.active.hold(sent) {
+                    tracing::info!(identity = self.identity, "this replica is active");
+                    self.again.notify_waiters();
+                }
+            }
+            Ok(Ok(Some(holder))) => self.active.lose(&holder),
+            // a Lease that was held stays so until its time is up
+            Ok(Err(why)) => tracing::warn!(why, "the lease cannot be renewed"),
+            Err(_) => tracing::warn!("the lease cannot be renewed in time"),
+        }
+    }
+
+    /// Holds the Lease, or says who does.
+    async fn try_hold(&mut self) -> Result<Option<String>, String> {
+        let path = format!("{}/{}", self.collection, self.name);
+        let found = match self.send("GET", &path, None).await {
+            Ok(found) => Some(found),
+            Err(kube::Error::Api(status)) if status.code == 404 => None,
+            Err(error) => return Err(brief(&error)),
+        };
+        let Some(mut lease) = found else {
+            let lease = json!({
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": self.name}, "spec": self.spec(0),
+            });
+            return self.written("POST", &self.collection.clone(), lease).await;
+        };
+        let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let transitions = lease.pointer("/spec/leaseTransitions").and_then(Value::as_i64).unwrap_or_default();
+        let ours = holder == self.identity;
+        if !ours && !holder.is_empty() {
+            let version = lease.pointer("/metadata/resourceVersion").map(Value::to_string).unwrap_or_default();
+            let since = match &self.seen {
+                Some((seen, since)) if *seen == version => *since,
+                _ => now(),
+            };
+            self.seen = Some((version, since));
+            if now().saturating_duration_since(since) <= LEASE {
+                return Ok(Some(holder));
+            }
+        }
+        if let Some(fields) = lease.as_object_mut() {
+            fields.insert("spec".to_owned(), self.spec(transitions + i64::from(!ours)));
+        }
+        self.written("PUT", &path, lease).await
+    }
+
+    /// Writes the Lease; another one may have been quicker.
+    async fn written(&self, method: &str, path: &str, lease: Value) -> Result<Option<String>, String> {
+        match self.send(method, path, Some(lease)).await {
+            Ok(_) => Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(Some("another one".to_owned())),
+            Err(error) => Err(brief(&error)),
+        }
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Option<Value>) -> kube::Result<Value> {
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        self.client.request(request.body(body).map_err(kube::Error::HttpError)?).await
+    }
+
+    fn spec(&self, transitions: i64) -> Value {
+        json!({
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": LEASE.as_secs(),
+            "renewTime": micro_time(&Clock::now().to_string()),
+            "leaseTransitions": transitions,
+        })
+    }
+
+    /// Gives the Lease back, so that the next replica need not wait.
+    pub async fn release(client: Client, namespace: &str, identity: &str) {
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/suture");
+        let read = Request::get(&path).body(Vec::new());
+        let Ok(read) = read else { return };
+        let Ok(mut lease) = client.request::<Value>(read).await else { return };
+        let holder = lease.pointer_mut("/spec/holderIdentity");
+        let Some(holder) = holder.filter(|holder| holder.as_str() == Some(identity)) else { return };
+        *holder = Value::String(String::new());
+        let write = Request::put(&path).header("content-type", "application/json").body(lease.to_string().into_bytes());
+        if let Ok(write) = write
+            && let Err(error) = client.request::<Value>(write).await
+        {
+            tracing::warn!(why = brief(&error), "the lease cannot be given back");
+        }
+    }
+}
+
+/// A time as `metav1.MicroTime` wants it: six decimals, no more and no less.
+fn micro_time(time: &str) -> String {
+    let whole = time.split(['.', 'Z']).next().unwrap_or(time);
+    let decimals: String =
+        time.split_once('.').map_or("", |(_, rest)| rest).chars().take_while(char::is_ascii_digit).collect();
+    format!("{whole}.{:0<6.6}Z", decimals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_six_decimals() {
+        assert_eq!(micro_time("2026-11-21T14:00:00Z"), "2026-11-21T14:00:00.000000Z");
+        assert_eq!(micro_time("2026-11-21T14:00:00.5Z"), "2026-11-21T14:00:00.500000Z");
+        assert_eq!(micro_time("2026-11-21T14:00:00.123456789Z"), "2026-11-21T14:00:00.123456Z");
+    }
+
+    #[test]
+    fn a_replica_decides_only_while_it_holds_the_lease_and_has_read_everything_since() {
+        let active = Active::default();
+        assert!(active.check().is_err());
+        assert!(active.hold(now()), "it was not held before");
+        assert!(active.check().is_err_and(|why| why.contains("just become active")));
+        assert!(active.unsettled().is_some());
+        active.settle();
+        assert_eq!(active.check(), Ok(()));
+        assert!(!active.hold(now()), "renewed");
+        assert_eq!(active.check(), Ok(()));
+        active.lose("other");
+        assert!(active.check().is_err_and(|why| why.contains("`other` is active")));
+        let long_ago = now().checked_sub(LEASE).unwrap();
+        active.hold(long_ago);
+        active.settle();
+        assert!(active.check().is_err(), "counted from when it was sent");
+    }
+}

@@ -1,0 +1,137 @@
+//! The flags of `suture serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use suture_specs::spec::OnUndecided;
+
+/// `suture serve`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Invariants, templates, grants and exemptions beside those in the cluster: files or folders
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub invariants: Vec<PathBuf>,
+    /// ResourceAdapters beside those in the cluster: files or folders
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub adapters: Vec<PathBuf>,
+    /// Also an invariant for each shipped template, with its defaults
+    #[arg(long)]
+    pub shipped_invariants: bool,
+    /// The kubeconfig [default: $KUBECONFIG, ~/.kube/config, or the service account of the pod]
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig [default: the current one]
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// The namespace for leases and announcements
+    #[arg(long, env = "POD_NAMESPACE", default_value = "suture-system", value_name = "NAME")]
+    pub namespace: String,
+    /// What this replica is called; the same after a restart [default: $POD_NAME, else the host's name]
+    #[arg(long, env = "POD_NAME", value_name = "NAME")]
+    pub identity: Option<String>,
+    /// How replicas share the work
+    #[arg(long, value_enum, default_value_t = ReplicasMode::Single)]
+    pub replicas_mode: ReplicasMode,
+    /// Where the webhook listens
+    #[arg(long, default_value = "0.0.0.0:9443", value_name = "ADDRESS")]
+    pub listen: SocketAddr,
+    /// Where health and metrics are served, in plain HTTP
+    #[arg(long, default_value = "0.0.0.0:9440", value_name = "ADDRESS")]
+    pub health_listen: SocketAddr,
+    /// The certificate chain, if somebody else keeps it (PEM)
+    #[arg(long, requires = "tls_key", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its key (PEM)
+    #[arg(long, requires = "tls_cert", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Where certificates of our own are kept, if nobody else keeps any
+    #[arg(long, default_value = "suture-certificates", value_name = "FOLDER")]
+    pub certificates: PathBuf,
+    /// The names and addresses under which the API server calls the webhook
+    #[arg(long, default_values = ["localhost", "127.0.0.1"], value_name = "NAME")]
+    pub name: Vec<String>,
+    /// The authority that signs the API server's client certificate; without it, clients are not checked (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub client_ca: Option<PathBuf>,
+    /// The common names that the client's certificate may have [default: any]
+    #[arg(long, requires = "client_ca", value_name = "NAME")]
+    pub client_name: Vec<String>,
+    /// Speak TLS 1.2 too
+    #[arg(long)]
+    pub tls12: bool,
+    /// How far a watch may lag before what it shows counts as unknown, in seconds
+    #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(30..=600))]
+    pub lag_max_secs: u32,
+    /// Threads that decide [default: the processors, or four for each where replicas announce]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: Option<u32>,
+    /// Requests that may wait for a thread
+    #[arg(long, default_value_t = 256, value_name = "N")]
+    pub queue: usize,
+    /// How long a decision may take, whatever the API server allows
+    #[arg(long, default_value_t = 1_500, value_name = "MS")]
+    pub deadline_ms: u64,
+    /// What is kept of the API server's timeout for the way there and back
+    #[arg(long, default_value_t = 200, value_name = "MS")]
+    pub margin_ms: u64,
+    /// What is answered to a request that nobody had the time to decide
+    #[arg(long, value_enum, default_value_t = Overload::Deny)]
+    pub on_overload: Overload,
+    /// How long it goes on serving while not ready, when it is asked to leave
+    #[arg(long, default_value_t = 5, value_name = "SECONDS")]
+    pub drain_secs: u64,
+}
+
+/// How replicas share the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReplicasMode {
+    /// One decides at a time, by a Lease; the others stand by and are not ready.
+    Single,
+    /// All decide. Each announces a request by a write before it decides: a few milliseconds more for each.
+    Announced,
+    /// All decide, none denies: what would have been denied is in the audit annotations.
+    Audit,
+}
+
+/// What is answered to a request that nobody had the time to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Overload {
+    /// No, with a code that says to try again.
+    Deny,
+    /// Yes, with a warning.
+    Warn,
+    /// Yes.
+    Allow,
+}
+
+impl From<Overload> for OnUndecided {
+    fn from(overload: Overload) -> Self {
+        match overload {
+            Overload::Deny => Self::Deny,
+            Overload::Warn => Self::Warn,
+            Overload::Allow => Self::Allow,
+        }
+    }
+}
+
+/// Threads for each processor where most of the time is spent waiting for announcements.
+const ANNOUNCING_THREADS: usize = 4;
+
+impl Options {
+    /// How many threads decide.
+    pub fn workers(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        match (self.threads, self.replicas_mode) {
+            (Some(threads), _) => threads as usize,
+            (None, ReplicasMode::Announced) => processors * ANNOUNCING_THREADS,
+            (None, _) => processors,
+        }
+    }
+
+    /// What this replica is called.
+    pub fn identity(&self) -> String {
+        let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+        self.identity.clone().unwrap_or_else(host)
+    }
+}

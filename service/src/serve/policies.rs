@@ -1,0 +1,318 @@
+//! What must hold, from files and from Suture's own resources in the cluster: compiled one by one, so that one that is
+//! wrong does not keep the others out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::Duration;
+
+use suture_model::adapter::NoAdapters;
+use suture_model::kinds::Kind;
+use suture_model::value::{Str, Val};
+use suture_specs::adapters::AdapterSet;
+use suture_specs::compile::compile_invariant;
+use suture_specs::library::Library;
+use suture_specs::spec::{Invariant, Origin, ResourceAdapter, Spec, SpecError, parse_spec};
+use suture_specs::time::parse_timestamp;
+
+use super::health::Readiness;
+use super::store::{Change, Store};
+use super::watch::{List, Told};
+use crate::failure::Failure;
+use crate::grants::{self, Grants};
+use crate::policy::{self, Documents, Policy, diagnosed};
+
+/// The kinds of `suture.dev` that the cluster is watched for.
+pub const OWN_KINDS: [&str; 6] =
+    ["Invariant", "NamespacedInvariant", "InvariantTemplate", "ResourceAdapter", "OperatorGrant", "Exemption"];
+/// Their group.
+pub const OWN_GROUP: &str = "suture.dev";
+
+/// Resources that change within this time are compiled together: `kubectl apply` of a folder sends one after the other.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+/// What decisions are made by at one time.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The invariants, adapters and exemptions that compile.
+    pub policy: Policy,
+    /// Which load this is; engines are made anew when it rises.
+    pub generation: u64,
+    /// What does not compile and is left out.
+    pub problems: Vec<Problem>,
+}
+
+/// A document that is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// `Kind/name` or `Kind/namespace/name`.
+    pub resource: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// The documents at hand.
+#[derive(Debug, Default)]
+pub struct Policies {
+    files: Documents,
+    resources: BTreeMap<Name, Val>,
+    generation: u64,
+    /// The adapters of the load before: a snapshot is indexed by them, so that equal ones are kept.
+    adapters: Option<(String, Arc<AdapterSet>)>,
+}
+
+/// Kind, namespace (empty for cluster-scoped kinds), name.
+type Name = (Str, Str, Str);
+
+impl Policies {
+    /// What the flags name; resources of the cluster come on top.
+    ///
+    /// # Errors
+    /// When a file cannot be read or is wrong: a typo on the command line stops the start.
+    pub fn of_files(invariants: &[PathBuf], adapters: &[PathBuf]) -> Result<Self, Failure> {
+        let mut read = policy::sources(invariants)?;
+        read.extend(policy::sources(adapters)?);
+        let files = Documents::read(&read).map_err(diagnosed)?;
+        files.compile().map_err(diagnosed)?;
+        Ok(Self { files, ..Self::default() })
+    }
+
+    /// Each shipped template with its defaults.
+    ///
+    /// # Errors
+    /// Never, as a test of the library holds.
+    pub fn with_defaults(mut self) -> Result<Self, Failure> {
+        self.files.invariants.extend(policy::defaults().map_err(diagnosed)?);
+        Ok(self)
+    }
+
+    /// A resource of the cluster is so now.
+    pub fn put(&mut self, resource: Val) {
+        if let Some(name) = name(&resource) {
+            // what the API server adds is none of the document's
+            let metadata = ["name", "namespace", "labels"].iter().filter_map(|field| {
+                resource.at_some(&["metadata", field]).map(|value| (Str::from(*field), value.clone()))
+            });
+            let metadata = Val::map(metadata.collect());
+            self.resources.insert(name, resource.with("metadata", metadata).without_at(&["status"]));
+        }
+    }
+
+    /// A resource of the cluster is gone.
+    pub fn remove(&mut self, resource: &Val) {
+        if let Some(name) = name(resource) {
+            self.resources.remove(&name);
+        }
+    }
+
+    /// Of a kind there are these resources: the end of a list.
+    pub fn retain(&mut self, kind: &str, mut listed: impl FnMut(&str, &str) -> bool) {
+        self.resources.retain(|(of, ns, name), _| &**of != kind || listed(ns, name));
+    }
+
+    /// Takes in what the watches of Suture's own kinds tell, until nobody tells any more; what changes is loaded into the
+    /// store. Part `policies` of the readiness is whether all kinds were read once.
+    pub fn follow(mut self, told: &Receiver<(Kind, Told)>, store: &Store, readiness: &Readiness) {
+        let mut unread: BTreeSet<&str> = OWN_KINDS.into_iter().collect();
+        let mut problems: Vec<Problem> = Vec::new();
+        while let Ok(first) = told.recv() {
+            let mut changed = self.take(first, &mut unread);
+            // what comes together is compiled together
+            thread::sleep(TOGETHER);
+            while let Ok(next) = told.try_recv() {
+                changed |= self.take(next, &mut unread);
+            }
+            if changed {
+                let loaded = self.load();
+                for problem in loaded.problems.iter().filter(|problem| !problems.contains(problem)) {
+                    tracing::warn!(resource = problem.resource, message = problem.message, "left out");
+                }
+                problems.clone_from(&loaded.problems);
+                let (generation, invariants) = (loaded.generation, loaded.policy.invariants.len());
+                tracing::info!(generation, invariants, problems = problems.len(), "loaded");
+                store.write(vec![Change::Load(Arc::new(loaded))]);
+            }
+            let missing = || format!("not read yet: {}", unread.iter().copied().collect::<Vec<_>>().join(", "));
+            readiness.set("policies", if unread.is_empty() { Ok(()) } else { Err(missing()) });
+        }
+    }
+
+    /// Says whether what decisions are made by may have changed.
+    fn take(&mut self, (kind, told): (Kind, Told), unread: &mut BTreeSet<&str>) -> bool {
+        let before = self.resources.clone();
+        match told {
+            Told::Page(resources, taken) => {
+                resources.into_iter().for_each(|resource| self.put(resource));
+                // the watch may have ended meanwhile
+                _ = taken.send(());
+            }
+            Told::Put(resource) => self.put(resource),
+            Told::Gone(resource) => self.remove(&resource),
+            Told::Listed(List { names, .. }) => {
+                self.retain(&kind.kind, |ns, name| names.contains(&(ns.into(), name.into())));
+                unread.remove(&*kind.kind);
+            }
+            Told::Absent => {
+                self.retain(&kind.kind, |_, _| false);
+                unread.remove(&*kind.kind);
+            }
+            Told::Failed(why) => tracing::warn!(kind = &*kind.kind, why, "cannot be read"),
+            Told::Wanted | Told::Unwanted | Told::Progress(_) => {}
+        }
+        self.resources != before
+    }
+
+    /// Compiles everything that can be.
+    pub fn load(&mut self) -> Loaded {
+        self.generation += 1;
+        let mut problems = Vec::new();
+        let mut documents = self.files.clone();
+        let mut names: BTreeMap<String, &'static str> = BTreeMap::new();
+        for invariant in &documents.invariants {
+            names.insert(invariant.name.to_string(), "a file");
+        }
+        for ((kind, ns, name), resource) in &self.resources {
+            let label = if ns.is_empty() { format!("{kind}/{name}") } else { format!("{kind}/{ns}/{name}") };
+            match parse_spec(resource, Origin::named(&label)) {
+                Ok(Spec::Invariant(invariant)) if ns.is_empty() && names.contains_key(&*invariant.name) => {
+                    let message = "an invariant of this name comes from a file".to_owned();
+                    problems.push(Problem { resource: label, message });
+                }
+                Ok(spec) => documents.extend(spec.into()),
+                Err(errors) => problems.push(Problem { resource: label, message: told(&errors) }),
+            }
+        }
+        let mut policy = compile(&mut documents, &mut problems);
+        policy.adapters = self.adapters(&mut documents, &mut problems);
+        policy.documents = Arc::new(documents);
+        Loaded { policy, generation: self.generation, problems }
+    }
+
+    /// The adapters that compile, one for each kind: of two the first, by file and name. The others are taken out of the
+    /// documents.
+    fn adapters(&mut self, documents: &mut Documents, problems: &mut Vec<Problem>) -> Arc<AdapterSet> {
+        let mut seen: BTreeMap<(String, String), Str> = BTreeMap::new();
+        let mut note = |adapter: &ResourceAdapter, message: String| {
+            problems.push(Problem { resource: adapter.origin.file.to_string(), message });
+        };
+        documents.adapters.retain(|adapter| {
+            let of = (adapter.spec.group.clone(), adapter.spec.kind.clone());
+            if let Some(other) = seen.get(&of) {
+                note(adapter, format!("`{other}` says already what a `{}` of `{}` means", of.1, of.0));
+                return false;
+            }
+            if let Err(errors) = AdapterSet::compile([adapter]) {
+                note(adapter, told(&errors));
+                return false;
+            }
+            seen.insert(of, adapter.name.clone());
+            true
+        });
+        let good = &documents.adapters;
+        let text = format!("{:?}", good.iter().map(|adapter| &adapter.spec).collect::<Vec<_>>());
+        if let Some((_, known)) = self.adapters.as_ref().filter(|(of, _)| *of == text) {
+            return known.clone();
+        }
+        let set = Arc::new(AdapterSet::compile(good).unwrap_or_default());
+        self.adapters = Some((text, set.clone()));
+        set
+    }
+}
+
+/// Compiles what can be, adapters aside, and notes what cannot; that is taken out of the documents.
+fn compile(documents: &mut Documents, problems: &mut Vec<Problem>) -> Policy {
+    let mut note = |origin: &Origin, errors: &[SpecError]| {
+        problems.push(Problem { resource: origin.file.to_string(), message: told(errors) });
+    };
+    let mut library = Library::shipped().unwrap_or_default();
+    documents.templates.retain(|template| {
+        let shipped = library.get(&template.name).is_some() || grants::TEMPLATES.contains(&&*template.name);
+        let added = if shipped {
+            let message = format!("there is a template `{}` already", template.name);
+            Err(vec![SpecError::new(&template.origin, "metadata.name", message)])
+        } else {
+            library.add(template.clone())
+        };
+        added.inspect_err(|errors| note(&template.origin, errors)).is_ok()
+    });
+    let mut compiled = Vec::new();
+    let about_grants = |invariant: &Invariant| {
+        invariant.spec.template.as_deref().is_some_and(|name| grants::TEMPLATES.contains(&name))
+    };
+    documents.invariants.retain(|invariant| {
+        let made = if about_grants(invariant) {
+            Grants::compile(&[], &[invariant]).map(drop)
+        } else {
+            compile_invariant(invariant, &library).map(|invariant| compiled.push(Arc::new(invariant)))
+        };
+        made.inspect_err(|errors| note(&invariant.origin, errors)).is_ok()
+    });
+    documents.grants.retain(|grant| {
+        let made = Grants::compile(std::slice::from_ref(grant), &[]);
+        made.inspect_err(|errors| note(&grant.origin, errors)).is_ok()
+    });
+    documents.exemptions.retain(|exemption| match parse_timestamp(&exemption.spec.expires) {
+        Ok(_) => true,
+        Err(error) => {
+            note(&exemption.origin, &[SpecError::new(&exemption.origin, "spec.expires", error.to_string())]);
+            false
+        }
+    });
+    let about: Vec<&Invariant> = documents.invariants.iter().filter(|invariant| about_grants(invariant)).collect();
+    let compiled_grants = Grants::compile(&documents.grants, &about).unwrap_or_else(|errors| {
+        note(&Origin::named("OperatorGrants"), &errors);
+        Grants::default()
+    });
+    Policy {
+        invariants: compiled,
+        adapters: Arc::new(NoAdapters),
+        exemptions: documents.exemptions.clone(),
+        grants: compiled_grants,
+        documents: Arc::default(),
+    }
+}
+
+fn name(resource: &Val) -> Option<Name> {
+    let kind = resource.str_at(&["kind"])?.clone();
+    let ns = resource.str_at(&["metadata", "namespace"]).cloned().unwrap_or_else(|| "".into());
+    Some((kind, ns, resource.str_at(&["metadata", "name"])?.clone()))
+}
+
+fn told(errors: &[SpecError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(text: &str) -> Val {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn one_that_is_wrong_is_told_and_the_others_go_on() {
+        let mut policies = Policies::default();
+        policies.put(resource(
+            r#"{"apiVersion":"suture.dev/v1alpha1","kind":"Invariant","metadata":{"name":"good","uid":"u"},
+                "spec":{"template":"service-keeps-endpoints"},"status":{"x":1}}"#,
+        ));
+        policies.put(resource(
+            r#"{"apiVersion":"suture.dev/v1alpha1","kind":"Invariant","metadata":{"name":"bad"},
+                "spec":{"template":"no-such-template"}}"#,
+        ));
+        policies.put(resource(
+            r#"{"apiVersion":"suture.dev/v1alpha1","kind":"Invariant","metadata":{"name":"odd"},"spec":{"x":1}}"#,
+        ));
+        let first = policies.load();
+        assert_eq!(first.policy.invariants.len(), 1);
+        let wrong: Vec<&str> = first.problems.iter().map(|problem| &*problem.resource).collect();
+        assert_eq!(wrong, ["Invariant/odd", "Invariant/bad"]);
+        policies.retain("Invariant", |_, name| name != "good");
+        let second = policies.load();
+        assert!(second.policy.invariants.is_empty());
+        assert!(second.generation > first.generation);
+    }
+}

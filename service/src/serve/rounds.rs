@@ -1,0 +1,143 @@
+//! What is done after each change of the store: what is in flight ends, kinds are wanted, readiness and metrics are said.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use suture_model::kinds::Kind;
+use tokio::sync::watch::Sender;
+
+use super::feed::{Aftermath, now};
+use super::health::Readiness;
+use super::judge::{Court, Replicas};
+use super::kinds::Wanted;
+use super::metrics::Metrics;
+use super::store::{Reading, Store, View};
+use super::surface;
+use crate::suite::clock::Clock;
+
+/// How long a kind that became wanted while this replica served may take to be listed before it counts as not ready:
+/// what reads it is undecided meanwhile, and to leave the service for that would be worse.
+const NEW_KIND_GRACE: Duration = Duration::from_secs(30);
+
+/// Makes the rounds.
+pub struct Rounds {
+    court: Arc<Court>,
+    wanted: Sender<Wanted>,
+    readiness: Readiness,
+    metrics: Metrics,
+    /// Since when something is not known though everything was before.
+    missing_since: Option<Instant>,
+    was_ready: bool,
+    generation: u64,
+    told: BTreeMap<Kind, usize>,
+}
+
+impl Rounds {
+    /// Says what is wanted to `wanted`.
+    pub fn new(court: Arc<Court>, wanted: Sender<Wanted>, readiness: Readiness, metrics: Metrics) -> Self {
+        let mut rounds = Self {
+            court,
+            wanted,
+            readiness,
+            metrics,
+            missing_since: None,
+            was_ready: false,
+            generation: 0,
+            told: BTreeMap::new(),
+        };
+        let view = rounds.court.store.read();
+        rounds.want(&view);
+        rounds
+    }
+
+    /// The kinds that the policy and the effects read, and those that own something: an owner that is not shown would
+    /// be taken to be gone.
+    fn want(&mut self, view: &View) {
+        let policy = &view.loaded.policy;
+        let mut kinds = surface::watched(policy);
+        kinds.extend(Kind::builtin("CustomResourceDefinition"));
+        kinds.extend(surface::owners(&view.snapshot));
+        let wanted = Wanted { kinds, every: surface::watches_every(policy) };
+        self.wanted.send_if_modified(|held| std::mem::replace(held, wanted.clone()) != wanted);
+        self.generation = view.loaded.generation;
+    }
+
+    fn say_ready(&mut self, view: &View) {
+        let mut missing = view.unread();
+        let wanted = self.wanted.borrow().kinds.clone();
+        let unheard = wanted.iter().filter(|kind| !view.readings.contains_key(kind));
+        missing.extend(unheard.map(|kind| format!("{kind}: not looked up yet")));
+        if missing.is_empty() {
+            self.was_ready = true;
+            self.missing_since = None;
+            self.readiness.set("kinds", Ok(()));
+        } else {
+            let since = *self.missing_since.get_or_insert_with(now);
+            if !self.was_ready || now().saturating_duration_since(since) > NEW_KIND_GRACE {
+                self.readiness.set("kinds", Err(missing.join("; ")));
+            }
+        }
+        if let Replicas::Single(active) = &self.court.replicas {
+            self.readiness.set("lease", active.check());
+        }
+        self.metrics.ready(self.readiness.ready().is_ok());
+    }
+
+    /// Everything was read since the Lease was taken?
+    fn settle(&self, view: &View, lags: &BTreeMap<Kind, Duration>) {
+        let Replicas::Single(active) = &self.court.replicas else { return };
+        let Some(taken) = active.unsettled() else { return };
+        let time = now();
+        let fresh =
+            |kind: &Kind| lags.get(kind).is_some_and(|lag| time.checked_sub(*lag).is_some_and(|at| at >= taken));
+        let read = |(kind, reading): (&Kind, &Reading)| *reading == Reading::Absent || fresh(kind);
+        if !view.readings.is_empty() && view.readings.iter().all(read) {
+            active.settle();
+        }
+    }
+}
+
+impl Aftermath for Rounds {
+    fn changed(&mut self, store: &Store) {
+        let view = store.read();
+        let time = Clock::now();
+        match &self.court.replicas {
+            Replicas::Announced(announcer) => announcer.observe(&view, time),
+            Replicas::Single(_) | Replicas::Audit => self.court.book.observe(view.sight(), time),
+        }
+        if view.loaded.generation != self.generation {
+            self.want(&view);
+        }
+    }
+
+    fn tick(&mut self, store: &Store, lags: &BTreeMap<Kind, Duration>) {
+        let view = store.read();
+        self.want(&view);
+        self.settle(&view, lags);
+        self.say_ready(&view);
+        for (kind, lag) in lags {
+            self.metrics.lag(&kind.kind, *lag);
+        }
+        let mut counts: BTreeMap<Kind, usize> = view.readings.keys().map(|kind| (kind.clone(), 0)).collect();
+        for object in view.snapshot.iter() {
+            if let Some(count) = counts.get_mut(&object.key.kind) {
+                *count += 1;
+            }
+        }
+        for (kind, count) in &counts {
+            if self.told.get(kind) != Some(count) {
+                self.metrics.objects(&kind.kind, *count);
+            }
+        }
+        for gone in self.told.keys().filter(|kind| !counts.contains_key(kind)) {
+            self.metrics.forget(&gone.kind);
+        }
+        self.told = counts;
+        let in_flight = match &self.court.replicas {
+            Replicas::Announced(announcer) => announcer.len(),
+            Replicas::Single(_) | Replicas::Audit => self.court.book.len(),
+        };
+        self.metrics.ledger(in_flight);
+    }
+}

@@ -1,0 +1,228 @@
+//! The live cluster: one writer applies what the watches show, readers take a consistent view in no time.
+//!
+//! There are two copies. Readers hold the published one; the writer changes the other, publishes it, and makes the same
+//! changes to the first when its last reader has left (left-right). Both share the objects. A reader that stays long
+//! delays nobody: after [`READERS_WAIT_MAX`] the writer goes on with a copy of the published view.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use suture_model::intern::Interner;
+use suture_model::kinds::Kind;
+use suture_model::object::{Key, Object};
+use suture_model::snapshot::Snapshot;
+
+use super::policies::Loaded;
+use crate::ledger::{Progress, Sight};
+
+/// How long the writer waits for readers of the old view: most decisions take less, and copying 10,000 objects takes
+/// about as long.
+const READERS_WAIT_MAX: Duration = Duration::from_millis(20);
+/// How often it looks meanwhile.
+const READERS_LOOK_EVERY: Duration = Duration::from_micros(50);
+/// Parts of objects that may be left over before they are looked for, beside one for each object.
+const LEFT_OVER_MAX: usize = 4_096;
+
+/// What is known of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Its objects are as the watch shows them.
+    Known,
+    /// The API server has no such kind: there are no objects.
+    Absent,
+    /// Nothing is known of it, or what is known is old; why.
+    Unknown(String),
+}
+
+/// One consistent state of everything that a decision reads.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The objects.
+    pub snapshot: Snapshot,
+    /// What decisions are made by. The snapshot's adapters are these.
+    pub loaded: Arc<Loaded>,
+    /// What is known of each kind that is wanted.
+    pub readings: BTreeMap<Kind, Reading>,
+    /// Up to which resourceVersion each kind is shown.
+    pub positions: BTreeMap<Kind, u64>,
+}
+
+impl View {
+    /// What the watch shows, as the ledger asks for it.
+    pub fn sight(&self) -> Sight<'_> {
+        Sight { snapshot: &self.snapshot, progress: Progress::Positions(&self.positions) }
+    }
+
+    /// What is not known, in words; empty when everything that is wanted is.
+    pub fn unread(&self) -> Vec<String> {
+        let unknown = self.readings.iter().filter_map(|(kind, reading)| match reading {
+            Reading::Unknown(why) => Some(format!("{kind}: {why}")),
+            Reading::Known | Reading::Absent => None,
+        });
+        unknown.collect()
+    }
+
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Put(object) => self.snapshot.insert_shared(object.clone()),
+            Change::Remove(key) => drop(self.snapshot.remove(key)),
+            Change::Retain(kind, kept) => {
+                let listed = self.snapshot.list(kind, None).into_iter().map(|object| object.key.clone());
+                let gone: Vec<Key> = listed.filter(|key| !kept.contains(key)).collect();
+                gone.iter().for_each(|key| drop(self.snapshot.remove(key)));
+            }
+            Change::Position(kind, version) => {
+                let at = self.positions.entry(kind.clone()).or_default();
+                *at = (*at).max(*version);
+            }
+            Change::Read(kind, reading) => {
+                self.readings.insert(kind.clone(), reading.clone());
+                self.mark_unknown();
+            }
+            Change::Forget(kind) => {
+                self.apply(&Change::Retain(kind.clone(), BTreeSet::new()));
+                self.readings.remove(kind);
+                self.positions.remove(kind);
+                self.mark_unknown();
+            }
+            Change::Load(loaded) => {
+                if !Arc::ptr_eq(self.snapshot.adapters(), &loaded.policy.adapters) {
+                    self.snapshot = self.snapshot.with_adapters(loaded.policy.adapters.clone());
+                }
+                self.loaded = loaded.clone();
+            }
+        }
+    }
+
+    /// A snapshot knows kinds by their short names: if one kind of a name is unknown, all are.
+    fn mark_unknown(&mut self) {
+        let unknown = self.readings.iter().filter(|(_, reading)| matches!(reading, Reading::Unknown(_)));
+        self.snapshot.set_unknown(unknown.map(|(kind, _)| kind.kind.clone()).collect());
+    }
+}
+
+/// One thing that the writer does.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// The object is so now.
+    Put(Arc<Object>),
+    /// The object is gone.
+    Remove(Key),
+    /// Of a kind there are these objects at most: the end of a list.
+    Retain(Kind, BTreeSet<Key>),
+    /// All that happened to a kind up to this resourceVersion has been shown.
+    Position(Kind, u64),
+    /// What is known of a kind.
+    Read(Kind, Reading),
+    /// The kind is wanted no more.
+    Forget(Kind),
+    /// Other invariants, adapters and exemptions.
+    Load(Arc<Loaded>),
+}
+
+/// The live cluster.
+#[derive(Debug)]
+pub struct Store {
+    published: ArcSwap<View>,
+    writer: Mutex<Writer>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    /// The view published before, to be changed next.
+    spare: Option<Arc<View>>,
+    /// What the published view has and the spare one does not.
+    behind: Vec<Change>,
+    interner: Interner,
+    swept_len: usize,
+}
+
+impl Store {
+    /// An empty cluster of which nothing is wanted yet.
+    pub fn new(loaded: Arc<Loaded>) -> Self {
+        let snapshot = Snapshot::new(loaded.policy.adapters.clone());
+        let view = View { snapshot, loaded, readings: BTreeMap::new(), positions: BTreeMap::new() };
+        let spare = Some(Arc::new(view.clone()));
+        let writer = Writer { spare, behind: Vec::new(), interner: Interner::default(), swept_len: 0 };
+        Self { published: ArcSwap::from_pointee(view), writer: Mutex::new(writer) }
+    }
+
+    /// The present view.
+    pub fn read(&self) -> Arc<View> {
+        self.published.load_full()
+    }
+
+    /// Makes changes and publishes them together.
+    pub fn write(&self, changes: Vec<Change>) {
+        if changes.is_empty() {
+            return;
+        }
+        let mut writer = self.writer();
+        let mut view = writer.take_spare(&self.published);
+        let changes: Vec<Change> = changes.into_iter().map(|change| writer.interned(change)).collect();
+        for change in &changes {
+            view.apply(change);
+        }
+        let objects = view.snapshot.len();
+        writer.spare = Some(self.published.swap(Arc::new(view)));
+        writer.behind = changes;
+        writer.sweep(objects);
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    /// The spare view, brought up to the published one.
+    fn take_spare(&mut self, published: &ArcSwap<View>) -> View {
+        let since = now();
+        while let Some(spare) = self.spare.take() {
+            match Arc::try_unwrap(spare) {
+                Ok(mut view) => {
+                    for change in std::mem::take(&mut self.behind) {
+                        view.apply(&change);
+                    }
+                    return view;
+                }
+                Err(held) if now().saturating_duration_since(since) < READERS_WAIT_MAX => {
+                    self.spare = Some(held);
+                    thread::sleep(READERS_LOOK_EVERY);
+                }
+                Err(_) => {}
+            }
+        }
+        self.behind.clear();
+        View::clone(&published.load())
+    }
+
+    fn interned(&mut self, change: Change) -> Change {
+        match change {
+            Change::Put(object) => {
+                let object = Arc::try_unwrap(object).unwrap_or_else(|shared| (*shared).clone());
+                Change::Put(Arc::new(self.interner.object(object)))
+            }
+            other => other,
+        }
+    }
+
+    /// Lets go of parts of objects that are no more, now and then.
+    fn sweep(&mut self, objects: usize) {
+        if self.interner.len() > self.swept_len + self.swept_len / 2 + LEFT_OVER_MAX + objects {
+            self.interner.sweep();
+            self.swept_len = self.interner.len();
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "bounds a wait, decides nothing")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests;

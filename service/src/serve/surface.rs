@@ -1,0 +1,301 @@
+//! What the loaded policy looks at: the kinds to watch, and the requests that can break an invariant or a grant.
+//!
+//! Both are derived from what the invariants read (`suture_encode::affected::Reads`), closed under what the effects of
+//! `model` read and take along. They err on the side of more: a request too many is decided in microseconds, one that
+//! never reaches the webhook is decided by nobody.
+//!
+//! | because | watched | requests |
+//! |---|---|---|
+//! | an invariant reads a kind in the future | that kind | its CREATE, UPDATE, DELETE, and subresources that write it |
+//! | an invariant reads a kind only as it was | that kind | none: no request changes the past |
+//! | pods are read | what makes, holds, places and protects pods | the same, with eviction, binding, status, scale |
+//! | anything may be collected with its owner | [`owners`] of what is watched | DELETE of every resource |
+//! | an adapter says what a custom resource means | its kind, and kinds it names | all requests on its group |
+//! | a grant binds somebody | what its budgets count | all writes of its subjects |
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use suture_encode::affected::{ANY_GROUP, Reads};
+use suture_model::change::{Operation, plural};
+use suture_model::kinds::Kind;
+use suture_model::snapshot::Snapshot;
+use suture_specs::spec::{Listed, ResourceAdapterSpec, ScaleTarget};
+
+use crate::policy::Policy;
+
+/// Built-in kinds that decide what becomes of pods: what makes and places them, what they hold, what protects them
+/// (`model/src/effects`, `model/src/apply/eviction.rs`).
+const POD_KINDS: [&str; 10] = [
+    "Pod",
+    "ReplicaSet",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicationController",
+    "Job",
+    "Node",
+    "PodDisruptionBudget",
+    "PersistentVolumeClaim",
+];
+
+/// Kinds that every decision needs: a namespace and a definition take along what is in them.
+const ALWAYS: [&str; 2] = ["Namespace", "CustomResourceDefinition"];
+
+/// Kinds that never matter to an invariant about any kind: written all the time, or never stored.
+const NEVER: [&str; 3] = ["Event", "Lease", "Endpoints"];
+
+/// Built-in kinds with a scale.
+const SCALED: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"];
+
+/// Requests on resources, as a webhook rule has them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rule {
+    /// API groups; `*` for all.
+    pub groups: Vec<String>,
+    /// Resources, `resource` or `resource/subresource`; `*` for all resources, `*/*` with their subresources.
+    pub resources: Vec<String>,
+    /// Operations.
+    pub operations: Vec<Operation>,
+}
+
+impl Rule {
+    /// Whether a request falls under this rule, as the API server finds out
+    /// (`apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go`).
+    pub fn covers(&self, group: &str, resource: &str, subresource: &str, operation: Operation) -> bool {
+        let named = |given: &str, found: &str| given == "*" || given == found;
+        self.operations.contains(&operation)
+            && self.groups.iter().any(|g| named(g, group))
+            && self.resources.iter().any(|r| match r.split_once('/') {
+                Some((r, s)) => named(r, resource) && named(s, subresource),
+                None => named(r, resource) && subresource.is_empty(),
+            })
+    }
+}
+
+/// The kinds that the loaded invariants, grants and the effects read. Where [`watches_every`] says so, all others of the
+/// cluster are needed too; [`owners`] are added as they are seen.
+pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
+    let mut reads = Reads::default();
+    for invariant in &policy.invariants {
+        reads.join(&Reads::of(invariant));
+    }
+    let mut kinds: BTreeSet<Kind> = builtin(&ALWAYS);
+    let adapters = &policy.documents.adapters;
+    for adapter in adapters {
+        kinds.insert(Kind::new(&adapter.spec.group, &adapter.spec.kind));
+        kinds.extend(named_by(&adapter.spec));
+    }
+    kinds.extend(policy.grants.kinds());
+    reads.pods |= policy.grants.count_pods() || kinds.contains(&Kind::new("", "Pod"));
+    kinds.extend(reads.kinds.iter().filter(|kind| &*kind.group != ANY_GROUP).cloned());
+    if reads.any {
+        kinds.extend(Kind::builtins().filter(|kind| !NEVER.iter().any(|never| kind.is(never))));
+    }
+    close(&mut kinds, reads.pods);
+    kinds
+}
+
+/// Whether objects of every kind of the cluster are read: built-in or custom, as discovery lists them.
+pub fn watches_every(policy: &Policy) -> bool {
+    policy.invariants.iter().any(|invariant| {
+        let reads = Reads::of(invariant);
+        reads.any || reads.customs || reads.kinds.iter().any(|kind| &*kind.group == ANY_GROUP)
+    })
+}
+
+/// The kinds that own something in the snapshot. An owner that is not there is taken to be gone, hence each of these must
+/// be watched, or marked unknown.
+pub fn owners(snapshot: &Snapshot) -> BTreeSet<Kind> {
+    snapshot.iter().flat_map(|object| object.owners()).map(|owner| owner.kind.clone()).collect()
+}
+
+/// The requests that can break an invariant, from all sides. Those of a grant's subjects are all covered, by
+/// [`grant_rules`].
+pub fn rules(policy: &Policy) -> Vec<Rule> {
+    if policy.invariants.is_empty() {
+        return Vec::new();
+    }
+    let reads = future(policy);
+    let mut written: BTreeMap<String, Writes> = BTreeMap::new();
+    // whatever owns something takes it along
+    written.entry("*".to_owned()).or_default().delete.insert("*".to_owned());
+    if reads.any {
+        written.entry("*".to_owned()).or_default().write.insert("*".to_owned());
+    } else if reads.customs {
+        // narrowed to custom resources by a match condition, see `custom_only`
+        written.entry("*".to_owned()).or_default().write.insert("*".to_owned());
+    }
+    for kind in future_kinds(policy, &reads) {
+        let writes = written.entry(kind.group.to_string()).or_default();
+        match kind.builtin_namespaced() {
+            Some(_) => builtin_writes(&kind, &reads, writes),
+            // the plural of a custom resource is its definition's: take the whole group, which one operator owns
+            None => custom_writes(reads.status, writes),
+        }
+    }
+    for adapter in &policy.documents.adapters {
+        custom_writes(mentions_status(&adapter.spec), written.entry(adapter.spec.group.clone()).or_default());
+    }
+    rules_of(written)
+}
+
+/// All writes, for the subjects of grants.
+pub fn grant_rules() -> Vec<Rule> {
+    let operations = vec![Operation::Create, Operation::Update, Operation::Delete];
+    vec![Rule { groups: vec!["*".to_owned()], resources: vec!["*/*".to_owned()], operations }]
+}
+
+/// The built-in resources, `group/resource`, of which creations and updates matter, where [`rules`] covers all resources
+/// only for the sake of custom ones; `None` where it does not.
+pub fn custom_only(policy: &Policy) -> Option<BTreeSet<String>> {
+    let reads = future(policy);
+    if !reads.customs || reads.any {
+        return None;
+    }
+    let kinds = future_kinds(policy, &reads).into_iter().filter(|kind| kind.builtin_namespaced().is_some());
+    Some(kinds.map(|kind| format!("{}/{}", kind.group, plural(&kind.kind))).collect())
+}
+
+fn future(policy: &Policy) -> Reads {
+    let mut reads = Reads::default();
+    for invariant in &policy.invariants {
+        let mut own = Reads::of_future(invariant);
+        // without its group a custom kind may be in any
+        own.any |= own.kinds.iter().any(|kind| &*kind.group == ANY_GROUP);
+        own.kinds.retain(|kind| &*kind.group != ANY_GROUP);
+        reads.join(&own);
+    }
+    reads
+}
+
+fn future_kinds(policy: &Policy, reads: &Reads) -> BTreeSet<Kind> {
+    let mut kinds = reads.kinds.clone();
+    kinds.extend(builtin(&ALWAYS));
+    if reads.adapted {
+        kinds.extend(policy.documents.adapters.iter().flat_map(|adapter| named_by(&adapter.spec)));
+    }
+    close(&mut kinds, reads.pods);
+    kinds
+}
+
+/// Adds what the effects on these kinds read.
+fn close(kinds: &mut BTreeSet<Kind>, pods: bool) {
+    if pods || kinds.contains(&Kind::new("", "Pod")) {
+        kinds.extend(builtin(&POD_KINDS));
+    }
+    if kinds.contains(&Kind::new("", "PersistentVolume")) {
+        // a volume is reclaimed with its claim
+        kinds.extend(builtin(&["PersistentVolumeClaim"]));
+    }
+    if kinds.contains(&Kind::new("", "PersistentVolumeClaim")) {
+        // a claim goes as its StatefulSet's retention policy says, and takes its volume along
+        kinds.extend(builtin(&["StatefulSet", "PersistentVolume"]));
+    }
+}
+
+fn builtin(names: &[&str]) -> BTreeSet<Kind> {
+    names.iter().filter_map(|name| Kind::builtin(name)).collect()
+}
+
+/// Resources of one group, by what is done to them.
+#[derive(Default)]
+struct Writes {
+    /// CREATE, UPDATE, DELETE.
+    write: BTreeSet<String>,
+    /// UPDATE only.
+    update: BTreeSet<String>,
+    /// CREATE only.
+    create: BTreeSet<String>,
+    /// DELETE only.
+    delete: BTreeSet<String>,
+}
+
+fn builtin_writes(kind: &Kind, reads: &Reads, writes: &mut Writes) {
+    let resource = plural(&kind.kind);
+    let of = |subresource: &str| format!("{resource}/{subresource}");
+    writes.write.insert(resource.clone());
+    if kind.is("Pod") {
+        // an eviction deletes, and calls no delete admission (pkg/registry/core/pod/storage/eviction.go)
+        writes.create.extend([of("eviction"), of("binding")]);
+        writes.update.extend([of("status"), of("ephemeralcontainers"), of("resize")]);
+    } else if kind.is("Namespace") {
+        writes.update.insert(of("finalize"));
+    } else if SCALED.iter().any(|scaled| kind.is(scaled)) {
+        writes.update.insert(of("scale"));
+    }
+    if reads.status || reads.pods && POD_KINDS.iter().any(|pods| kind.is(pods)) {
+        writes.update.insert(of("status"));
+    }
+}
+
+fn custom_writes(status: bool, writes: &mut Writes) {
+    writes.write.insert("*".to_owned());
+    writes.update.insert("*/scale".to_owned());
+    if status {
+        writes.update.insert("*/status".to_owned());
+    }
+}
+
+/// Rules in a stable order, those with the same resources and operations as one.
+fn rules_of(written: BTreeMap<String, Writes>) -> Vec<Rule> {
+    use Operation::{Create, Delete, Update};
+    let mut rules = Vec::new();
+    for (group, Writes { write, update, create, delete }) in written {
+        for (resources, operations) in [
+            (write, vec![Create, Update, Delete]),
+            (update, vec![Update]),
+            (create, vec![Create]),
+            (delete, vec![Delete]),
+        ] {
+            if !resources.is_empty() {
+                let resources = resources.into_iter().collect();
+                rules.push(Rule { groups: vec![group.clone()], resources, operations });
+            }
+        }
+    }
+    rules
+}
+
+/// The built-in kinds that an adapter names, in a field or as a text in an expression.
+fn named_by(adapter: &ResourceAdapterSpec) -> BTreeSet<Kind> {
+    let mut kinds = BTreeSet::new();
+    let mut named = |group: Option<&str>, kind: &str| {
+        let known = group.map_or_else(|| Kind::builtin(kind), |group| Some(Kind::new(group, kind)));
+        match known {
+            Some(kind) if is_word(&kind.kind) && !kind.group.contains(['\'', '"', ' ']) => drop(kinds.insert(kind)),
+            _ => kinds.extend(quoted(kind).filter_map(Kind::builtin)),
+        }
+    };
+    match &adapter.children {
+        Some(Listed::Entries(children)) => children.iter().for_each(|c| named(c.group.as_deref(), &c.kind)),
+        Some(Listed::Expression(text)) => named(None, &text.0),
+        None => {}
+    }
+    match &adapter.references {
+        Some(Listed::Entries(references)) => references.iter().for_each(|r| named(r.group.as_deref(), &r.kind)),
+        Some(Listed::Expression(text)) => named(None, &text.0),
+        None => {}
+    }
+    match &adapter.scale_target {
+        Some(ScaleTarget::Parts(target)) => named(target.group.as_deref(), &target.kind),
+        Some(ScaleTarget::Expression(text)) => named(None, &text.0),
+        None => {}
+    }
+    kinds
+}
+
+fn is_word(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// The texts between quotes in an expression.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['\'', '"']).skip(1).step_by(2)
+}
+
+fn mentions_status(adapter: &ResourceAdapterSpec) -> bool {
+    format!("{adapter:?}").contains("status")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+//! One kind followed in the API server: listed in pages, then watched from there, for as long as it is served.
+//!
+//! | what happens | then |
+//! |---|---|
+//! | the watch ends (its time is up, the connection breaks) | it goes on from the last resourceVersion |
+//! | 410: that version is compacted | it is listed again; what the list lacks is gone |
+//! | 404: the kind is not served any more | following ends |
+//! | anything else | tried again, with longer and longer pauses |
+//!
+//! Lists are consistent reads (no resourceVersion), so that a restart never goes back in time. Watches are short: near
+//! the end of each the API server sends a bookmark (`apiserver/pkg/storage/cacher/cache_watcher.go`,
+//! `nextBookmarkTime`), which is how an idle kind is known to be up to date.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use futures::TryStreamExt;
+use kube::Client;
+use kube::core::WatchEvent;
+use kube::core::params::{ListParams, WatchParams};
+use kube::core::request::Request;
+use serde::Deserialize;
+use suture_model::kinds::Kind;
+use suture_model::value::{Str, Val};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{sleep, timeout};
+
+use super::feed::now;
+
+/// How long a watch lasts: the bookmark near its end comes as often.
+const WATCH_SECS: u32 = 15;
+/// A watch that is silent for so long beyond its end is broken.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// How long a page of a list may take.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Objects of a page: a few MiB at most, as client-go's pager has it (`client-go/tools/pager/pager.go`).
+const PAGE_LEN: u32 = 500;
+/// The pause after a failure; it doubles up to [`PAUSE_MAX`].
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// Where the objects of a kind are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The kind.
+    pub kind: Kind,
+    /// `apiVersion` of its objects.
+    pub api_version: Str,
+    /// The path of the collection.
+    pub path: String,
+    /// Which of the objects, if not all.
+    pub label_selector: Option<String>,
+}
+
+/// What is told about a kind.
+#[derive(Debug)]
+pub enum Told {
+    /// It is to be known from now on.
+    Wanted,
+    /// Nobody wants to know it any more.
+    Unwanted,
+    /// The API server does not serve it.
+    Absent,
+    /// It cannot be listed or watched; why.
+    Failed(String),
+    /// A page of a list. The sender waits until it is taken in.
+    Page(Vec<Val>, oneshot::Sender<()>),
+    /// The list is complete.
+    Listed(List),
+    /// The object is so now.
+    Put(Val),
+    /// The object is gone; as it was last.
+    Gone(Val),
+    /// All that happened up to this resourceVersion has been told.
+    Progress(u64),
+}
+
+/// A complete list.
+#[derive(Debug)]
+pub struct List {
+    /// All namespaces and names.
+    pub names: BTreeSet<(Str, Str)>,
+    /// Its resourceVersion.
+    pub version: Option<u64>,
+    /// When it was asked for: nothing in it is older.
+    pub began: Instant,
+}
+
+/// Whom it is told to.
+pub type Ear = Sender<(Kind, Told)>;
+
+/// Follows a kind until it is no longer served.
+pub async fn follow(client: Client, place: Place, ear: Ear, again: Arc<Notify>) {
+    let mut pause = PAUSE_MIN;
+    let mut from: Option<String> = None;
+    let follower = Follower { client, place, ear };
+    loop {
+        let step = match &from {
+            None => follower.list().await,
+            Some(version) => tokio::select! {
+                step = follower.watch(version.clone()) => step,
+                () = again.notified() => Ok(Step::ListAgain),
+            },
+        };
+        match step {
+            Ok(Step::From(version)) => {
+                pause = PAUSE_MIN;
+                from = Some(version);
+            }
+            Ok(Step::ListAgain) => from = None,
+            Ok(Step::NotServed) => return,
+            Ok(Step::Broken(version, why)) => {
+                // what was told before the failure stays told
+                from = Some(version);
+                follower.tell(Told::Failed(why));
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+            Err(error) => {
+                follower.tell(Told::Failed(error));
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+        }
+    }
+}
+
+/// How following goes on.
+enum Step {
+    From(String),
+    Broken(String, String),
+    ListAgain,
+    NotServed,
+}
+
+struct Follower {
+    client: Client,
+    place: Place,
+    ear: Ear,
+}
+
+/// A page of a list, its items as they come.
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMeta,
+    // `items` is null in a list without any (`k8s.io/apimachinery/pkg/apis/meta/v1/types.go`)
+    items: Option<Vec<Val>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageMeta {
+    resource_version: Option<String>,
+    #[serde(rename = "continue")]
+    token: Option<String>,
+}
+
+impl Follower {
+    fn tell(&self, told: Told) {
+        // nobody listens when the process ends
+        _ = self.ear.send((self.place.kind.clone(), told));
+    }
+
+    async fn list(&self) -> Result<Step, String> {
+        let began = now();
+        let mut names = BTreeSet::new();
+        let mut token: Option<String> = None;
+        loop {
+            let mut params = ListParams::default().limit(PAGE_LEN);
+            params.label_selector.clone_from(&self.place.label_selector);
+            params.continue_token = token;
+            let request = Request::new(&self.place.path).list(&params).map_err(|error| error.to_string())?;
+            let page = match timeout(PAGE_TIMEOUT, self.client.request::<Page>(request)).await {
+                Err(_) => return Err("a list takes too long".to_owned()),
+                Ok(Err(error)) => return refused(error),
+                Ok(Ok(page)) => page,
+            };
+            let Page { metadata: PageMeta { resource_version, token: next }, items } = page;
+            let items: Vec<Val> = items.unwrap_or_default().into_iter().map(|item| self.typed(item)).collect();
+            names.extend(items.iter().filter_map(name_of));
+            if !items.is_empty() {
+                let (taken, wait) = oneshot::channel();
+                self.tell(Told::Page(items, taken));
+                // the listener has ended: so will this
+                _ = wait.await;
+            }
+            token = next.filter(|token| !token.is_empty());
+            if token.is_none() {
+                let version = resource_version.unwrap_or_default();
+                self.tell(Told::Listed(List { names, version: version.parse().ok(), began }));
+                return Ok(Step::From(version));
+            }
+        }
+    }
+
+    async fn watch(&self, mut version: String) -> Result<Step, String> {
+        let mut params = WatchParams::default().timeout(WATCH_SECS);
+        params.label_selector.clone_from(&self.place.label_selector);
+        let request = Request::new(&self.place.path).watch(&params, &version).map_err(|error| error.to_string())?;
+        let silence = Duration::from_secs(u64::from(WATCH_SECS)) + SILENCE_MAX;
+        let events = match timeout(silence, self.client.request_events::<Val>(request)).await {
+            Err(_) => return Ok(Step::Broken(version, "a watch does not begin".to_owned())),
+            Ok(Err(error)) => return gone_or_broken(error, version),
+            Ok(Ok(events)) => events,
+        };
+        let mut events = std::pin::pin!(events);
+        loop {
+            let event = match timeout(silence, events.try_next()).await {
+                Err(_) => return Ok(Step::Broken(version, "the watch is silent".to_owned())),
+                Ok(Err(error)) => return gone_or_broken(error, version),
+                Ok(Ok(None)) => return Ok(Step::From(version)),
+                Ok(Ok(Some(event))) => event,
+            };
+            let object = match event {
+                WatchEvent::Bookmark(mark) => {
+                    version = mark.metadata.resource_version;
+                    if let Ok(at) = version.parse() {
+                        self.tell(Told::Progress(at));
+                    }
+                    continue;
+                }
+                WatchEvent::Error(status) => return gone_or_broken(kube::Error::Api(status), version),
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                    let at = version_of(&object);
+                    self.tell(Told::Put(self.typed(object)));
+                    at
+                }
+                WatchEvent::Deleted(object) => {
+                    let at = version_of(&object);
+                    self.tell(Told::Gone(self.typed(object)));
+                    at
+                }
+            };
+            if let Some(at) = object {
+                if let Ok(at) = at.parse() {
+                    self.tell(Told::Progress(at));
+                }
+                version = at.to_string();
+            }
+        }
+    }
+
+    /// The items of a list leave out what they are.
+    fn typed(&self, object: Val) -> Val {
+        if object.at_some(&["kind"]).is_some() {
+            return object;
+        }
+        object
+            .with("apiVersion", Val::Str(self.place.api_version.clone()))
+            .with("kind", Val::Str(self.place.kind.kind.clone()))
+    }
+}
+
+/// Namespace and name of an object.
+pub fn name_of(object: &Val) -> Option<(Str, Str)> {
+    let ns = object.str_at(&["metadata", "namespace"]).cloned().unwrap_or_else(|| "".into());
+    Some((ns, object.str_at(&["metadata", "name"])?.clone()))
+}
+
+fn version_of(object: &Val) -> Option<Str> {
+    object.str_at(&["metadata", "resourceVersion"]).cloned()
+}
+
+fn refused(error: kube::Error) -> Result<Step, String> {
+    match &error {
+        kube::Error::Api(status) if status.code == 404 => Ok(Step::NotServed),
+        kube::Error::Api(status) if status.code == 410 => Ok(Step::ListAgain),
+        _ => Err(brief(&error)),
+    }
+}
+
+fn gone_or_broken(error: kube::Error, version: String) -> Result<Step, String> {
+    match refused(error) {
+        Ok(step) => Ok(step),
+        Err(why) => Ok(Step::Broken(version, why)),
+    }
+}
+
+/// An error of the client in one short line.
+pub fn brief(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
