@@ -123,7 +123,14 @@ impl Engine {
     /// When the linked Z3 is too old.
     pub fn new(invariants: Vec<Arc<CompiledInvariant>>, settings: Settings) -> Result<Self, VersionError> {
         let verdicts = Verdicts::new(settings.cache_bytes);
-        Ok(Self { invariants, settings, verdicts, solver: z3_version()?, assumed: BTreeSet::new(), unbound: BTreeSet::new() })
+        Ok(Self {
+            invariants,
+            settings,
+            verdicts,
+            solver: z3_version()?,
+            assumed: BTreeSet::new(),
+            unbound: BTreeSet::new(),
+        })
     }
 
     /// The invariants.

@@ -28,6 +28,9 @@ use crate::suite;
 use crate::suite::clock::Clock;
 use crate::world::{self, World};
 
+mod emergency_off;
+mod manifests;
+
 /// Runs the command line.
 pub fn run(arguments: Arguments) -> ExitCode {
     let Arguments { common, command } = arguments;
@@ -48,6 +51,8 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Audit(arguments) => audit(common, arguments),
         Command::Lint(arguments) => lint(common, arguments),
         Command::Bench(arguments) => bench(common, arguments),
+        Command::Manifests(arguments) => manifests::print(arguments),
+        Command::EmergencyOff(arguments) => emergency_off::run(arguments),
         Command::Completions(arguments) => completions(arguments),
         Command::Version(arguments) => version(arguments),
     }

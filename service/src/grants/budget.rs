@@ -58,7 +58,9 @@ fn limit(budget: &Budget) -> Result<Limit, (&'static str, String)> {
         (Some(verb), Some(kind), Some(max), None, None) if verb == "delete" => {
             Ok(Limit { kind: kind.clone(), max: *max, percent: None, window: nanos, text })
         }
-        (Some(verb), Some(_), Some(_), None, None) => Err(("verb", format!("`{verb}` cannot be counted: `delete` can"))),
+        (Some(verb), Some(_), Some(_), None, None) => {
+            Err(("verb", format!("`{verb}` cannot be counted: `delete` can")))
+        }
         (None, None, None, Some(kind), Some(percent)) => {
             if *percent > 100 {
                 return Err(("percent", format!("`{percent}` is more than a hundred")));
@@ -110,12 +112,14 @@ fn disrupted(
     state: &State<'_>,
 ) -> Option<String> {
     let fresh: Vec<&Taken> = spent.taken.iter().filter(|taken| !before.contains(taken)).collect();
-    let groups: BTreeSet<&Key> = fresh.iter().filter_map(|taken| taken.group.as_ref()).chain(spent.scaled.keys()).collect();
+    let groups: BTreeSet<&Key> =
+        fresh.iter().filter_map(|taken| taken.group.as_ref()).chain(spent.scaled.keys()).collect();
     groups.into_iter().find_map(|group| {
         let of = |taken: &&Taken| taken.group.as_ref() == Some(group);
         let pods = fresh.iter().copied().filter(|taken| of(taken)).count() as u64;
         let new = pods + spent.scaled.get(group).copied().unwrap_or(0);
-        let old = before.iter().copied().filter(|taken| of(taken)).count() as u64 + scaled.get(group).copied().unwrap_or(0);
+        let old =
+            before.iter().copied().filter(|taken| of(taken)).count() as u64 + scaled.get(group).copied().unwrap_or(0);
         let workload = state.get(group)?;
         let wanted = wanted_replicas(state, workload).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
         let base = wanted.max(present(state, workload) as u64);

@@ -56,7 +56,12 @@ impl History {
     }
 
     /// What a grant's subjects took away within a window that ends now.
-    pub(super) fn within(&self, grant: &str, window: i128, now: Option<i128>) -> (BTreeSet<&Taken>, BTreeMap<&Key, u64>) {
+    pub(super) fn within(
+        &self,
+        grant: &str,
+        window: i128,
+        now: Option<i128>,
+    ) -> (BTreeSet<&Taken>, BTreeMap<&Key, u64>) {
         let (mut taken, mut scaled) = (BTreeSet::new(), BTreeMap::new());
         for entry in self.entries.iter().filter(|entry| *entry.spent.grant == *grant) {
             let left = entry.at.zip(now).is_some_and(|(at, now)| now.saturating_sub(at) >= window);

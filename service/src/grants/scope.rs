@@ -112,4 +112,3 @@ fn listed(kinds: &[GroupKind]) -> String {
     let names: Vec<String> = kinds.iter().map(|kind| full(&Kind::new(&kind.group, &kind.kind))).collect();
     names.join(", ")
 }
-
