@@ -298,4 +298,60 @@ fn mentions_status(adapter: &ResourceAdapterSpec) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use suture_model::change::Operation;
+    use suture_specs::spec::{Cel, Listed, ResourceAdapterSpec};
+
+    use super::{Rule, named_by};
+
+    #[test]
+    fn rules_match_as_the_api_server_matches_them() {
+        let rule = |resource: &str| Rule {
+            groups: vec!["apps".to_owned()],
+            resources: vec![resource.to_owned()],
+            operations: vec![Operation::Update],
+        };
+        for (resource, asked, covered) in [
+            ("deployments", ("deployments", ""), true),
+            ("deployments", ("deployments", "scale"), false),
+            ("*", ("deployments", ""), true),
+            ("*", ("deployments", "scale"), false),
+            ("*/*", ("deployments", "scale"), true),
+            ("*/*", ("deployments", ""), true),
+            ("*/scale", ("statefulsets", "scale"), true),
+            ("deployments/*", ("deployments", "status"), true),
+            ("deployments/*", ("statefulsets", "status"), false),
+        ] {
+            assert_eq!(
+                rule(resource).covers("apps", asked.0, asked.1, Operation::Update),
+                covered,
+                "{resource} {asked:?}"
+            );
+        }
+        assert!(!rule("*").covers("", "pods", "", Operation::Update));
+        assert!(!rule("*").covers("apps", "deployments", "", Operation::Create));
+    }
+
+    #[test]
+    fn kinds_are_found_in_expressions_too() {
+        let expression = "[{'kind': 'Deployment', 'name': self.metadata.name}, {'kind': \"Thing\", 'name': 'x'}]";
+        let adapter = |children| ResourceAdapterSpec {
+            group: "example.com".to_owned(),
+            kind: "App".to_owned(),
+            replicas: None,
+            selector: None,
+            claim_selector: None,
+            template: None,
+            children,
+            references: None,
+            quorum: None,
+            scale_target: None,
+            replica_range: None,
+            deletes_volumes: None,
+            cascades: None,
+        };
+        let found = named_by(&adapter(Some(Listed::Expression(Cel(expression.to_owned())))));
+        assert_eq!(found.iter().map(|kind| kind.kind.to_string()).collect::<Vec<_>>(), ["Deployment"]);
+        assert!(named_by(&adapter(None)).is_empty());
+    }
+}
