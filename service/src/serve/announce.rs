@@ -213,7 +213,7 @@ impl Announcer {
             }
             Told::Progress(version) => board.position = board.position.max(Some(version)),
             Told::Failed(why) => tracing::warn!(why, "announcements of other replicas cannot be read"),
-            Told::Wanted | Told::Unwanted | Told::Absent => {}
+            Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every => {}
         }
         drop(board);
         self.shown.notify_all();

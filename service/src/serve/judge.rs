@@ -196,6 +196,10 @@ impl Judge {
             let view = self.court.store.read();
             let request = request.clone().resolve(&State::new(&view.snapshot));
             let now = Clock::now();
+            if view.unsurveyed() {
+                let answer = undecided("the kinds of the cluster are not listed yet", &request, &view);
+                return Judged { answer, view, regarded: Vec::new(), history: past.history.clone(), spent: Vec::new() };
+            }
             let in_flight = open(&request, past.entries, &view, now);
             let requests: Vec<Request> = in_flight.iter().map(|entry| entry.request.clone()).collect();
             let effective = effective(&request, &view);
@@ -219,7 +223,11 @@ impl Judge {
                     thread::sleep(CROWDED_PAUSE);
                     continue;
                 }
-                let answer = crowded(chosen.len(), &request, &view);
+                let count = chosen.len();
+                let reason = format!(
+                    "{count} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart"
+                );
+                let answer = undecided(&reason, &request, &view);
                 return Judged { answer, view, regarded, history, spent: Vec::new() };
             }
             let (mut answer, spent) = self.decide_on(&view, &effective, &requests, &chosen, &history, now);
@@ -373,14 +381,13 @@ fn refusal(why: &str) -> Answer {
 }
 
 /// Undecided for every invariant, each of which says what follows.
-fn crowded(count: usize, request: &Request, view: &View) -> Answer {
-    let reason = format!("{count} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart");
+fn undecided(reason: &str, request: &Request, view: &View) -> Answer {
     let verdict = |invariant: &Arc<suture_specs::compile::CompiledInvariant>| Verdict {
         invariant: invariant.name.to_string(),
         instance: request.target.to_string(),
         outcome: Finding::Undecided,
         action: invariant.action,
-        reason: Some(reason.clone()),
+        reason: Some(reason.to_owned()),
         message: format!("undecided: {reason}"),
         counterexample: None,
         assumptions: Vec::new(),

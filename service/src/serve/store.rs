@@ -48,6 +48,8 @@ pub struct View {
     pub readings: BTreeMap<Kind, Reading>,
     /// Up to which resourceVersion each kind is shown.
     pub positions: BTreeMap<Kind, u64>,
+    /// Whether all kinds that the cluster serves are among the wanted ones.
+    pub every: bool,
 }
 
 impl View {
@@ -62,7 +64,8 @@ impl View {
             Reading::Unknown(why) => Some(format!("{kind}: {why}")),
             Reading::Known | Reading::Absent => None,
         });
-        unknown.collect()
+        let unsurveyed = self.unsurveyed().then(|| "the kinds of the cluster are not listed yet".to_owned());
+        unknown.chain(unsurveyed).collect()
     }
 
     fn apply(&mut self, change: &Change) {
@@ -86,15 +89,32 @@ impl View {
                 self.apply(&Change::Retain(kind.clone(), BTreeSet::new()));
                 self.readings.remove(kind);
                 self.positions.remove(kind);
-                self.mark_unknown();
+                self.mark_missing();
             }
             Change::Load(loaded) => {
                 if !Arc::ptr_eq(self.snapshot.adapters(), &loaded.policy.adapters) {
                     self.snapshot = self.snapshot.with_adapters(loaded.policy.adapters.clone());
                 }
                 self.loaded = loaded.clone();
+                self.mark_missing();
+            }
+            Change::Every => self.every = true,
+        }
+    }
+
+    /// A kind that is read from now on and that nothing was heard of yet is not absent.
+    fn mark_missing(&mut self) {
+        for kind in &self.loaded.wanted.kinds {
+            if !self.readings.contains_key(kind) {
+                self.readings.insert(kind.clone(), Reading::Unknown("not listed yet".to_owned()));
             }
         }
+        self.mark_unknown();
+    }
+
+    /// Whether every kind is read, and which kinds there are is not known yet.
+    pub fn unsurveyed(&self) -> bool {
+        self.loaded.wanted.every && !self.every
     }
 
     /// A snapshot knows kinds by their short names: if one kind of a name is unknown, all are.
@@ -119,6 +139,8 @@ pub enum Change {
     Read(Kind, Reading),
     /// The kind is wanted no more.
     Forget(Kind),
+    /// All kinds that the cluster serves have been named.
+    Every,
     /// Other invariants, adapters and exemptions.
     Load(Arc<Loaded>),
 }
@@ -144,7 +166,9 @@ impl Store {
     /// An empty cluster of which nothing is wanted yet.
     pub fn new(loaded: Arc<Loaded>) -> Self {
         let snapshot = Snapshot::new(loaded.policy.adapters.clone());
-        let view = View { snapshot, loaded, readings: BTreeMap::new(), positions: BTreeMap::new() };
+        let (readings, positions) = (BTreeMap::new(), BTreeMap::new());
+        let mut view = View { snapshot, loaded, readings, positions, every: false };
+        view.mark_missing();
         let spare = Some(Arc::new(view.clone()));
         let writer = Writer { spare, behind: Vec::new(), interner: Interner::default(), swept_len: 0 };
         Self { published: ArcSwap::from_pointee(view), writer: Mutex::new(writer) }
