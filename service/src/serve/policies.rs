@@ -44,6 +44,8 @@ pub struct Loaded {
     pub generation: u64,
     /// The kinds that they read.
     pub wanted: Wanted,
+    /// The kinds that each invariant reads, in their order; none where it reads every kind.
+    pub reads: Vec<Option<BTreeSet<Kind>>>,
     /// What does not compile and is left out.
     pub problems: Vec<Problem>,
 }
@@ -195,7 +197,12 @@ impl Policies {
         // what is defined says which kinds are absent
         kinds.extend(Kind::builtin("CustomResourceDefinition"));
         let wanted = Wanted { kinds, every: surface::watches_every(&policy) };
-        Loaded { policy, generation: self.generation, wanted, problems }
+        let reads = policy.invariants.iter().map(|invariant| {
+            let alone = Policy { invariants: vec![invariant.clone()], grants: Grants::default(), ..policy.clone() };
+            (!surface::watches_every(&alone)).then(|| surface::watched(&alone))
+        });
+        let reads = reads.collect();
+        Loaded { policy, generation: self.generation, wanted, reads, problems }
     }
 
     /// The adapters that compile, one for each kind: of two the first, by file and name. The others are taken out of the

@@ -14,6 +14,7 @@ use suture_model::intern::Interner;
 use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
 use suture_model::snapshot::Snapshot;
+use suture_specs::compile::CompiledInvariant;
 
 use super::policies::Loaded;
 use crate::ledger::{Progress, Sight};
@@ -100,6 +101,34 @@ impl View {
             }
             Change::Every => self.every = true,
         }
+    }
+
+    /// The invariants that read a kind of which nothing certain is known, each with what that is. Objects that were
+    /// shown once may be old, and those of a kind that was never listed are none that anything could be judged by.
+    pub fn blind(&self) -> Vec<(Arc<CompiledInvariant>, String)> {
+        let unknown: Vec<(&Kind, &String)> = self
+            .readings
+            .iter()
+            .filter_map(|(kind, reading)| match reading {
+                Reading::Unknown(why) => Some((kind, why)),
+                Reading::Known | Reading::Absent => None,
+            })
+            .collect();
+        if unknown.is_empty() && !self.unsurveyed() {
+            return Vec::new();
+        }
+        let invariants = self.loaded.policy.invariants.iter().zip(&self.loaded.reads);
+        let blind = invariants.filter_map(|(invariant, reads)| {
+            let read = |kind: &Kind| reads.as_ref().is_none_or(|reads| reads.contains(kind));
+            let found = unknown.iter().find(|(kind, _)| read(kind));
+            let why = match found {
+                Some((kind, why)) => format!("objects of kind `{kind}` were not read ({why})"),
+                None if reads.is_none() && self.unsurveyed() => "the kinds of the cluster were not read yet".to_owned(),
+                None => return None,
+            };
+            Some((invariant.clone(), why))
+        });
+        blind.collect()
     }
 
     /// A kind that is read from now on and that nothing was heard of yet is not absent.
