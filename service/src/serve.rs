@@ -23,6 +23,8 @@ pub mod answer;
 pub mod book;
 pub mod certificates;
 pub mod feed;
+#[cfg(test)]
+mod fixtures;
 pub mod health;
 pub mod judge;
 pub mod kinds;

@@ -9,14 +9,12 @@
 //! | nobody judged it: shed, overrun, panic | as `--on-overload` says | 429, 504, 500 |
 //! | it is no review, or too large | no | 400, 413 |
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use suture_checker::decision::{Decision, Effort, Finding, Outcome, Verdict};
 use suture_specs::spec::{Action, OnUndecided};
 
-use crate::failure::plural;
 use crate::policy::Policy;
 
 /// Longer warnings are cut: the API server's limit for a warning that is shown whole
@@ -356,7 +354,7 @@ fn message(denying: &[&Verdict]) -> String {
     let heads = others.iter().take(told).filter_map(|verdict| lines(verdict).into_iter().next());
     text.extend(heads.map(|head| format!("also {head}")));
     if others.len() > told {
-        text.push(format!("and {}", plural(others.len() - told, "more", "more")));
+        text.push(format!("and {} more", others.len() - told));
     }
     text.join("\n")
 }

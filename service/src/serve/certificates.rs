@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | in use | `current` | by `current` |
 //! | `current` has a third of its life left | `current`, `next` | by `current` |
-//! | the bundle was published, and the overlap has passed | `next`, `current` as `previous` | by `next` |
-//! | the overlap has passed again | `next`, which is `current` now | by `current` |
+//! | the bundle was published, and the overlap has passed | the same, as `previous`, `current` | by `current` |
+//! | the overlap has passed again | `current` | by `current` |
 //!
 //! So whoever has the bundle of one overlap ago can still connect. All that a replica knows is in a [`Vault`]; replicas
 //! that share one serve by the same authority.
@@ -224,10 +224,9 @@ impl Kept {
     /// All authorities that may have signed what some replica serves, now or next.
     fn bundle(&self) -> String {
         let Self { current, next, previous, serving: _ } = self;
-        let mut bundle = current.certificate.clone();
-        bundle.extend(next.iter().map(|next| next.authority.certificate.as_str()));
-        bundle.extend(previous.iter().map(|previous| previous.certificate.as_str()));
-        bundle
+        let previous = previous.iter().map(|previous| previous.certificate.as_str());
+        let next = next.iter().map(|next| next.authority.certificate.as_str());
+        previous.chain([current.certificate.as_str()]).chain(next).collect()
     }
 
     /// Goes on by as much as is due; `published` is the bundle that the API server was given last.

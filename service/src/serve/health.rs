@@ -93,3 +93,6 @@ async fn scrape(State(health): State<Health>) -> (StatusCode, [(HeaderName, &'st
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, [(CONTENT_TYPE, "text/plain")], format!("{error}\n")),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -168,6 +168,8 @@ async fn collect(body: Body, length: Option<usize>) -> Result<Vec<u8>, Unreadabl
             found.extend_from_slice(&chunk);
             continue;
         }
+        // the head tells the uid
+        found.extend_from_slice(chunk.get(..BODY_MAX_BYTES - found.len()).unwrap_or_default());
         discarded += chunk.len();
         if discarded > DISCARD_MAX_BYTES {
             break;

@@ -24,7 +24,7 @@ use hyper_util::rt::TokioExecutor;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{TraceContextExt, TracerProvider};
 use opentelemetry_http::{Bytes, HeaderExtractor, HttpClient, HttpError, Request, Response};
-use opentelemetry_otlp::{SpanExporter, WithHttpConfig};
+use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -75,7 +75,7 @@ impl Telemetry {
     pub fn start() -> Result<Self, TelemetryError> {
         let wanted = env::var("RUST_LOG").unwrap_or_default();
         let filter = EnvFilter::try_new(if wanted.is_empty() { "info" } else { &wanted })?;
-        let traces = if collector_named() { Some(provider(&Handle::current())?) } else { None };
+        let traces = if collector_named() { Some(provider(&Handle::current(), None)?) } else { None };
         let layer = traces.as_ref().map(|traces| {
             let tracer = traces.tracer("suture");
             // the client's own connections would otherwise be traced, and sent, and traced
@@ -86,7 +86,9 @@ impl Telemetry {
         let logs = logs.with_writer(io::stderr).with_filter(filter);
         tracing_subscriber::registry().with(logs).with(layer).try_init()?;
         panic::set_hook(Box::new(|info| {
-            let message = info.payload_as_str().unwrap_or("no text");
+            let payload = info.payload();
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let message = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no text");
             let location = info.location().map(ToString::to_string).unwrap_or_default();
             tracing::error!(message, location, "panic");
         }));
@@ -107,9 +109,14 @@ fn collector_named() -> bool {
         .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
-fn provider(runtime: &Handle) -> Result<SdkTracerProvider, TelemetryError> {
+/// What makes traces and sends them to `address`, else where the environment says.
+fn provider(runtime: &Handle, address: Option<&str>) -> Result<SdkTracerProvider, TelemetryError> {
     let collector = Collector::new(runtime.clone())?;
-    let exporter = SpanExporter::builder().with_http().with_http_client(collector).build()?;
+    let mut exporter = SpanExporter::builder().with_http().with_http_client(collector);
+    if let Some(address) = address {
+        exporter = exporter.with_endpoint(address);
+    }
+    let exporter = exporter.build()?;
     let mut resource = Resource::builder();
     if env::var_os("OTEL_SERVICE_NAME").is_none() {
         resource = resource.with_service_name("suture");
@@ -168,6 +175,9 @@ impl HttpClient for Collector {
             let body = Limited::new(body, RESPONSE_MAX_BYTES).collect().await?.to_bytes();
             Ok::<_, HttpError>(Response::from_parts(parts, body))
         };
-        self.runtime.spawn(tokio::time::timeout(SEND_MAX, sent)).await??
+        self.runtime.spawn(async { tokio::time::timeout(SEND_MAX, sent).await }).await??
     }
 }
+
+#[cfg(test)]
+mod tests;

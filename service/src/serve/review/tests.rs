@@ -1,1 +1,87 @@
-//! Placeholder.
+//! Which bodies are reviews, and when their answers are due.
+
+use super::*;
+use crate::serve::fixtures::{instant, review};
+
+fn read_value(value: &serde_json::Value) -> Result<Asked, Unreadable> {
+    read(value.to_string().as_bytes(), instant(), instant())
+}
+
+#[test]
+fn a_review_is_read_once_and_whole() {
+    let asked = read_value(&review("u-1", "web")).unwrap();
+    assert_eq!((asked.uid.as_str(), asked.api_version), ("u-1", "admission.k8s.io/v1"));
+    assert_eq!(asked.text(&["userInfo", "username"]), "ana");
+    let request = suture_model::change::Request::from_review(&asked.review).unwrap();
+    assert_eq!(request.target.to_string(), "Deployment/shop/web");
+}
+
+#[test]
+fn what_is_no_review_says_why_and_keeps_the_uid() {
+    let mut other = review("u-1", "web");
+    other["kind"] = "ConversionReview".into();
+    let error = read_value(&other).unwrap_err();
+    assert_eq!((error.http, error.uid.as_str()), (200, "u-1"));
+    assert_eq!(error.message, "the body is no AdmissionReview");
+
+    let mut old = review("u-1", "web");
+    old["apiVersion"] = "admission.k8s.io/v2".into();
+    let error = read_value(&old).unwrap_err();
+    assert_eq!((error.http, error.uid.as_str(), error.api_version), (200, "u-1", "admission.k8s.io/v1"));
+
+    let mut nameless = review("u-1", "web");
+    nameless["request"]["uid"] = 7.into();
+    assert_eq!(read_value(&nameless).unwrap_err().http, 400);
+}
+
+#[test]
+fn an_answer_has_the_version_of_its_question() {
+    let mut beta = review("u-1", "web");
+    beta["apiVersion"] = "admission.k8s.io/v1beta1".into();
+    assert_eq!(read_value(&beta).unwrap().api_version, "admission.k8s.io/v1beta1");
+}
+
+#[test]
+fn a_broken_body_gives_its_uid_away_if_it_has_come_that_far() {
+    let text = review("705ab4f5-6393-11e8-b7cc-42010a800002", "web").to_string();
+    let known = text.find("\"web\"").unwrap();
+    let early = text.find("705ab").unwrap();
+    for end in 0..text.len() {
+        let error = read(&text.as_bytes()[..end], instant(), instant()).unwrap_err();
+        assert_eq!(error.http, 400, "{end}");
+        if end >= known {
+            assert_eq!(error.uid, "705ab4f5-6393-11e8-b7cc-42010a800002", "{end}");
+        }
+        if end <= early {
+            assert_eq!(error.uid, "", "{end}");
+        }
+    }
+}
+
+#[test]
+fn a_uid_that_is_none_is_not_repeated() {
+    for uid in ["a b", "<script>", "", &"x".repeat(500)] {
+        let body = format!("{{\"request\": {{\"uid\": \"{uid}\", ");
+        assert_eq!(read(body.as_bytes(), instant(), instant()).unwrap_err().uid, "", "{uid}");
+    }
+}
+
+#[test]
+fn hostile_nesting_is_an_error_and_no_overflow() {
+    let deep = format!("{{\"request\":{}", "[".repeat(1_000_000));
+    assert_eq!(read(deep.as_bytes(), instant(), instant()).unwrap_err().http, 400);
+}
+
+#[test]
+fn timeouts_are_go_durations() {
+    let of = |query: &str| timeout_in(Some(query)).map(|timeout| timeout.as_millis());
+    assert_eq!(of("timeout=10s"), Some(10_000));
+    assert_eq!(of("a=b&timeout=1m30s"), Some(90_000));
+    assert_eq!(of("timeout=1.5s"), Some(1_500));
+    assert_eq!(of("timeout=250ms"), Some(250));
+    for odd in ["", "timeout=", "timeout=10", "timeout=-1s", "timeout=0s", "timeout=s", "timeout=1y", "timeout=1e400s"]
+    {
+        assert_eq!(of(odd), None, "{odd}");
+    }
+    assert_eq!(timeout_in(None), None);
+}

@@ -1,1 +1,184 @@
-//! Placeholder.
+//! Every form of answer, without a socket.
+
+use std::sync::atomic::Ordering;
+
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use super::*;
+use crate::serve::fixtures::{Scripted, review, series, terms, until, workers};
+
+struct Webhook {
+    script: Arc<Scripted>,
+    metrics: Metrics,
+    workers: Workers,
+    router: Router,
+}
+
+/// One worker, and one that may wait.
+fn webhook(terms: Terms) -> Webhook {
+    let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
+    let workers = workers(&script, 1, 1, &metrics);
+    let router = router(workers.clone(), terms, metrics.clone());
+    Webhook { script, metrics, workers, router }
+}
+
+impl Webhook {
+    async fn send(&self, query: &str, body: impl Into<Body>) -> (StatusCode, Value) {
+        let request = Request::post(format!("{PATH}{query}")).body(body.into()).unwrap();
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let review: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            (&review["kind"], &review["apiVersion"]),
+            (&"AdmissionReview".into(), &"admission.k8s.io/v1".into())
+        );
+        (status, review["response"].clone())
+    }
+
+    async fn judge(&self, uid: &str, name: &str) -> Value {
+        let (status, response) = self.send("?timeout=10s", review(uid, name).to_string()).await;
+        assert_eq!((status, response["uid"].as_str()), (StatusCode::OK, Some(uid)));
+        response
+    }
+
+    /// Occupies the worker and the place in the queue.
+    async fn fill(&self) -> [tokio::task::JoinHandle<()>; 2] {
+        let waiting = |uid: &str| {
+            let body = review(uid, "waits").to_string();
+            let asked = self.router.clone().oneshot(Request::post(PATH).body(Body::from(body)).unwrap());
+            tokio::spawn(async move { assert_eq!(asked.await.unwrap().status(), StatusCode::OK) })
+        };
+        let first = waiting("first");
+        until("the first request is at work", || series(&self.metrics, "suture_queue_wait_seconds_count") == 1.0).await;
+        let second = waiting("second");
+        until("the second one waits", || series(&self.metrics, "suture_queue_length") == 1.0).await;
+        [first, second]
+    }
+}
+
+#[tokio::test]
+async fn requests_are_allowed_and_denied() {
+    let webhook = webhook(terms(OnUndecided::Deny));
+    let allowed = webhook.judge("u-1", "web").await;
+    assert_eq!((&allowed["allowed"], &allowed["auditAnnotations"]["decision"]), (&true.into(), &"allowed".into()));
+    let denied = webhook.judge("u-2", "denied").await;
+    assert_eq!((&denied["allowed"], &denied["status"]["code"]), (&false.into(), &403.into()));
+    assert_eq!(denied["status"]["message"], "no endpoint would be left\n- web is deleted");
+    assert_eq!(series(&webhook.metrics, "suture_decisions_total{outcome=\"allowed\"}"), 1.0);
+    assert_eq!(series(&webhook.metrics, "suture_decisions_total{outcome=\"denied\"}"), 1.0);
+    assert_eq!(series(&webhook.metrics, "suture_decision_duration_seconds_count"), 2.0);
+}
+
+#[tokio::test]
+async fn malformed_bodies_get_a_review_that_refuses() {
+    let webhook = webhook(terms(OnUndecided::Allow));
+    let whole = review("u-1", "web").to_string();
+    let cut = whole[..whole.len() / 2].to_owned();
+    for (body, uid) in [(cut.as_str(), "u-1"), ("", ""), ("nonsense", ""), ("[1, 2]", ""), ("{}", "")] {
+        let (status, response) = webhook.send("", body.to_owned()).await;
+        assert_eq!((status, &response["allowed"]), (StatusCode::BAD_REQUEST, &false.into()), "{body}");
+        assert_eq!((&response["uid"], &response["status"]["code"]), (&uid.into(), &400.into()), "{body}");
+    }
+    let other = whole.replace("AdmissionReview", "TokenReview");
+    let (status, response) = webhook.send("", other).await;
+    assert_eq!((status, &response["allowed"], &response["uid"]), (StatusCode::OK, &false.into(), &"u-1".into()));
+    assert_eq!(series(&webhook.metrics, "suture_decisions_total{outcome=\"invalid\"}"), 6.0);
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_large_are_refused_by_name() {
+    let webhook = webhook(terms(OnUndecided::Allow));
+    let mut large = review("u-1", "web");
+    large["request"]["oldObject"]["data"] = "x".repeat(BODY_MAX_BYTES).into();
+    let (status, response) = webhook.send("", large.to_string()).await;
+    assert_eq!((status, &response["uid"], &response["allowed"]), (StatusCode::OK, &"u-1".into(), &false.into()));
+    assert_eq!(
+        (&response["status"]["code"], &response["status"]["reason"]),
+        (&413.into(), &"RequestEntityTooLarge".into())
+    );
+    let (status, _) = webhook.send("", " ".repeat(BODY_MAX_BYTES + 1)).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn the_largest_objects_are_judged() {
+    let webhook = webhook(terms(OnUndecided::Deny));
+    let mut large = review("u-1", "denied");
+    large["request"]["oldObject"]["data"] = "x".repeat(3 << 20).into();
+    let (status, response) = webhook.send("", large.to_string()).await;
+    assert_eq!((status, &response["status"]["code"]), (StatusCode::OK, &403.into()));
+}
+
+#[tokio::test]
+async fn a_full_queue_sheds_at_once_as_declared() {
+    for (declared, allowed) in [(OnUndecided::Deny, false), (OnUndecided::Warn, true), (OnUndecided::Allow, true)] {
+        let webhook = webhook(terms(declared));
+        let waiting = webhook.fill().await;
+        let shed = webhook.judge("third", "web").await;
+        assert_eq!((&shed["allowed"], &shed["auditAnnotations"]["decision"]), (&allowed.into(), &"shed".into()));
+        if !allowed {
+            assert_eq!(shed["status"]["code"], 429);
+            assert_eq!(shed["status"]["details"]["retryAfterSeconds"], 1);
+        }
+        assert_eq!(series(&webhook.metrics, "suture_shed_total"), 1.0);
+        webhook.script.open();
+        for waiting in waiting {
+            waiting.await.unwrap();
+        }
+        assert_eq!(webhook.judge("fourth", "web").await["auditAnnotations"]["decision"], "allowed");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_answered_and_its_worker_replaced() {
+    let webhook = webhook(terms(OnUndecided::Deny));
+    for round in 1..=3 {
+        let failed = webhook.judge("u-1", "panics").await;
+        assert_eq!((&failed["allowed"], &failed["status"]["code"]), (&false.into(), &500.into()));
+        assert_eq!(series(&webhook.metrics, "suture_panics_total"), f64::from(round));
+        assert_eq!(webhook.judge("u-2", "web").await["allowed"], true);
+    }
+    assert_eq!(webhook.script.made.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test]
+async fn an_overrun_is_answered_in_time_and_its_worker_replaced() {
+    let webhook = webhook(Terms { margin: Duration::from_millis(800), ..terms(OnUndecided::Deny) });
+    let began = now();
+    let (status, late) = webhook.send("?timeout=1s", review("u-1", "waits").to_string()).await;
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!((status, &late["status"]["code"]), (StatusCode::OK, &504.into()));
+    assert_eq!(series(&webhook.metrics, "suture_overruns_total"), 1.0);
+    // the gate is still shut: only another worker can answer
+    assert_eq!(webhook.judge("u-2", "web").await["allowed"], true);
+    assert_eq!(series(&webhook.metrics, "suture_workers_replaced_total"), 1.0);
+    assert_eq!(webhook.workers.alive(), Ok(()));
+    webhook.script.open();
+}
+
+#[test]
+fn an_answer_is_due_within_the_timeout_and_never_later_than_ours() {
+    let terms =
+        Terms { deadline: Duration::from_secs(2), margin: Duration::from_millis(200), on_overload: OnUndecided::Deny };
+    let arrived = now();
+    let due = |query: Option<&str>| terms.due(arrived, query).saturating_duration_since(arrived).as_millis();
+    assert_eq!(due(None), 2_000);
+    assert_eq!(due(Some("timeout=30s")), 2_000);
+    assert_eq!(due(Some("timeout=1s")), 800);
+    assert_eq!(due(Some("timeout=100ms")), 0);
+    assert_eq!(due(Some("timeout=nonsense")), 2_000);
+}
+
+#[tokio::test]
+async fn nothing_else_is_served() {
+    let webhook = webhook(terms(OnUndecided::Deny));
+    let asked = |request: Request| webhook.router.clone().oneshot(request);
+    let status = asked(Request::get(PATH).body(Body::empty()).unwrap()).await.unwrap().status();
+    assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
+    let status = asked(Request::post("/other").body(Body::empty()).unwrap()).await.unwrap().status();
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}

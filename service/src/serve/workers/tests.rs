@@ -1,1 +1,69 @@
-//! Placeholder.
+//! What becomes of threads that cannot be made, are stuck, or are not needed any more.
+
+use std::sync::Weak;
+
+use super::*;
+use crate::serve::fixtures::{Scripted, review, series, until, workers};
+use crate::serve::review::read;
+
+fn asked(name: &str, due: Duration) -> Asked {
+    let body = review("u-1", name).to_string();
+    read(body.as_bytes(), now(), now() + due).unwrap()
+}
+
+const LONG: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_decider_that_cannot_be_made_is_tried_again() {
+    let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
+    script.failing.store(3, Ordering::SeqCst);
+    let workers = workers(&script, 1, 4, &metrics);
+    assert!(workers.ask(asked("web", LONG)).await.unwrap().allowed);
+    assert_eq!(series(&metrics, "suture_panics_total"), 3.0);
+}
+
+#[tokio::test]
+async fn when_too_many_are_stuck_only_a_restart_helps() {
+    let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
+    let workers = workers(&script, 2, 64, &metrics);
+    assert_eq!(workers.alive(), Ok(()));
+    let began = now();
+    while workers.alive().is_ok() && began.elapsed() < LONG {
+        let late = workers.ask(asked("waits", Duration::from_millis(5))).await;
+        assert_eq!(late.unwrap_err(), Unanswered::Overrun);
+    }
+    assert_eq!(workers.alive(), Err(format!("{STUCK_MAX} workers are stuck")));
+    script.open();
+    until("they come back", || workers.alive().is_ok()).await;
+    assert!(workers.ask(asked("web", LONG)).await.unwrap().allowed);
+}
+
+#[tokio::test]
+async fn a_request_that_nobody_waits_for_is_not_decided() {
+    let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
+    let workers = workers(&script, 1, 4, &metrics);
+    let first = tokio::spawn({
+        let workers = workers.clone();
+        async move { workers.ask(asked("waits", LONG)).await }
+    });
+    until("the worker is at work", || series(&metrics, "suture_queue_wait_seconds_count") == 1.0).await;
+    let late = workers.ask(asked("panics", Duration::from_millis(10))).await;
+    assert_eq!(late.unwrap_err(), Unanswered::Overrun);
+    script.open();
+    assert!(first.await.unwrap().unwrap().allowed);
+    assert!(workers.ask(asked("web", LONG)).await.unwrap().allowed);
+    assert_eq!(series(&metrics, "suture_panics_total"), 0.0);
+    assert_eq!(series(&metrics, "suture_workers_replaced_total"), 0.0);
+}
+
+#[tokio::test]
+async fn the_threads_end_with_the_last_handle() {
+    let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
+    let workers = workers(&script, 3, 4, &metrics);
+    assert!(workers.ask(asked("web", LONG)).await.unwrap().allowed);
+    let crew: Weak<Crew> = Arc::downgrade(&workers.owner.crew);
+    drop(workers.clone());
+    assert!(workers.ask(asked("web", LONG)).await.unwrap().allowed);
+    drop(workers);
+    until("all threads end", || crew.strong_count() == 0).await;
+}
