@@ -105,7 +105,7 @@ async fn serve(options: &Options) -> Result<(), Failure> {
     let store = Arc::new(Store::new(Arc::new(policies.load())));
     let lifetime = i128::from(options.lag_max_secs) + REQUEST_TIMEOUT_SECS + LIFETIME_MARGIN_SECS;
     let book = Arc::new(Book::lasting(lifetime));
-    let again = Arc::new(Notify::new());
+    let again = latest::channel(0).0;
     let replicas = replicas(options, &client, &store, &again, lifetime).await;
     let court = Arc::new(Court { store: store.clone(), book, replicas: replicas.clone() });
     follow(&client, policies, &court, &again, options, &readiness, &metrics);
@@ -152,7 +152,7 @@ async fn replicas(
     options: &Options,
     client: &Client,
     store: &Arc<Store>,
-    again: &Arc<Notify>,
+    again: &latest::Sender<u64>,
     lifetime: i128,
 ) -> Replicas {
     match options.replicas_mode {
@@ -169,8 +169,7 @@ async fn replicas(
         ReplicasMode::Announced => {
             let announcer = Arc::new(Announcer::new(client.clone(), &options.namespace, lifetime));
             let (ear, told) = channel();
-            let never = Arc::new(Notify::new());
-            tokio::spawn(watch::follow(client.clone(), announcer.place(), ear, never));
+            tokio::spawn(watch::follow(client.clone(), announcer.place(), ear, latest::channel(0).1));
             let (listening, shown) = (announcer.clone(), store.clone());
             thread::spawn(move || listening.listen(&told, &shown));
             while !announcer.listed() {
@@ -186,7 +185,7 @@ fn follow(
     client: &Client,
     policies: Policies,
     court: &Arc<Court>,
-    again: &Arc<Notify>,
+    again: &latest::Sender<u64>,
     options: &Options,
     readiness: &Readiness,
     metrics: &Metrics,
@@ -200,12 +199,12 @@ fn follow(
     let feed = Feed::new(court.store.clone(), probes, lag_max, nudge.clone(), rounds);
     let (ear, told) = channel();
     thread::spawn(move || feed.run(&told));
-    tokio::spawn(Kinds::new(client.clone(), ear, nudge.clone(), again.clone()).run(wants));
+    tokio::spawn(Kinds::new(client.clone(), ear, nudge.clone(), again.subscribe()).run(wants));
 
     let (ear, told) = channel();
     let own: BTreeSet<Kind> = OWN_KINDS.iter().map(|kind| Kind::new(OWN_GROUP, kind)).collect();
     let (sender, own) = latest::channel(Wanted { kinds: own, every: false });
-    let kinds = Kinds::new(client.clone(), ear, nudge, Arc::default());
+    let kinds = Kinds::new(client.clone(), ear, nudge, latest::channel(0).1);
     tokio::spawn(async move {
         kinds.run(own).await;
         drop(sender);

@@ -12,7 +12,6 @@
 //! `nextBookmarkTime`), which is how an idle kind is known to be up to date.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,7 @@ use kube::core::request::Request;
 use serde::Deserialize;
 use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{oneshot, watch as latest};
 use tokio::time::{sleep, timeout};
 
 use super::feed::now;
@@ -64,6 +63,10 @@ pub enum Told {
     Unwanted,
     /// The API server does not serve it.
     Absent,
+    /// The API server served it and does not any more.
+    Lost,
+    /// All kinds that the cluster serves have been told to be wanted.
+    Every,
     /// It cannot be listed or watched; why.
     Failed(String),
     /// A page of a list. The sender waits until it is taken in.
@@ -92,17 +95,20 @@ pub struct List {
 /// Whom it is told to.
 pub type Ear = Sender<(Kind, Told)>;
 
-/// Follows a kind until it is no longer served.
-pub async fn follow(client: Client, place: Place, ear: Ear, again: Arc<Notify>) {
+/// Follows a kind until it is no longer served; lists it again whenever `again` changes.
+pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::Receiver<u64>) {
     let mut pause = PAUSE_MIN;
     let mut from: Option<String> = None;
     let follower = Follower { client, place, ear };
     loop {
         let step = match &from {
-            None => follower.list().await,
+            None => {
+                again.mark_unchanged();
+                follower.list().await
+            }
             Some(version) => tokio::select! {
                 step = follower.watch(version.clone()) => step,
-                () = again.notified() => Ok(Step::ListAgain),
+                () = changed(&mut again) => Ok(Step::ListAgain),
             },
         };
         match step {
@@ -125,6 +131,13 @@ pub async fn follow(client: Client, place: Place, ear: Ear, again: Arc<Notify>) 
                 pause = (pause * 2).min(PAUSE_MAX);
             }
         }
+    }
+}
+
+/// Waits for a change; for ever when none can come any more.
+async fn changed(again: &mut latest::Receiver<u64>) {
+    if again.changed().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -286,3 +299,6 @@ pub fn brief(error: &kube::Error) -> String {
         other => other.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;
