@@ -85,7 +85,7 @@ pub struct State {
 /// What must hold, and what custom resources mean.
 #[derive(Debug, Args)]
 pub struct Policy {
-    /// Invariants, templates and exemptions: files or folders [default: each shipped template with its defaults]
+    /// Invariants, templates, grants and exemptions: files or folders [default: each shipped template with its defaults]
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub invariants: Vec<PathBuf>,
     /// ResourceAdapters: files or folders

@@ -88,10 +88,10 @@ pub fn common(home: &Home) -> Vec<MatchCondition> {
     ]
 }
 
-/// The condition that the request is (`of`) or is not one of these subjects'. Without subjects nobody is.
+/// The condition that the request is (`of`) or is not one of these subjects'.
 pub fn subjects<'s>(subjects: impl Iterator<Item = &'s Subject>, of: bool) -> MatchCondition {
     let each: BTreeSet<String> = subjects.map(subject).collect();
-    let any = if each.is_empty() { "false".to_owned() } else { each.into_iter().collect::<Vec<_>>().join(" || ") };
+    let any = each.into_iter().collect::<Vec<_>>().join(" || ");
     if of { condition("granted", any) } else { condition("not-granted", format!("!({any})")) }
 }
 

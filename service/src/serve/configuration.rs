@@ -155,7 +155,9 @@ fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
     let granted = || policy.grants.subjects();
     if !rules.is_empty() {
         let mut conditions = conditions::common(&target.home);
-        conditions.push(conditions::subjects(granted(), false));
+        if granted().next().is_some() {
+            conditions.push(conditions::subjects(granted(), false));
+        }
         conditions.extend(surface::custom_only(policy).map(|written| conditions::custom_only(&written)));
         hooks.push(hook("decide", rules, conditions, target));
     }

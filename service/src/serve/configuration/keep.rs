@@ -58,7 +58,6 @@ pub async fn keep(
     // before the first list nothing is known, and nothing is made
     let (mut listed, mut listing) = (false, None);
     let (mut ours, mut last): (Option<ValidatingWebhookConfiguration>, Option<Note>) = (None, None);
-    #[expect(clippy::disallowed_methods, reason = "writes keep a distance in time")]
     let mut next_write = Instant::now();
     loop {
         let mut pending = listed && wanted.borrow().as_ref().is_some_and(|w| step(live.as_ref(), w) != Step::Nothing);
@@ -89,7 +88,6 @@ pub async fn keep(
             }
             Step::Create | Step::Replace => {}
         }
-        #[expect(clippy::disallowed_methods, reason = "writes keep a distance in time")]
         let now = Instant::now();
         if now < next_write {
             continue;

@@ -1,4 +1,3 @@
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 //! What the configuration covers, and what it can never cover.
 
 use super::{FailurePolicy, Target, static_webhook, webhook};

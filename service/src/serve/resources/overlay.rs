@@ -122,11 +122,11 @@ fn grant() -> Vec<(&'static str, Json)> {
 }
 
 fn described(ty: &str, description: &str) -> Json {
-    let mut node = json!({"type": ty, "description": description});
     if ty == "integer" {
-        node["format"] = json!("int64");
+        json!({"type": ty, "format": "int64", "description": description})
+    } else {
+        json!({"type": ty, "description": description})
     }
-    node
 }
 
 /// The status of every kind.
@@ -221,9 +221,9 @@ pub fn status() -> Json {
 
 fn object<const N: usize>(description: &str, required: &[&str], properties: [(&str, Json); N]) -> Json {
     let properties: Map<String, Json> = properties.into_iter().map(|(name, node)| (name.to_owned(), node)).collect();
-    let mut node = json!({"type": "object", "description": description, "properties": properties});
-    if !required.is_empty() {
-        node["required"] = json!(required);
+    if required.is_empty() {
+        json!({"type": "object", "description": description, "properties": properties})
+    } else {
+        json!({"type": "object", "description": description, "required": required, "properties": properties})
     }
-    node
 }

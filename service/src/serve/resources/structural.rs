@@ -8,6 +8,8 @@ use serde_json::{Map, Value as Json, json};
 
 const FREE: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+/// What each of several texts means, until it is added to the description.
+const CHOICES: &str = "choices";
 
 /// The structural form of a schema with its `$defs`.
 pub fn structural(schema: &Json) -> Json {
@@ -16,12 +18,22 @@ pub fn structural(schema: &Json) -> Json {
 }
 
 fn node(schema: &Json, definitions: &Json) -> Map<String, Json> {
+    let mut out = raw(schema, definitions);
+    if let Some(Json::String(choices)) = out.remove(CHOICES) {
+        let own = out.get("description").and_then(Json::as_str).map_or_else(String::new, |own| format!("{own} "));
+        out.insert("description".to_owned(), json!(format!("{own}{choices}")));
+    }
+    out
+}
+
+/// The node, what its choices mean still apart from its description.
+fn raw(schema: &Json, definitions: &Json) -> Map<String, Json> {
     let mut out = Map::new();
     if let Some(description) = schema.get("description") {
         out.insert("description".to_owned(), description.clone());
     }
     if let Some(referred) = referred(schema, definitions) {
-        merge(&mut out, node(referred, definitions));
+        merge(&mut out, raw(referred, definitions));
         return out;
     }
     for keyword in ["anyOf", "oneOf"] {
@@ -52,7 +64,7 @@ fn node(schema: &Json, definitions: &Json) -> Map<String, Json> {
 fn either(alternatives: &[Json], definitions: &Json) -> Map<String, Json> {
     let some: Vec<&Json> = alternatives.iter().filter(|a| types(a) != ["null"]).collect();
     if let [one] = some.as_slice() {
-        return node(one, definitions);
+        return raw(one, definitions);
     }
     let texts: Option<Vec<Json>> = some.iter().map(|a| texts(a)).collect::<Option<Vec<_>>>().map(|t| t.concat());
     match texts {
@@ -61,7 +73,7 @@ fn either(alternatives: &[Json], definitions: &Json) -> Map<String, Json> {
             let each: Vec<String> = each.map(|(text, says)| format!("{text}: {}", lowered(says))).collect();
             let mut out = pairs([("type", json!("string")), ("enum", Json::Array(texts))]);
             if !each.is_empty() {
-                out.insert("description".to_owned(), json!(each.join(" ")));
+                out.insert(CHOICES.to_owned(), json!(each.join(" ")));
             }
             out
         }
@@ -137,19 +149,10 @@ fn pairs<const N: usize>(entries: [(&str, Json); N]) -> Map<String, Json> {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Adds entries, those that are there stay; of texts to choose from both descriptions are told.
+/// Adds entries; those that are there stay.
 fn merge(out: &mut Map<String, Json>, more: Map<String, Json>) {
     for (key, value) in more {
-        match out.get(&key).and_then(Json::as_str) {
-            Some(own) if key == "description" => {
-                let is_choice = value.as_str().is_some_and(|text| text.contains(": "));
-                if let Some(text) = value.as_str().filter(|text| is_choice && !own.contains(*text)) {
-                    let both = format!("{own} {text}");
-                    out.insert(key, json!(both));
-                }
-            }
-            _ => drop(out.entry(key).or_insert(value)),
-        }
+        out.entry(key).or_insert(value);
     }
 }
 

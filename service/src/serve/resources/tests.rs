@@ -1,4 +1,3 @@
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 //! The definitions are structural, say what every field means, and do not change unnoticed.
 
 use std::path::Path;
