@@ -3,7 +3,6 @@
 //! No call leaves the process here, except that a replica that shares the cluster with others announces the request
 //! first ([`super::announce`]).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -396,7 +395,7 @@ fn unclear(invariant: &CompiledInvariant, request: &Request, reason: &str) -> Ve
         message: format!("undecided: {reason}"),
         counterexample: None,
         assumptions: Vec::new(),
-        proved_against: BTreeMap::new(),
+        proved_against: Arc::default(),
         nearest_allowed: Vec::new(),
     }
 }
