@@ -29,6 +29,9 @@ use crate::suite;
 use crate::suite::clock::Clock;
 use crate::world::{self, World};
 
+mod emergency_off;
+mod manifests;
+
 /// Runs the command line.
 pub fn run(arguments: Arguments) -> ExitCode {
     let Arguments { common, command } = arguments;
@@ -50,6 +53,8 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Lint(arguments) => lint(common, arguments),
         Command::Serve(options) => serve::run(&options).map(|()| Exit::Good),
         Command::Bench(arguments) => bench(common, arguments),
+        Command::Manifests(arguments) => manifests::print(arguments),
+        Command::EmergencyOff(arguments) => emergency_off::run(arguments),
         Command::Completions(arguments) => completions(arguments),
         Command::Version(arguments) => version(arguments),
     }
