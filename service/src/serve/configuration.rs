@@ -33,7 +33,7 @@ pub const OFF: &str = "suture.dev/off";
 /// How every name in a static manifest must end (KEP-5793).
 const STATIC_SUFFIX: &str = ".static.k8s.io";
 /// The path that decides.
-pub const PATH: &str = "/admit";
+pub const PATH: &str = super::router::PATH;
 /// The seconds that the API server waits. A decision takes milliseconds; what takes longer is undecided.
 pub const TIMEOUT_SECONDS: i32 = 2;
 /// The label that every namespace bears its name in (`pkg/registry/core/namespace/strategy.go`).

@@ -22,6 +22,7 @@ use super::answer::{Answer, Label};
 use super::book::Book;
 use super::feed::now as now_instant;
 use super::lease::Active;
+use super::resources;
 use super::review::Asked;
 use super::store::{Store, View};
 use super::workers::{Decider, Deciders};
@@ -106,6 +107,14 @@ impl Decider for Judge {
             Ok(request) => request,
             Err(error) => return Answer::refused(Label::Invalid, 400, error.to_string()),
         };
+        if &*request.target.kind.group == resources::GROUP {
+            // any replica can tell whether it compiles, and no invariant is about it
+            let policy = self.court.store.read().loaded.policy.clone();
+            return match resources::admission::admit(&asked.review, &policy.documents) {
+                Some(why) => Answer::refused(Label::Denied, 422, why),
+                None => Answer::allowed(),
+            };
+        }
         let answer = match self.court.replicas.clone() {
             Replicas::Single(active) => match active.check() {
                 Ok(()) => self.alone(request, asked),

@@ -29,8 +29,6 @@ use crate::policy::{self, Documents, Policy, diagnosed};
 /// The kinds of `suture.dev` that the cluster is watched for.
 pub const OWN_KINDS: [&str; 6] =
     ["Invariant", "NamespacedInvariant", "InvariantTemplate", "ResourceAdapter", "OperatorGrant", "Exemption"];
-/// Their group.
-pub const OWN_GROUP: &str = "suture.dev";
 
 /// Resources that change within this time are compiled together: `kubectl apply` of a folder sends one after the other.
 const TOGETHER: Duration = Duration::from_millis(20);
