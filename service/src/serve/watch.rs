@@ -7,9 +7,11 @@
 //! | 404: the kind is not served any more | following ends |
 //! | anything else | tried again, with longer and longer pauses |
 //!
-//! Lists are consistent reads (no resourceVersion), so that a restart never goes back in time. Watches are short: near
-//! the end of each the API server sends a bookmark (`apiserver/pkg/storage/cacher/cache_watcher.go`,
-//! `nextBookmarkTime`), which is how an idle kind is known to be up to date.
+//! Lists are consistent reads (no resourceVersion), so that a restart never goes back in time. Watches are short: two
+//! seconds before the end of each the API server sends a bookmark (`apiserver/pkg/storage/cacher/cache_watcher.go`,
+//! `nextBookmarkTime`), which is how an idle kind is known to be up to date. How far the API server itself has come with
+//! an idle kind it learns from etcd when somebody asks for a consistent list (KEP-2340; from Kubernetes 1.31 on), or
+//! when etcd tells by itself, which may be every ten minutes: so such a list is asked for, of objects that nobody has.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::Sender;
@@ -30,6 +32,10 @@ use super::feed::now;
 
 /// How long a watch lasts: the bookmark near its end comes as often.
 const WATCH_SECS: u32 = 15;
+/// When, after its beginning, the API server is made to ask etcd how far it has come: shortly before the bookmark.
+const NUDGE_AFTER: Duration = Duration::from_secs(10);
+/// A label that no object has.
+const NOBODY: &str = "suture.dev/nobody";
 /// A watch that is silent for so long beyond its end is broken.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// How long a page of a list may take.
@@ -220,8 +226,19 @@ impl Follower {
             Ok(Ok(events)) => events,
         };
         let mut events = std::pin::pin!(events);
+        let mut nudge = std::pin::pin!(self.nudge());
+        let mut nudged = false;
         loop {
-            let event = match timeout(silence, events.try_next()).await {
+            let next = async {
+                loop {
+                    tokio::select! {
+                        biased;
+                        event = events.try_next() => return event,
+                        () = &mut nudge, if !nudged => nudged = true,
+                    }
+                }
+            };
+            let event = match timeout(silence, next).await {
                 Err(_) => return Ok(Step::Broken(version, "the watch is silent".to_owned())),
                 Ok(Err(error)) => return gone_or_broken(error, version),
                 Ok(Ok(None)) => return Ok(Step::From(version)),
@@ -253,6 +270,16 @@ impl Follower {
                 }
                 version = at.to_string();
             }
+        }
+    }
+
+    /// Makes the API server ask etcd how far it has come with this kind.
+    async fn nudge(&self) {
+        sleep(NUDGE_AFTER).await;
+        let list = Request::new(&self.place.path).list(&ListParams::default().labels(NOBODY));
+        if let Ok(list) = list {
+            // what does not work shows as lag
+            _ = timeout(PAGE_TIMEOUT, self.client.request::<Page>(list)).await;
         }
     }
 
