@@ -3,6 +3,7 @@
 //! The serialized form is the report of FORMATS (`check -o json`); texts are made once, in `explain`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use suture_specs::spec::Action;
@@ -60,7 +61,7 @@ impl StepReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Counterexample {
     /// What happens, in order.
-    pub steps: Vec<StepReport>,
+    pub steps: Vec<Arc<StepReport>>,
     /// The clause that fails, with its values.
     pub broken: String,
     /// Whether the concrete interpreter reaches the same violation. A refutation is only reported when it does.
@@ -86,11 +87,11 @@ pub struct Verdict {
     pub message: String,
     /// The violating future of a refutation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub counterexample: Option<Counterexample>,
+    pub counterexample: Option<Arc<Counterexample>>,
     /// What the verdict relies on.
     pub assumptions: Vec<String>,
     /// The resourceVersions of the objects it was judged against, by their names.
-    pub proved_against: BTreeMap<String, String>,
+    pub proved_against: Arc<BTreeMap<String, String>>,
     /// What would have been allowed instead.
     pub nearest_allowed: Vec<String>,
 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_encode::affected::Surface;
+use suture_encode::alike::{blind_message, blind_to_identity};
 use suture_encode::eval::Refusal;
 use suture_encode::outage::outages;
 use suture_encode::problem::Label;
@@ -33,7 +34,7 @@ use suture_specs::spec::{Exemption, Violations};
 use crate::cache::Verdicts;
 use crate::clock::Stopwatch;
 use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
-use crate::explain;
+use crate::explain::{self, Told};
 use crate::inputs;
 use crate::solve::{Answer, Budget};
 use crate::version::{VersionError, z3_version};
@@ -82,7 +83,40 @@ pub struct Engine {
     assumed: BTreeSet<String>,
     /// The invariants that do not bind the authors of the change at hand.
     unbound: BTreeSet<Str>,
+    /// Which objects no question about the instance at hand tells from it.
+    mates: Mates,
 }
+
+/// Objects that stand for the instance at hand in every question about it.
+#[derive(Debug, Default)]
+enum Mates {
+    /// Nothing was asked yet.
+    #[default]
+    Unasked,
+    /// These, the instance among them.
+    Are(BTreeSet<Key>),
+    /// None.
+    None,
+}
+
+/// What was found out about an instance, for those that are like it.
+#[derive(Clone, Debug)]
+enum Settled {
+    Proved(Vec<String>),
+    Refuted(Box<Verdict>),
+}
+
+/// What is judged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Scope<'v> {
+    /// Only these instances, by invariant and name; all that the change reaches when there are none.
+    only: Option<&'v BTreeSet<(String, String)>>,
+    /// Whether the first instance that is not proved ends it.
+    first: bool,
+}
+
+/// Beyond so many instances nothing is suggested: each suggestion is a decision of its own.
+const SUGGEST_INSTANCES_MAX: u64 = 256;
 
 /// Why an instance is undecided.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -130,6 +164,7 @@ impl Engine {
             solver: z3_version()?,
             assumed: BTreeSet::new(),
             unbound: BTreeSet::new(),
+            mates: Mates::Unasked,
         })
     }
 
@@ -150,8 +185,9 @@ impl Engine {
     pub fn decide(&mut self, input: &Input<'_>) -> Decision {
         let watch = Stopwatch::start();
         let mut effort = Effort::default();
-        let (mut verdicts, proved) = self.judge_all(input, &mut effort);
-        if self.settings.suggest && verdicts.iter().any(|v| v.outcome == Finding::Refuted) {
+        let (mut verdicts, proved) = self.judge_all(input, Scope::default(), &mut effort);
+        let few = effort.instances <= SUGGEST_INSTANCES_MAX;
+        if self.settings.suggest && few && verdicts.iter().any(|v| v.outcome == Finding::Refuted) {
             self.suggest(input, &mut verdicts);
         }
         explain::finish(&mut verdicts);
@@ -206,7 +242,7 @@ impl Engine {
     }
 
     /// The verdicts on all instances that the change reaches, and how many are proved.
-    fn judge_all(&mut self, input: &Input<'_>, effort: &mut Effort) -> (Vec<Verdict>, u64) {
+    fn judge_all(&mut self, input: &Input<'_>, scope: Scope<'_>, effort: &mut Effort) -> (Vec<Verdict>, u64) {
         let before = State::new(input.snapshot);
         let in_flight: Vec<&Request> = input.in_flight.iter().collect();
         let mut verdicts = Vec::new();
@@ -233,42 +269,89 @@ impl Engine {
         let after = if single { &during } else { &ends };
         let baseline = scenarios(input.snapshot, &in_flight, None, Moment::During).unwrap_or_default();
         let preparations = Preparations::default();
+        let told = Told::default();
         let mut surface = Surface::new(&before, &during);
         let inputs = inputs::of(input.change.requests.first(), input.time);
         for compiled in self.invariants.clone() {
-            if !binds(&compiled, input) || self.unbound.contains(&compiled.name) {
+            let asked = scope.only.is_none_or(|only| only.iter().any(|o| *o.0 == *compiled.name));
+            if !asked || !binds(&compiled, input) || self.unbound.contains(&compiled.name) {
                 continue;
             }
             let with = if compiled.hold == Moment::During { &during } else { after };
+            // faults tell nodes apart, and what else is on them
+            let blind = compiled.faults == Faults::default() && blind_to_identity(&compiled);
+            let mut settled: BTreeMap<Key, Arc<Settled>> = BTreeMap::new();
             for key in surface.instances(&compiled) {
+                if scope.only.is_some_and(|only| !only.contains(&(compiled.name.to_string(), key.to_string()))) {
+                    continue;
+                }
                 let found = with.iter().find_map(|s| s.state.get(&key));
-                let Some(object) = before.get(&key).or(found).cloned() else { continue };
-                if !judges(&compiled, &object) || exempt(&compiled, &key, input) {
+                let Some(object) = before.get(&key).or(found) else { continue };
+                if !judges(&compiled, object) || exempt(&compiled, &key, input) {
                     continue;
                 }
                 effort.instances += 1;
+                if let Some(like) = settled.get(&key) {
+                    match &**like {
+                        Settled::Proved(assumed) => {
+                            proved += 1;
+                            if self.settings.verbose {
+                                verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
+                            }
+                        }
+                        Settled::Refuted(verdict) => verdicts.push(explain::same_as(verdict, object)),
+                    }
+                    continue;
+                }
+                let object = object.clone();
                 self.assumed.clear();
+                self.mates = if blind && may_have_mates(&object) { Mates::Unasked } else { Mates::None };
                 let instance = Instance {
                     compiled: &compiled,
                     object: &object,
                     inputs: &inputs,
                     before: &before,
                     preparations: &preparations,
+                    told: &told,
                 };
                 match self.judge(&instance, with, &baseline, effort) {
                     Ok(None) => {
                         proved += 1;
+                        let assumed: Vec<String> = std::mem::take(&mut self.assumed).into_iter().collect();
                         if self.settings.verbose {
-                            let assumed = std::mem::take(&mut self.assumed).into_iter().collect();
-                            verdicts.push(explain::proved(&compiled, &key, assumed));
+                            verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
                         }
+                        self.settle(&instance, Settled::Proved(assumed), &mut settled);
                     }
-                    Ok(Some(violation)) => verdicts.push(explain::refuted(&instance, &violation)),
+                    Ok(Some(violation)) => {
+                        let verdict = explain::refuted(&instance, &violation);
+                        if self.applies_to_mates(&instance, &violation) {
+                            self.settle(&instance, Settled::Refuted(Box::new(verdict.clone())), &mut settled);
+                        }
+                        verdicts.push(verdict);
+                    }
                     Err(why) => verdicts.push(explain::undecided(&compiled, &key, &why)),
+                }
+                if scope.first && verdicts.iter().any(|v| v.outcome != Finding::Proved) {
+                    return (verdicts, proved);
                 }
             }
         }
         (verdicts, proved)
+    }
+
+    /// Notes what was found out for those that every question took for the instance's equals.
+    fn settle(&mut self, instance: &Instance<'_, '_>, found: Settled, settled: &mut BTreeMap<Key, Arc<Settled>>) {
+        let Mates::Are(mates) = std::mem::take(&mut self.mates) else { return };
+        let found = Arc::new(found);
+        let mates = mates.into_iter().filter(|key| instance.is_like(key));
+        settled.extend(mates.map(|key| (key, found.clone())));
+    }
+
+    /// Whether a violation, as it is told, is one of each mate as well.
+    fn applies_to_mates(&self, instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> bool {
+        let Mates::Are(mates) = &self.mates else { return false };
+        blind_message(instance.compiled, violation.clause) && explain::names_none(violation, &mates.iter().collect())
     }
 
     /// The violation that the change is to blame for, if there is one.
@@ -370,6 +453,7 @@ impl Engine {
             Ok(question) => question,
             Err(why) => return Examined::Unclear(why),
         };
+        self.note(instance, &question);
         let possible = match outages(&question.scene, instance.compiled.faults) {
             Ok(possible) => possible,
             Err(error) => return Examined::Unclear(Undecided::Refused(error.to_string())),
@@ -394,6 +478,23 @@ impl Engine {
             }
         }
         unclear.map_or(Examined::Holds, Examined::Unclear)
+    }
+
+    /// Notes which objects a question takes for the instance's equals.
+    fn note(&mut self, instance: &Instance<'_, '_>, question: &Question<'_, '_>) {
+        if matches!(self.mates, Mates::None) {
+            return;
+        }
+        let scene = &question.scene;
+        let found = scene.alike(&instance.object.key).filter(|_| !scene.grain.identity && !scene.grain.nodes);
+        self.mates = match (std::mem::take(&mut self.mates), found) {
+            (Mates::Unasked, Some(found)) => Mates::Are(found.into_iter().cloned().collect()),
+            (Mates::Are(known), Some(found)) => {
+                let found: BTreeSet<&Key> = found.into_iter().collect();
+                Mates::Are(known.into_iter().filter(|key| found.contains(key)).collect())
+            }
+            _ => Mates::None,
+        };
     }
 
     /// Whether a question about more futures than there are has no violation among them.
@@ -492,14 +593,22 @@ impl Engine {
         Examined::Unclear(Undecided::Distrust("the concrete evaluator finds no violation".to_owned()))
     }
 
-    /// Adds to each refuted verdict what would have been allowed.
+    /// Adds to each refuted verdict what would have been allowed. A variant that breaks the same is soon left.
     fn suggest(&mut self, input: &Input<'_>, verdicts: &mut [Verdict]) {
+        let refuted = verdicts.iter().filter(|v| v.outcome == Finding::Refuted);
+        let first: BTreeSet<(String, String)> =
+            refuted.take(1).map(|v| (v.invariant.clone(), v.instance.clone())).collect();
         let mut allowed = Vec::new();
         for (text, variant) in explain::variants(input) {
             let change = Change { requests: vec![variant] };
-            let mut effort = Effort::default();
-            let (judged, _) = self.judge_all(&Input { change: &change, ..*input }, &mut effort);
-            if judged.iter().all(|v| v.outcome == Finding::Proved) {
+            let input = Input { change: &change, ..*input };
+            let same = Scope { only: Some(&first), first: true };
+            let all = Scope { only: None, first: true };
+            let mut holds = |scope| {
+                let (judged, _) = self.judge_all(&input, scope, &mut Effort::default());
+                judged.iter().all(|v| v.outcome == Finding::Proved)
+            };
+            if holds(same) && holds(all) {
                 allowed.push(text);
                 break;
             }
@@ -517,9 +626,17 @@ pub(crate) struct Instance<'s, 'a> {
     pub inputs: &'s Inputs,
     pub before: &'s State<'a>,
     pub preparations: &'s Preparations,
+    pub told: &'s Told,
 }
 
 impl<'s, 'a> Instance<'s, 'a> {
+    /// Whether another object differs from the instance in its header only.
+    fn is_like(&self, other: &Key) -> bool {
+        let before = self.before.get(&self.object.key);
+        other.ns == self.object.key.ns
+            && self.before.get(other).zip(before).is_some_and(|(a, b)| Arc::ptr_eq(&a.body, &b.body))
+    }
+
     fn question(
         &self,
         scenario: &'s Scenario<'a>,
@@ -557,6 +674,11 @@ impl Violation<'_, '_> {
             _ => None,
         }
     }
+}
+
+/// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name.
+fn may_have_mates(object: &Object) -> bool {
+    object.key.kind.is("Pod") && object.owners().iter().all(|owner| !owner.kind.is("Pod"))
 }
 
 /// Whether an object is an instance that the invariant judges; a NamespacedInvariant judges those of its namespace.

@@ -2,14 +2,15 @@
 //!
 //! Facts arrive as data (steps, choices, labels) and become text here, once.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_encode::question::Question;
 use suture_encode::scene::Class;
 use suture_encode::term::Assignment;
 use suture_model::change::{Operation, Propagation, Request};
-use suture_model::futures::{FateKind, Group};
+use suture_model::futures::{FateKind, Group, Step};
 use suture_model::interpret::Choice;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
@@ -35,7 +36,7 @@ fn bare(compiled: &CompiledInvariant, instance: &Key, outcome: Finding) -> Verdi
         message: String::new(),
         counterexample: None,
         assumptions: Vec::new(),
-        proved_against: BTreeMap::new(),
+        proved_against: Arc::default(),
         nearest_allowed: Vec::new(),
     }
 }
@@ -57,32 +58,86 @@ pub fn violated_now(compiled: &CompiledInvariant, object: &Arc<Object>, clause: 
     let counterexample = Counterexample { steps: Vec::new(), broken: broken(&source, message), replayed: true };
     Verdict {
         message: message.to_owned(),
-        counterexample: Some(counterexample),
-        proved_against: versions(std::slice::from_ref(object)),
+        counterexample: Some(Arc::new(counterexample)),
+        proved_against: Arc::new(versions(std::slice::from_ref(object))),
         ..bare(compiled, &object.key, Finding::Refuted)
+    }
+}
+
+/// What the verdicts of one decision have in common, by scenario: told once. Valid as long as the scenarios stay where
+/// they are.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    steps: RefCell<BTreeMap<usize, Vec<Arc<StepReport>>>>,
+    versions: RefCell<BTreeMap<usize, Arc<BTreeMap<String, String>>>>,
+}
+
+impl Told {
+    /// The requests and their closures.
+    fn steps(&self, scenario: &Scenario<'_>) -> Vec<Arc<StepReport>> {
+        let told = |scenario: &Scenario<'_>| {
+            let steps = scenario.steps.iter();
+            let step = |s: &Step| StepReport { effect: s.effect.clone(), objects: names(s.objects.iter().cloned()) };
+            steps.map(|s| Arc::new(step(s))).collect()
+        };
+        let mut known = self.steps.borrow_mut();
+        known.entry(std::ptr::from_ref(scenario) as usize).or_insert_with(|| told(scenario)).clone()
+    }
+
+    /// The resourceVersions of an instance and of all that changes.
+    fn versions(&self, scenario: &Scenario<'_>, before: &State<'_>, object: &Object) -> Arc<BTreeMap<String, String>> {
+        let told = || {
+            let changed = scenario.state.delta().keys().filter_map(|k| before.get(k).cloned());
+            Arc::new(versions(&changed.collect::<Vec<_>>()))
+        };
+        let mut known = self.versions.borrow_mut();
+        let mut shared = known.entry(std::ptr::from_ref(scenario) as usize).or_insert_with(told).clone();
+        if !object.resource_version.is_empty() && !scenario.state.delta().contains_key(&object.key) {
+            Arc::make_mut(&mut shared).insert(object.key.to_string(), object.resource_version.to_string());
+        }
+        shared
     }
 }
 
 /// The verdict on a refuted instance.
 pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> Verdict {
-    let steps = steps(violation);
+    let scenario = violation.question.scene.scenario;
+    let steps = steps(instance, violation);
     let mut message = vec![violation.message.clone()];
-    message.extend(steps.iter().map(|step| format!("- {}", step.text())));
-    if message.len() > LINES_MAX {
-        let left = message.len() - LINES_MAX + 1;
-        message.truncate(LINES_MAX - 1);
-        message.push(format!("- and {left} more steps"));
+    let told = if steps.len() < LINES_MAX { steps.len() } else { LINES_MAX - 2 };
+    message.extend(steps.iter().take(told).map(|step| format!("- {}", step.text())));
+    if told < steps.len() {
+        message.push(format!("- and {} more steps", steps.len() - told));
     }
     let source = instance.compiled.require.get(violation.clause).map(|c| c.source.to_string()).unwrap_or_default();
-    let scenario = violation.question.scene.scenario;
-    let mut read: Vec<Arc<Object>> = vec![instance.object.clone()];
-    read.extend(scenario.state.delta().keys().filter_map(|k| instance.before.get(k).cloned()));
+    let counterexample = Counterexample { steps, broken: broken(&source, &violation.message), replayed: true };
     Verdict {
         message: message.join("\n"),
-        counterexample: Some(Counterexample { steps, broken: broken(&source, &violation.message), replayed: true }),
-        proved_against: versions(&read),
+        counterexample: Some(Arc::new(counterexample)),
+        proved_against: instance.told.versions(scenario, instance.before, instance.object),
         ..bare(instance.compiled, &instance.object.key, Finding::Refuted)
     }
+}
+
+/// The verdict on an instance that fares as the one of another verdict does, for the same reason.
+pub(crate) fn same_as(verdict: &Verdict, instance: &Object) -> Verdict {
+    let mut proved_against = verdict.proved_against.clone();
+    let name = instance.key.to_string();
+    if !instance.resource_version.is_empty() && !proved_against.contains_key(&name) {
+        let others = Arc::make_mut(&mut proved_against);
+        others.remove(&verdict.instance);
+        others.insert(name.clone(), instance.resource_version.to_string());
+    }
+    Verdict { instance: name, proved_against, ..verdict.clone() }
+}
+
+/// Whether what happens on the way to a violation names none of these objects but as part of what is asked for.
+pub(crate) fn names_none(violation: &Violation<'_, '_>, objects: &BTreeSet<&Key>) -> bool {
+    let scene = &violation.question.scene;
+    let mut groups = scene.coded().iter().zip(&violation.choices);
+    groups.all(|(coded, choice)| {
+        events(&coded.group, choice, scene.scenario).values().flatten().all(|key| !objects.contains(key))
+    })
 }
 
 fn broken(source: &str, message: &str) -> String {
@@ -95,14 +150,12 @@ pub fn finish(verdicts: &mut [Verdict]) {
 }
 
 /// What happens on the way: the requests and their closures, what controllers do, what fails.
-fn steps(violation: &Violation<'_, '_>) -> Vec<StepReport> {
+fn steps(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> Vec<Arc<StepReport>> {
     let scene = &violation.question.scene;
-    let mut steps: Vec<StepReport> = Vec::new();
-    for step in &scene.scenario.steps {
-        steps.push(StepReport { effect: step.effect.clone(), objects: names(step.objects.iter().cloned()) });
-    }
+    let mut steps = instance.told.steps(scene.scenario);
     for (coded, choice) in scene.coded().iter().zip(&violation.choices) {
-        steps.extend(group_steps(&coded.group, choice, scene.scenario));
+        let events = events(&coded.group, choice, scene.scenario).into_iter();
+        steps.extend(events.map(|((_, effect), objects)| Arc::new(StepReport { effect, objects: names(objects) })));
     }
     let outage = &scene.view.outage;
     if !outage.nodes.is_empty() {
@@ -111,14 +164,15 @@ fn steps(violation: &Violation<'_, '_>) -> Vec<StepReport> {
         } else {
             format!("zone {} fails", outage.zones.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", "))
         };
-        steps.push(StepReport { effect, objects: names(outage.nodes.iter().map(|n| Key::of("Node", "", n))) });
+        let objects = names(outage.nodes.iter().map(|n| Key::of("Node", "", n)));
+        steps.push(Arc::new(StepReport { effect, objects }));
     }
     steps
 }
 
 /// What becomes of the entities of one group, as far as it is an event.
-fn group_steps(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> Vec<StepReport> {
-    let Some(name) = &group.name else { return Vec::new() };
+fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(FateKind, String), Vec<Key>> {
+    let Some(name) = &group.name else { return BTreeMap::new() };
     let mut by_text: BTreeMap<(FateKind, String), Vec<Key>> = BTreeMap::new();
     for (entity, numbers) in group.entities.iter().zip(choice) {
         for (fate, number) in entity.fates.iter().zip(numbers) {
@@ -145,7 +199,7 @@ fn group_steps(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> Vec<S
             by_text.entry((fate.kind, text)).or_default().extend(key);
         }
     }
-    by_text.into_iter().map(|((_, effect), objects)| StepReport { effect, objects: names(objects) }).collect()
+    by_text
 }
 
 /// A solution with fewer events that is a violating future too, if a greedy search finds one.

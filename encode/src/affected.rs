@@ -36,25 +36,20 @@ use suture_specs::functions::Func;
 mod reads;
 mod uses;
 
+use crate::alike::InstanceKinds;
 pub use reads::{ANY_GROUP, Reads};
-
 use uses::{Place, Uses};
 
 /// Kinds that select pods, beside custom resources with an adapter.
 const SELECTING: [&str; 8] =
     ["Service", "PodDisruptionBudget", "NetworkPolicy", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"];
 
-/// An object before and after.
-struct Changed {
-    key: Key,
-    versions: Vec<Arc<Object>>,
-}
-
 /// What a change touches, worked out once for all invariants.
 pub struct Surface<'s, 'a> {
     before: &'s State<'a>,
     scenarios: &'s [Scenario<'a>],
-    changed: Vec<Changed>,
+    /// The versions of each changed object.
+    changed: BTreeMap<Key, Vec<Arc<Object>>>,
     /// Objects that go or stay with a changed one.
     followers: BTreeSet<Key>,
     /// Pods whose controller, node or own facts changed, and those beside them.
@@ -88,11 +83,10 @@ impl<'s, 'a> Surface<'s, 'a> {
                 }
             }
         }
-        let changed: Vec<Changed> = versions.into_iter().map(|(key, versions)| Changed { key, versions }).collect();
         let mut surface = Self {
             before,
             scenarios,
-            changed,
+            changed: versions,
             followers: BTreeSet::new(),
             pods: BTreeSet::new(),
             pod_labels: BTreeSet::new(),
@@ -107,7 +101,7 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// The keys of all changed objects.
     pub fn changed(&self) -> impl Iterator<Item = &Key> {
-        self.changed.iter().map(|c| &c.key)
+        self.changed.keys()
     }
 
     /// The states to look in: what the watch shows, and every scenario.
@@ -138,7 +132,7 @@ impl<'s, 'a> Surface<'s, 'a> {
     /// Objects that go or stay with a changed one: dependents of an owner that changed in what decides that.
     fn follow(&mut self) {
         let mut open: Vec<Arc<Object>> =
-            self.changed.iter().filter(|c| stays_differently(&c.versions)).flat_map(|c| c.versions.clone()).collect();
+            self.changed.values().filter(|v| stays_differently(v)).flatten().cloned().collect();
         let mut found: BTreeSet<Key> = BTreeSet::new();
         while let Some(owner) = open.pop() {
             for state in self.states() {
@@ -156,10 +150,8 @@ impl<'s, 'a> Surface<'s, 'a> {
     fn touch_pods(&mut self) {
         let mut touch = Touch::default();
         for state in self.states() {
-            for changed in &self.changed {
-                for object in &changed.versions {
-                    touch.object(state, object);
-                }
+            for object in self.changed.values().flatten() {
+                touch.object(state, object);
             }
             for object in self.followers.iter().filter_map(|key| state.get(key)) {
                 touch.object(state, object);
@@ -173,7 +165,15 @@ impl<'s, 'a> Surface<'s, 'a> {
     /// The instances of an invariant that the change can reach, in the order of their names.
     pub fn instances(&mut self, compiled: &CompiledInvariant) -> BTreeSet<Key> {
         let uses = Uses::of(compiled);
-        let mut reached: BTreeSet<Key> = self.touched().cloned().collect();
+        let adapters = self.before.base().adapters().clone();
+        let mut kinds = InstanceKinds::new(compiled, adapters.as_ref());
+        let mut reached: BTreeSet<Key> = BTreeSet::new();
+        for keys in [self.changed.keys().collect::<Vec<_>>(), self.followers.iter().collect()] {
+            reached.extend(keys.into_iter().filter(|key| kinds.may_be(&key.kind)).cloned());
+        }
+        if kinds.may_be(&Kind::new("", "Pod")) {
+            reached.extend(self.pods.iter().cloned());
+        }
         let any = |funcs: &[Func]| funcs.iter().any(|f| uses.funcs.contains(f));
         if any(&[Func::Selects, Func::Endpoints, Func::DisruptionsWhenSettled, Func::WantedReplicas, Func::HasSelector])
         {
@@ -202,7 +202,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         if any(&[Func::AdmittedNodes]) {
             reached.extend(self.admitting().iter().cloned());
         }
-        let definitions = || self.changed.iter().any(|c| c.key.kind.is("CustomResourceDefinition"));
+        let definitions = || self.changed().any(|key| key.kind.is("CustomResourceDefinition"));
         let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
             || uses.named.iter().any(|name| self.touches(|k| *k.kind == **name))
             || (any(&[Func::DisruptionsWhenSettled]) && definitions());
@@ -218,18 +218,20 @@ impl<'s, 'a> Surface<'s, 'a> {
                 }
             }
         }
-        let adapters = self.before.base().adapters();
-        reached
-            .retain(|key| self.versions(key).iter().any(|object| compiled.for_each.matches(object, adapters.as_ref())));
+        reached.retain(|key| {
+            let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
+            kinds.may_be(&key.kind) && self.versions(key).iter().any(matches)
+        });
         reached
     }
 
     /// All objects of the invariant's kinds.
     pub fn of_kinds(&self, compiled: &CompiledInvariant, ns: Option<&str>) -> BTreeSet<Key> {
         let adapters = self.before.base().adapters();
+        let mut kinds = InstanceKinds::new(compiled, adapters.as_ref());
         let mut found = BTreeSet::new();
         for state in self.states() {
-            for kind in state.kinds() {
+            for kind in state.kinds().into_iter().filter(|kind| kinds.may_be(kind)) {
                 let instances = state.list(&kind, ns).into_iter();
                 let instances = instances.filter(|o| compiled.for_each.matches(o, adapters.as_ref()));
                 found.extend(instances.map(|o| o.key.clone()));
@@ -239,17 +241,17 @@ impl<'s, 'a> Surface<'s, 'a> {
     }
 
     /// An object as each state has it, as far as they differ.
-    fn versions(&self, key: &Key) -> Vec<&Arc<Object>> {
-        match self.changed.iter().find(|c| c.key == *key) {
-            Some(changed) => changed.versions.iter().collect(),
-            None => self.before.get(key).into_iter().collect(),
+    fn versions(&self, key: &Key) -> &[Arc<Object>] {
+        match self.changed.get(key) {
+            Some(versions) => versions,
+            None => self.before.get(key).map_or(&[], std::slice::from_ref),
         }
     }
 
     /// All versions of what may meet other fates.
     fn touched_versions(&self) -> impl Iterator<Item = &Arc<Object>> {
         let others = self.followers.iter().chain(&self.pods).filter_map(|key| self.before.get(key));
-        self.changed.iter().flat_map(|c| &c.versions).chain(others)
+        self.changed.values().flatten().chain(others)
     }
 
     /// Whatever selects a touched pod or template. An object that selects otherwise than before is changed itself.
@@ -323,8 +325,8 @@ impl<'s, 'a> Surface<'s, 'a> {
     fn claimants(&self) -> BTreeSet<Key> {
         let mut found = BTreeSet::new();
         let relevant = ["Ingress", "HTTPRoute", "Gateway", "IngressClass"];
-        for changed in self.changed.iter().filter(|c| relevant.iter().any(|k| c.key.kind.is(k))) {
-            let routes = changed.key.kind.is("Ingress") || changed.key.kind.is("HTTPRoute");
+        for (key, versions) in self.changed.iter().filter(|(key, _)| relevant.iter().any(|k| key.kind.is(k))) {
+            let routes = key.kind.is("Ingress") || key.kind.is("HTTPRoute");
             for state in self.states() {
                 if !routes {
                     // a class or gateway changes what its routes claim
@@ -333,7 +335,7 @@ impl<'s, 'a> Surface<'s, 'a> {
                     }
                     continue;
                 }
-                for object in &changed.versions {
+                for object in versions {
                     for claim in navigate::host_claims(state, object) {
                         let others = navigate::host_claimants(state, &claim);
                         found.extend(others.into_iter().map(|o| o.key.clone()));
@@ -372,8 +374,8 @@ impl<'s, 'a> Surface<'s, 'a> {
             let nodes: Vec<&Arc<Object>> = self
                 .changed
                 .iter()
-                .filter(|c| c.key.kind.is("Node") && relabelled(&c.versions))
-                .flat_map(|c| &c.versions)
+                .filter(|(key, versions)| key.kind.is("Node") && relabelled(versions))
+                .flat_map(|(_, versions)| versions)
                 .collect();
             if !nodes.is_empty() {
                 let adapted = self.before.base().adapters().kinds();

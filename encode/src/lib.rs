@@ -4,6 +4,7 @@
 //! This crate knows no solver and no syntax: it reads the model's futures and the typed expressions of `specs`.
 
 pub mod affected;
+pub mod alike;
 mod cases;
 pub mod eval;
 mod navigate;

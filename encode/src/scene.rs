@@ -192,6 +192,15 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(Some((at, if alone { coded.classes.len() - 1 } else { *class })))
     }
 
+    /// The objects that nothing in the scene tells from this one, itself included, beside its being the instance; `None`
+    /// when nothing read what may become of it.
+    pub fn alike(&self, key: &Key) -> Option<Vec<&Key>> {
+        let found = self.coded.iter().find_map(|c| Some((c, c.prepared.entity_of.get(key)?.1)));
+        let (coded, class) = found?;
+        let members = coded.prepared.classes.get(class)?.iter();
+        Some(members.filter_map(|at| coded.group.entities.get(*at)?.key.as_ref()).collect())
+    }
+
     /// The name of a pod's group.
     pub fn group_of(&mut self, pod: &Object) -> Key {
         let Some(controller) = pod.controller().map(|c| c.uid.clone()) else {

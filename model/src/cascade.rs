@@ -130,8 +130,9 @@ fn follow_volumes(state: &State<'_>, object: &Object, propagation: Propagation, 
             }
         }
     }
-    let claim = object.key.kind.is("PersistentVolumeClaim");
-    if let Some(volume) = navigate::volume(state, object).filter(|_| claim) {
+    if object.key.kind.is("PersistentVolumeClaim")
+        && let Some(volume) = navigate::volume(state, object)
+    {
         let policy = volume.val().str_at(&["spec", "persistentVolumeReclaimPolicy"]);
         if policy.is_some_and(|p| &**p == "Delete") {
             found.push((volume.key.clone(), Cause::Reclaimed));

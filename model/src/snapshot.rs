@@ -279,6 +279,11 @@ impl Snapshot {
         self.slots_of(self.by_label.get(&(Str::from(""), HOST.into(), host.into())))
     }
 
+    /// The PersistentVolumes whose claimRef is of this namespace and name.
+    pub fn claimed_by(&self, ns: &str, name: &str) -> Vec<&Arc<Object>> {
+        self.slots_of(self.by_label.get(&(Str::from(ns), CLAIM.into(), name.into())))
+    }
+
     /// The objects whose pods are constrained by node labels; of built-in kinds only.
     pub fn restricting(&self) -> impl Iterator<Item = &Key> {
         self.restricting.iter()
@@ -313,6 +318,9 @@ impl Snapshot {
 /// The label under which the hosts of Ingresses and routes are indexed; no Kubernetes label is called so.
 const HOST: &str = "(host)";
 
+/// The label under which PersistentVolumes are indexed by their claim.
+const CLAIM: &str = "(claim)";
+
 fn constrains_nodes(object: &Object) -> bool {
     let spec = match crate::navigate::template_path(object) {
         Some(path) => object.val().at(path).and_then(|template| template.get("spec")),
@@ -325,6 +333,10 @@ fn labels_of(object: &Object) -> Vec<LabelKey> {
     if object.key.kind.is("Ingress") || object.key.kind.is("HTTPRoute") {
         let hosts = crate::navigate::hosts_of(object).into_iter();
         return hosts.map(|host| (Str::from(""), HOST.into(), host)).collect();
+    }
+    if object.key.kind.is("PersistentVolume") {
+        let part = |field| object.val().str_at(&["spec", "claimRef", field]).cloned();
+        return part("namespace").zip(part("name")).map(|(ns, name)| (ns, CLAIM.into(), name)).into_iter().collect();
     }
     if !object.key.kind.is("Pod") && !object.key.kind.is("PersistentVolumeClaim") {
         return Vec::new();

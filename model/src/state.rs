@@ -190,6 +190,13 @@ impl<'a> State<'a> {
         self.merged(self.base.claiming(host), changed.into_iter())
     }
 
+    /// The PersistentVolumes that may be bound to a claim by their claimRef, in the order of their keys.
+    pub fn claimed_by(&self, claim: &Key) -> Vec<&Arc<Object>> {
+        let kind = Kind::new("", "PersistentVolume");
+        let changed = self.changed_in(&kind, None);
+        self.merged(self.base.claimed_by(&claim.ns, &claim.name), changed)
+    }
+
     /// The objects that refer to this key, each once.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
         let mut found = self.merged(self.base.referrers(key), self.indexed(self.index.by_reference.get(key)));

@@ -57,6 +57,10 @@ pub enum Command {
     Serve(Box<crate::serve::options::Options>),
     /// Measures decision time and memory on a generated cluster
     Bench(Bench),
+    /// Prints what is to be installed in a cluster, as YAML
+    Manifests(Manifests),
+    /// Takes the webhooks out of the cluster's configuration at once: no request is judged any more
+    EmergencyOff(EmergencyOff),
     /// Prints the completion script of a shell
     Completions(Completions),
     /// Prints the versions of Suture and Z3
@@ -81,7 +85,7 @@ pub struct State {
 /// What must hold, and what custom resources mean.
 #[derive(Debug, Args)]
 pub struct Policy {
-    /// Invariants, templates and exemptions: files or folders [default: each shipped template with its defaults]
+    /// Invariants, templates, grants and exemptions: files or folders [default: each shipped template with its defaults]
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub invariants: Vec<PathBuf>,
     /// ResourceAdapters: files or folders
@@ -182,9 +186,88 @@ pub struct Bench {
     /// Decisions for each template, fewer if they take longer than three seconds
     #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub requests: u32,
+    /// Measures these templates only [default: each shipped template, then all of them together]
+    #[arg(long, num_args = 1.., value_name = "NAME")]
+    pub templates: Vec<String>,
     /// The form of the answer
     #[arg(short, long, value_enum, default_value_t = BenchFormat::Text)]
     pub output: BenchFormat,
+}
+
+/// `suture manifests`.
+#[derive(Debug, Args)]
+pub struct Manifests {
+    /// Which
+    #[arg(value_enum)]
+    pub part: Part,
+    /// What the webhook and the rights are generated from.
+    #[command(flatten)]
+    pub policy: Policy,
+    /// The namespace that Suture lives in
+    #[arg(long, default_value = "suture-system", value_name = "NAMESPACE")]
+    pub namespace: String,
+    /// The service account that Suture runs as
+    #[arg(long, default_value = "suture", value_name = "NAME")]
+    pub service_account: String,
+    /// The Service that the API server calls, in that namespace
+    #[arg(long, default_value = "suture", value_name = "NAME")]
+    pub service: String,
+    /// The URL that the API server calls, in place of a Service; a static manifest needs one
+    #[arg(long, value_name = "URL", required_if_eq("part", "static"))]
+    pub url: Option<String>,
+    /// The certificates that Suture's is signed by, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca_bundle: Option<PathBuf>,
+    /// What becomes of a request when Suture does not answer
+    #[arg(long, value_enum, default_value_t = OnFailure::Fail, value_name = "POLICY")]
+    pub failure_policy: OnFailure,
+    /// Where the schemas are written, one file each [default: standard output, as one document]
+    #[arg(long, value_name = "FOLDER")]
+    pub to: Option<PathBuf>,
+}
+
+/// What is to be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// The CustomResourceDefinitions of Suture's own kinds.
+    Crds,
+    /// The ValidatingWebhookConfiguration.
+    Webhook,
+    /// The same as a file for an API server's staticManifestsDir.
+    Static,
+    /// The service account and its rights.
+    Rbac,
+    /// JSON Schema files for editors.
+    Schemas,
+    /// Definitions, rights and webhook.
+    All,
+}
+
+/// What becomes of a request when Suture does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum OnFailure {
+    /// It is refused.
+    Fail,
+    /// It is admitted.
+    Ignore,
+}
+
+/// `suture emergency-off`.
+#[derive(Debug, Args)]
+pub struct EmergencyOff {
+    /// Why, for whoever finds it
+    #[arg(long, default_value = "emergency", value_name = "TEXT")]
+    pub reason: String,
+    /// Asks the API server whether it could be done, and does nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Puts it on again
+    #[arg(long, conflicts_with = "reason")]
+    pub undo: bool,
+    /// Only prints the line for kubectl, without asking a cluster
+    #[arg(long, conflicts_with = "dry_run")]
+    pub print: bool,
 }
 
 /// `suture completions`.

@@ -29,6 +29,9 @@ use crate::suite;
 use crate::suite::clock::Clock;
 use crate::world::{self, World};
 
+mod emergency_off;
+mod manifests;
+
 /// Runs the command line.
 pub fn run(arguments: Arguments) -> ExitCode {
     let Arguments { common, command } = arguments;
@@ -50,6 +53,8 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Lint(arguments) => lint(common, arguments),
         Command::Serve(options) => serve::run(&options).map(|()| Exit::Good),
         Command::Bench(arguments) => bench(common, arguments),
+        Command::Manifests(arguments) => manifests::print(arguments),
+        Command::EmergencyOff(arguments) => emergency_off::run(arguments),
         Command::Completions(arguments) => completions(arguments),
         Command::Version(arguments) => version(arguments),
     }
@@ -175,14 +180,19 @@ fn lint(common: Common, arguments: Lint) -> Result<Exit, Failure> {
 }
 
 fn bench(common: Common, arguments: arguments::Bench) -> Result<Exit, Failure> {
-    let arguments::Bench { nodes, pods, seed, requests, output } = arguments;
+    let arguments::Bench { nodes, pods, seed, requests, templates: only, output } = arguments;
     let nodes = nodes as usize;
     let pods = pods.map_or(nodes * cluster::PODS_PER_NODE, |pods| pods as usize);
     let plan = measure::Plan { size: cluster::Size { nodes, pods, seed }, requests: requests as usize };
     let mut documents = Documents::default();
     documents.invariants.extend(policy::defaults().map_err(diagnosed)?);
     let policy = documents.compile().map_err(diagnosed)?;
-    let templates: Vec<_> = policy.invariants.iter().map(|i| (i.name.to_string(), i.clone())).collect();
+    let named = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
+    let templates = policy.invariants.iter().filter(|i| named(&i.name));
+    let templates: Vec<_> = templates.map(|i| (i.name.to_string(), i.clone())).collect();
+    if let Some(unknown) = only.iter().find(|o| !templates.iter().any(|(name, _)| name == *o)) {
+        return Err(Failure::invalid(format!("there is no template `{unknown}`")));
+    }
     let progress = Progress::of(templates.len() + 2);
     let result = measure::run(plan, &templates, &progress)?;
     drop(progress);

@@ -293,9 +293,12 @@ impl From<GrantVerdict> for Verdict {
             action,
             reason,
             message: message.join("\n"),
-            counterexample: broken.map(|broken| Counterexample { steps, broken, replayed: true }),
+            counterexample: broken.map(|broken| {
+                let steps = steps.into_iter().map(Arc::new).collect();
+                Arc::new(Counterexample { steps, broken, replayed: true })
+            }),
             assumptions: Vec::new(),
-            proved_against: BTreeMap::new(),
+            proved_against: Arc::default(),
             nearest_allowed: Vec::new(),
         }
     }

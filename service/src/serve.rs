@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -22,6 +23,8 @@ pub mod announce;
 pub mod answer;
 pub mod book;
 pub mod certificates;
+pub mod conditions;
+pub mod configuration;
 pub mod feed;
 #[cfg(test)]
 mod fixtures;
@@ -30,13 +33,19 @@ pub mod judge;
 pub mod kinds;
 pub mod lease;
 pub mod metrics;
+pub mod off;
 pub mod options;
 pub mod policies;
 pub mod probe;
+pub mod rbac;
+pub mod register;
+pub mod resources;
 pub mod review;
 pub mod rounds;
 pub mod router;
+pub mod secret;
 pub mod server;
+pub mod status;
 pub mod store;
 pub mod surface;
 pub mod telemetry;
@@ -46,7 +55,7 @@ pub mod workers;
 
 use announce::Announcer;
 use book::Book;
-use certificates::{Folder, Keeper, Lives};
+use certificates::{CertificateError, Folder, Keeper, Lives, Vault, VaultError};
 use feed::{Feed, Probes};
 use health::Readiness;
 use judge::{Bench, Court, Replicas};
@@ -54,9 +63,11 @@ use kinds::{Kinds, Wanted};
 use lease::{Active, Candidate};
 use metrics::Metrics;
 use options::{Options, ReplicasMode};
-use policies::{OWN_GROUP, OWN_KINDS, Policies};
+use policies::{OWN_KINDS, Policies};
+use register::Registrar;
 use rounds::Rounds;
 use router::Terms;
+use secret::SecretVault;
 use server::{Drain, Listeners};
 use store::Store;
 use telemetry::Telemetry;
@@ -67,6 +78,8 @@ use workers::{Limits, Workers};
 const REQUEST_TIMEOUT_SECS: i128 = 60;
 /// What is added to that and to the lag that is borne, for clocks and scheduling.
 const LIFETIME_MARGIN_SECS: i128 = 10;
+/// How often the vault is opened anew when another replica has written to it meanwhile.
+const VAULT_TRIES_MAX: usize = 5;
 /// How often files with certificates are looked at.
 const FILES_EVERY: Duration = Duration::from_secs(5);
 
@@ -99,13 +112,17 @@ async fn serve(options: &Options) -> Result<(), Failure> {
     let store = Arc::new(Store::new(Arc::new(policies.load())));
     let lifetime = i128::from(options.lag_max_secs) + REQUEST_TIMEOUT_SECS + LIFETIME_MARGIN_SECS;
     let book = Arc::new(Book::lasting(lifetime));
-    let again = Arc::new(Notify::new());
+    let again = latest::channel(0).0;
     let replicas = replicas(options, &client, &store, &again, lifetime).await;
     let court = Arc::new(Court { store: store.clone(), book, replicas: replicas.clone() });
     follow(&client, policies, &court, &again, options, &readiness, &metrics);
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
     let workers = Workers::start(Arc::new(Bench(court)), limits, metrics.clone());
-    let tls = certificates(options, &readiness, &metrics)?;
+    let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics).await?;
+    if let Some(target) = options.target() {
+        let registrar = Registrar { store, target, bundle, published, readiness: readiness.clone() };
+        tokio::spawn(registrar.run(client.clone()));
+    }
     let terms = Terms {
         deadline: Duration::from_millis(options.deadline_ms),
         margin: Duration::from_millis(options.margin_ms),
@@ -146,7 +163,7 @@ async fn replicas(
     options: &Options,
     client: &Client,
     store: &Arc<Store>,
-    again: &Arc<Notify>,
+    again: &latest::Sender<u64>,
     lifetime: i128,
 ) -> Replicas {
     match options.replicas_mode {
@@ -163,8 +180,7 @@ async fn replicas(
         ReplicasMode::Announced => {
             let announcer = Arc::new(Announcer::new(client.clone(), &options.namespace, lifetime));
             let (ear, told) = channel();
-            let never = Arc::new(Notify::new());
-            tokio::spawn(watch::follow(client.clone(), announcer.place(), ear, never));
+            tokio::spawn(watch::follow(client.clone(), announcer.place(), ear, latest::channel(0).1));
             let (listening, shown) = (announcer.clone(), store.clone());
             thread::spawn(move || listening.listen(&told, &shown));
             while !announcer.listed() {
@@ -180,7 +196,7 @@ fn follow(
     client: &Client,
     policies: Policies,
     court: &Arc<Court>,
-    again: &Arc<Notify>,
+    again: &latest::Sender<u64>,
     options: &Options,
     readiness: &Readiness,
     metrics: &Metrics,
@@ -194,12 +210,12 @@ fn follow(
     let feed = Feed::new(court.store.clone(), probes, lag_max, nudge.clone(), rounds);
     let (ear, told) = channel();
     thread::spawn(move || feed.run(&told));
-    tokio::spawn(Kinds::new(client.clone(), ear, nudge.clone(), again.clone()).run(wants));
+    tokio::spawn(Kinds::new(client.clone(), ear, nudge.clone(), again.subscribe()).run(wants));
 
     let (ear, told) = channel();
-    let own: BTreeSet<Kind> = OWN_KINDS.iter().map(|kind| Kind::new(OWN_GROUP, kind)).collect();
+    let own: BTreeSet<Kind> = OWN_KINDS.iter().map(|kind| Kind::new(resources::GROUP, kind)).collect();
     let (sender, own) = latest::channel(Wanted { kinds: own, every: false });
-    let kinds = Kinds::new(client.clone(), ear, nudge, Arc::default());
+    let kinds = Kinds::new(client.clone(), ear, nudge, latest::channel(0).1);
     tokio::spawn(async move {
         kinds.run(own).await;
         drop(sender);
@@ -208,24 +224,51 @@ fn follow(
     thread::spawn(move || policies.follow(&told, &store, &readiness));
 }
 
-/// TLS for the webhook, from files that somebody else keeps or with certificates of our own.
-fn certificates(options: &Options, readiness: &Readiness, metrics: &Metrics) -> Result<Tls, Failure> {
+/// TLS for the webhook, from files that somebody else keeps or with certificates of our own; what the API server is to
+/// trust, and whom to tell what it was given.
+async fn certificates(
+    options: &Options,
+    client: &Client,
+    readiness: &Readiness,
+    metrics: &Metrics,
+) -> Result<(Tls, latest::Receiver<String>, latest::Sender<String>), Failure> {
     let rules = Rules { tls12: options.tls12, client_names: options.client_name.iter().cloned().collect() };
     let identity = options.tls_cert.clone().zip(options.tls_key.clone());
     let files = Files { identity, client_authority: options.client_ca.clone() };
     let client_authority = files.client_authority().map_err(Failure::invalid)?;
+    let (published, given) = latest::channel(String::new());
     if let Some(identity) = files.identity().map_err(Failure::invalid)? {
         let tls = Tls::new(identity, client_authority, rules, metrics.clone()).map_err(Failure::invalid)?;
+        let read = |path: &PathBuf| std::fs::read_to_string(path).map_err(|error| Failure::read(path, error));
+        let authority = options.tls_ca.as_ref().map(read).transpose()?.unwrap_or_default();
         tokio::spawn(files.follow(tls.clone(), FILES_EVERY));
-        return Ok(tls);
+        return Ok((tls, latest::channel(authority).1, published));
     }
-    let vault = Arc::new(Folder::at(options.certificates.clone()));
-    let keeper = Keeper::open(vault, options.name.clone(), Lives::default()).map_err(Failure::invalid)?;
+    let vault: Arc<dyn Vault> = match &options.certificates {
+        Some(folder) => Arc::new(Folder::at(folder.clone())),
+        None => Arc::new(SecretVault::new(client.clone(), &options.namespace)),
+    };
+    let names = options.names();
+    let keeper = tokio::task::spawn_blocking(move || open(&vault, &names)).await;
+    let keeper = keeper.map_err(Failure::invalid)??;
     let tls = Tls::new(keeper.identity(), client_authority, rules, metrics.clone()).map_err(Failure::invalid)?;
-    let (bundle, published) = latest::channel(keeper.bundle());
-    tokio::spawn(keeper.keep(tls.clone(), bundle, published, readiness.clone(), None));
+    let (sender, bundle) = latest::channel(keeper.bundle());
+    // where nobody publishes, what is to be published counts as published
+    let given = if options.target().is_some() { given } else { bundle.clone() };
+    tokio::spawn(keeper.keep(tls.clone(), sender, given, readiness.clone(), None));
     if files.client_authority.is_some() {
         tokio::spawn(files.follow(tls.clone(), FILES_EVERY));
     }
-    Ok(tls)
+    Ok((tls, bundle, published))
+}
+
+/// Opens the vault; another replica may be opening it, too.
+fn open(vault: &Arc<dyn Vault>, names: &[String]) -> Result<Keeper, Failure> {
+    let mut tries = VAULT_TRIES_MAX;
+    loop {
+        match Keeper::open(vault.clone(), names.to_vec(), Lives::default()) {
+            Err(CertificateError::Vault(VaultError::Changed)) if tries > 1 => tries -= 1,
+            opened => return opened.map_err(Failure::invalid),
+        }
+    }
 }

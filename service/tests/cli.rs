@@ -398,7 +398,7 @@ spec:
 }
 
 #[test]
-fn grants_are_not_passed_over_in_silence() {
+fn grants_bind_their_subjects() {
     let folder = folder("grants");
     let grant = "
 apiVersion: suture.dev/v1alpha1
@@ -409,9 +409,13 @@ spec: {subjects: [{kind: User, name: ana}], scope: {namespaces: [a]}}
     let path = write(&folder, "grants.yaml", &format!("{INVARIANT}---{grant}"));
     assert_eq!(suture(&["lint", &path]).code, 0);
     let state = write(&folder, "cluster.yaml", CLUSTER);
-    let ran = suture(&["check", "--state", &state, "--invariants", &path, "--delete", "svc/shop/web"]);
-    assert_eq!(ran.code, 2, "{}", ran.out);
-    assert!(ran.err.contains("grant `operator` cannot be enforced yet"), "{}", ran.err);
+    let check = |user: &str, object: &str| {
+        suture(&["check", "--state", &state, "--invariants", &path, "--as", user, "--delete", object])
+    };
+    let ran = check("ana", "svc/shop/web");
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    assert!(ran.out.contains("operator-in-scope would break for OperatorGrant/operator"), "{}", ran.out);
+    assert!(!check("bea", "svc/shop/web").out.contains("operator-in-scope"));
 }
 
 #[test]

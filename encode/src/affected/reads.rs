@@ -8,7 +8,6 @@
 //! | `adapted` | custom resources that have an adapter |
 //! | `any` | objects of any kind |
 //! | `customs` | objects of any custom resource |
-//! | `owners` | whoever owns an object of the other kinds, of whatever kind |
 //! | `status` | a field `status` |
 
 use std::collections::BTreeSet;
@@ -23,7 +22,11 @@ use super::uses::Uses;
 /// The group of kinds whose group is not known.
 pub const ANY_GROUP: &str = "*";
 
-/// Built-in kinds whose objects refer to others by name (`model/src/references.rs`).
+/// Built-in kinds whose objects may use a claim (`model/src/navigate/users.rs`).
+const CLAIM_USERS: [&str; 8] =
+    ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"];
+
+/// Built-in kinds whose objects refer to others by name, bindings of roles aside (`model/src/references.rs`).
 const REFERRING: [&str; 20] = [
     "Pod",
     "Deployment",
@@ -48,7 +51,7 @@ const REFERRING: [&str; 20] = [
 ];
 
 /// Built-in kinds that others refer to by name.
-const REFERRED: [&str; 13] = [
+const REFERRED: [&str; 12] = [
     "Secret",
     "ConfigMap",
     "ServiceAccount",
@@ -61,7 +64,6 @@ const REFERRED: [&str; 13] = [
     "IngressClass",
     "Gateway",
     "Namespace",
-    "Role",
 ];
 
 /// Kinds that run pods by themselves.
@@ -83,10 +85,10 @@ pub struct Reads {
     pub any: bool,
     /// Objects of any custom resource.
     pub customs: bool,
-    /// Who owns an object.
-    pub owners: bool,
     /// Fields of a status.
     pub status: bool,
+    /// The kinds of the instances.
+    instances: BTreeSet<Kind>,
 }
 
 impl Reads {
@@ -128,13 +130,13 @@ impl Reads {
 
     /// Adds what another invariant reads.
     pub fn join(&mut self, other: &Self) {
-        let Self { kinds, pods, adapted, any, customs, owners, status } = other;
+        let Self { kinds, pods, adapted, any, customs, status, instances } = other;
+        self.instances.extend(instances.iter().cloned());
         self.kinds.extend(kinds.iter().cloned());
         self.pods |= pods;
         self.adapted |= adapted;
         self.any |= any;
         self.customs |= customs;
-        self.owners |= owners;
         self.status |= status;
     }
 
@@ -147,12 +149,16 @@ impl Reads {
                     self.adapted = true;
                 }
                 Kinds::Adapted => self.adapted = true,
-                Kinds::Kind(kind) => match (kind.resolve(), &kind.group) {
-                    (Some(kind), _) => drop(self.kinds.insert(kind)),
-                    (None, _) => drop(self.kinds.insert(Kind::new(ANY_GROUP, &kind.kind))),
-                },
+                Kinds::Kind(kind) => {
+                    self.kinds.insert(kind.resolve().unwrap_or_else(|| Kind::new(ANY_GROUP, &kind.kind)));
+                }
             }
         }
+        self.instances = self.kinds.clone();
+    }
+
+    fn has_instance(&self, kind: &str) -> bool {
+        self.instances.iter().any(|k| k.is(kind))
     }
 
     /// What the fields and faults of an invariant add.
@@ -198,7 +204,14 @@ impl Reads {
                 self.kind("Node");
                 self.adapted = true;
             }
-            Func::HasSelector | Func::IsQuorumGroup | Func::Requests | Func::References => self.adapted = true,
+            Func::HasSelector
+            | Func::IsQuorumGroup
+            | Func::Requests
+            | Func::References
+            // owners are of any kind, and are watched as they are seen; parents have an adapter
+            | Func::OwnersIn
+            | Func::UnresolvedOwners
+            | Func::WantedBy => self.adapted = true,
             Func::DisruptionsWhenSettled => {
                 self.pods = true;
                 self.adapted = true;
@@ -206,17 +219,25 @@ impl Reads {
             }
             Func::AdmittedNodes | Func::RestrictsNodes => self.kind("Node"),
             Func::Referrers => {
-                self.named(&REFERRING);
+                let claims = Kind::new("", "PersistentVolumeClaim");
+                if !self.any && self.instances.iter().all(|kind| *kind == claims) && !self.instances.is_empty() {
+                    self.named(&CLAIM_USERS);
+                } else {
+                    self.named(&REFERRING);
+                }
+                if ["ServiceAccount", "Role", "ClusterRole"].iter().any(|kind| self.has_instance(kind)) {
+                    self.named(&["RoleBinding", "ClusterRoleBinding"]);
+                }
                 self.adapted = true;
-                // what goes with its controller does not count
-                self.owners = true;
             }
             Func::ResolvesIn => {
                 self.named(&REFERRED);
-                self.adapted = true;
-            }
-            Func::OwnersIn | Func::UnresolvedOwners | Func::WantedBy => {
-                self.owners = true;
+                if self.has_instance("HorizontalPodAutoscaler") {
+                    self.named(&["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"]);
+                }
+                if ["RoleBinding", "ClusterRoleBinding"].iter().any(|kind| self.has_instance(kind)) {
+                    self.named(&["Role", "ClusterRole"]);
+                }
                 self.adapted = true;
             }
             Func::Instances => {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::state::State;
 use crate::value::Str;
@@ -66,7 +65,7 @@ pub fn volume<'s>(state: &'s State, claim: &Object) -> Option<&'s Arc<Object>> {
     if let Some(name) = claim.val().str_at(&["spec", "volumeName"]).filter(|n| !n.is_empty()) {
         return state.get(&Key::of("PersistentVolume", "", name)).filter(|v| names_claim(v, claim, false));
     }
-    state.list(&Kind::new("", "PersistentVolume"), None).into_iter().find(|v| names_claim(v, claim, true))
+    state.claimed_by(&claim.key).into_iter().find(|v| names_claim(v, claim, true))
 }
 
 /// The claim that a volume is bound to, if it exists.

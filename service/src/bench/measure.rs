@@ -1,5 +1,6 @@
 //! Loads the generated cluster and times decisions on it: each shipped template alone, then all of them together.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use suture_specs::compile::CompiledInvariant;
 
 use super::cluster::{self, Inventory, Size};
 use super::prng::Prng;
-use super::requests::{self, ALL};
+use super::requests::{self, ALL, Touch};
 use crate::failure::Failure;
 use crate::output::progress::Progress;
 
@@ -54,7 +55,7 @@ pub struct Bench {
     pub resident_kib: Option<u64>,
     /// The same at the end, caches and solver included.
     pub resident_end_kib: Option<u64>,
-    /// Each template alone, then `all`.
+    /// Each template alone, then all of them together, if there are several.
     pub templates: Vec<Row>,
 }
 
@@ -82,6 +83,8 @@ pub struct Row {
     pub outcomes: Outcomes,
     /// The request whose decision took longest.
     pub slowest: String,
+    /// Decisions by what was asked for.
+    pub by_request: BTreeMap<String, Spread>,
 }
 
 /// How long decisions took, in microseconds.
@@ -122,9 +125,11 @@ pub fn run(plan: Plan, templates: &[(String, Arc<CompiledInvariant>)], progress:
         progress.say(name);
         rows.push(measure(plan, name, vec![invariant.clone()], &snapshot, &inventory)?);
     }
-    progress.say("all");
-    let all = templates.iter().map(|(_, invariant)| invariant.clone()).collect();
-    rows.push(measure(plan, "all", all, &snapshot, &inventory)?);
+    if templates.len() > 1 {
+        progress.say("all");
+        let all = templates.iter().map(|(_, invariant)| invariant.clone()).collect();
+        rows.push(measure(plan, "all", all, &snapshot, &inventory)?);
+    }
     Ok(Bench {
         nodes: plan.size.nodes,
         pods: plan.size.pods,
@@ -191,12 +196,12 @@ fn measure(
     let started = now();
     while tally.decisions() < plan.requests && started.elapsed() < Duration::from_millis(TEMPLATE_MS_MAX) {
         let draws = (0..DRAWS_MAX).find_map(|_| requests::draw(touches, &state, inventory, &mut prng));
-        let Some(request) = draws else { break };
+        let Some((touch, request)) = draws else { break };
         let change = Change::from(request);
         let clock = now();
         let input = Input { snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
         let decision = engine.decide(&input);
-        tally.add(&change, &decision, clock.elapsed());
+        tally.add(touch, &change, &decision, clock.elapsed());
     }
     Ok(tally.row(name))
 }
@@ -209,6 +214,7 @@ struct Tally {
     instances: u64,
     outcomes: Outcomes,
     slowest: (Duration, String),
+    by_request: BTreeMap<Touch, Vec<u64>>,
 }
 
 impl Tally {
@@ -216,13 +222,14 @@ impl Tally {
         self.without_solver.len() + self.with_solver.len()
     }
 
-    fn add(&mut self, change: &Change, decision: &Decision, took: Duration) {
+    fn add(&mut self, touch: Touch, change: &Change, decision: &Decision, took: Duration) {
         if took > self.slowest.0 {
             self.slowest = (took, change.requests.iter().map(Request::describe).collect());
         }
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let times = if decision.effort.solved == 0 { &mut self.without_solver } else { &mut self.with_solver };
         times.push(micros);
+        self.by_request.entry(touch).or_default().push(micros);
         self.cache_hits += decision.effort.cached;
         self.instances += decision.effort.instances;
         match decision.decision {
@@ -249,6 +256,11 @@ impl Tally {
             instances: self.instances,
             outcomes: self.outcomes,
             slowest: self.slowest.1,
+            by_request: self
+                .by_request
+                .into_iter()
+                .map(|(touch, times)| (format!("{touch:?}"), spread(times)))
+                .collect(),
         }
     }
 }

@@ -28,8 +28,11 @@ pub fn text(bench: &Bench, verbose: bool) -> String {
     }
     if verbose {
         _ = writeln!(out, "\nslowest");
-        for Row { template, slowest, .. } in templates {
+        for Row { template, slowest, by_request, .. } in templates {
             _ = writeln!(out, "  {template}: {slowest}");
+            for (request, Spread { count, p50_micros, p99_micros, max_micros }) in by_request {
+                _ = writeln!(out, "    {request:<20} {count:>5} {p50_micros:>9} {p99_micros:>9} {max_micros:>9}");
+            }
         }
     }
     out
@@ -76,6 +79,7 @@ fn cells(row: &Row) -> [String; 16] {
         instances,
         outcomes,
         slowest: _,
+        by_request: _,
     } = row;
     let of = |spread: &Spread| {
         let Spread { count, p50_micros, p99_micros, max_micros } = *spread;

@@ -88,7 +88,7 @@ pub(super) fn exceeded(
     }
     let counted = |taken: &&Taken| limit.kind.matches(&taken.key.kind);
     let new: BTreeSet<&Taken> = spent.taken.iter().filter(counted).filter(|taken| !before.contains(taken)).collect();
-    let old = before.iter().copied().filter(|taken| counted(&taken)).count();
+    let old = before.iter().copied().filter(counted).count();
     if new.is_empty() {
         // of a kind that was not read, a closure may hold any number
         let unread = state.base().unknown().iter().any(|kind| **kind == *limit.kind.kind);

@@ -11,7 +11,7 @@
 //!
 //! Announcements outlive a replica that is killed: whoever starts reads them before it reads anything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -113,6 +113,7 @@ impl Announcer {
             "metadata": {"generateName": "suture-announcement-", "labels": {LABEL: "true"}},
             "data": {"request": text},
         });
+        let began = now();
         let (made, answer) = channel();
         let call = self.call("POST", &self.collection, "application/json", Some(body));
         let (client, collection) = (self.client.clone(), self.collection.clone());
@@ -132,10 +133,18 @@ impl Announcer {
         let name: Str = text("/metadata/name").into();
         let order = text("/metadata/resourceVersion").parse::<u64>();
         let order = order.map_err(|_| "an announcement has no resourceVersion".to_owned())?;
+        let written = now();
         let mut board = self.board();
         board.own.insert(order, name);
         loop {
             if board.position.is_some_and(|position| position >= order) && board.barrier.is_none() {
+                let micros = |from: Instant, to: Instant| to.saturating_duration_since(from).as_micros();
+                let shown = now();
+                tracing::debug!(
+                    write_micros = micros(began, written),
+                    show_micros = micros(written, shown),
+                    "announced"
+                );
                 return Ok(order);
             }
             let left = deadline.saturating_duration_since(now());
@@ -213,7 +222,7 @@ impl Announcer {
             }
             Told::Progress(version) => board.position = board.position.max(Some(version)),
             Told::Failed(why) => tracing::warn!(why, "announcements of other replicas cannot be read"),
-            Told::Wanted | Told::Unwanted | Told::Absent => {}
+            Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every => {}
         }
         drop(board);
         self.shown.notify_all();
@@ -223,7 +232,12 @@ impl Announcer {
     pub fn observe(&self, view: &View, now: Clock) {
         let mut board = self.board();
         let ended = board.ledger.observe(view.sight(), Some(now));
-        let gone: Vec<Str> = ended.iter().filter_map(|order| board.own.remove(order)).collect();
+        // a request may be over before its announcement is known to be our own
+        let open: BTreeSet<u64> = board.ledger.entries().iter().map(|entry| entry.order).collect();
+        let position = board.position;
+        let over = board.own.keys().filter(|order| position >= Some(**order) && !open.contains(order));
+        let over: Vec<u64> = over.copied().chain(ended).collect();
+        let gone: Vec<Str> = over.iter().filter_map(|order| board.own.remove(order)).collect();
         let behind = |barrier: u64| {
             view.readings.keys().any(|kind| view.positions.get(kind).is_some_and(|position| *position < barrier))
         };
@@ -318,7 +332,9 @@ impl Board {
 /// What others need to know of a request; values of secrets are not part of it.
 fn written(request: &Request) -> String {
     let text = |text: &str| Val::str(text);
-    let kept = |object: &Option<Val>| object.as_ref().map(project).unwrap_or_default();
+    let kept = |object: &Option<Val>| {
+        object.as_ref().map(|object| project(object).without_at(&["metadata", "managedFields"])).unwrap_or_default()
+    };
     let optional = |text: &Option<Str>| text.clone().map(Val::Str).unwrap_or_default();
     let propagation = match request.propagation {
         Some(Propagation::Background) => text("Background"),

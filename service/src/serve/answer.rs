@@ -269,6 +269,7 @@ fn reason_of(code: u16) -> &'static str {
     match code {
         400 => "BadRequest",
         403 => "Forbidden",
+        422 => "Invalid",
         413 => "RequestEntityTooLarge",
         429 => "TooManyRequests",
         408 | 504 => "Timeout",

@@ -128,13 +128,21 @@ impl<A: Aftermath> Feed<A> {
             changes.push(Change::Forget(kind.clone()));
             return;
         }
+        if let Told::Every = told {
+            changes.push(Change::Every);
+            return;
+        }
         let known = self.kinds.contains_key(kind);
         if !known && !matches!(told, Told::Wanted) {
             // the last words of a watch that was ended
             return;
         }
         match told {
-            Told::Wanted | Told::Unwanted => drop(self.kinds.entry(kind.clone()).or_default()),
+            Told::Wanted | Told::Unwanted | Told::Every => drop(self.kinds.entry(kind.clone()).or_default()),
+            Told::Lost => self.update(kind, |state| {
+                state.listed = false;
+                state.failed = Some("not served any more".to_owned());
+            }),
             Told::Absent => {
                 // a definition may be among what was told before
                 self.store.write(std::mem::take(changes));

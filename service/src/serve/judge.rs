@@ -15,12 +15,14 @@ use suture_model::apply::apply;
 use suture_model::change::{Change, Operation, Request};
 use suture_model::state::State;
 use suture_model::value::Val;
+use suture_specs::compile::CompiledInvariant;
 
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
 use super::book::Book;
 use super::feed::now as now_instant;
 use super::lease::Active;
+use super::resources;
 use super::review::Asked;
 use super::store::{Store, View};
 use super::workers::{Decider, Deciders};
@@ -105,6 +107,14 @@ impl Decider for Judge {
             Ok(request) => request,
             Err(error) => return Answer::refused(Label::Invalid, 400, error.to_string()),
         };
+        if &*request.target.kind.group == resources::GROUP {
+            // any replica can tell whether it compiles, and no invariant is about it
+            let policy = self.court.store.read().loaded.policy.clone();
+            return match resources::admission::admit(&asked.review, &policy.documents) {
+                Some(why) => Answer::refused(Label::Denied, 422, why),
+                None => Answer::allowed(),
+            };
+        }
         let answer = match self.court.replicas.clone() {
             Replicas::Single(active) => match active.check() {
                 Ok(()) => self.alone(request, asked),
@@ -219,7 +229,11 @@ impl Judge {
                     thread::sleep(CROWDED_PAUSE);
                     continue;
                 }
-                let answer = crowded(chosen.len(), &request, &view);
+                let count = chosen.len();
+                let reason = format!(
+                    "{count} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart"
+                );
+                let answer = undecided(&reason, &request, &view);
                 return Judged { answer, view, regarded, history, spent: Vec::new() };
             }
             let (mut answer, spent) = self.decide_on(&view, &effective, &requests, &chosen, &history, now);
@@ -254,7 +268,14 @@ impl Judge {
             time: Some(&time),
             exemptions: &policy.exemptions,
         };
-        let mut decision = engine.decide_except(&input, policy.grants.unbound(&change, &policy.invariants));
+        let unbound = policy.grants.unbound(&change, &policy.invariants);
+        let mut blind = view.blind();
+        blind.retain(|(invariant, _)| !unbound.contains(&invariant.name));
+        let skipped = unbound.into_iter().chain(blind.iter().map(|(invariant, _)| invariant.name.clone())).collect();
+        let mut decision = engine.decide_except(&input, skipped);
+        let skipped_as = |name: &str| blind.iter().find(|(invariant, _)| *invariant.name == *name).map(|(_, why)| why);
+        let blind = policy.invariants.iter().filter_map(|invariant| Some((invariant, skipped_as(&invariant.name)?)));
+        decision.add(blind.map(|(invariant, why)| unclear(invariant, request, why)));
         let mut spent = Vec::new();
         if !policy.grants.is_empty() {
             let now = Some(now.nanos());
@@ -372,28 +393,32 @@ fn refusal(why: &str) -> Answer {
     answer
 }
 
-/// Undecided for every invariant, each of which says what follows.
-fn crowded(count: usize, request: &Request, view: &View) -> Answer {
-    let reason = format!("{count} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart");
-    let verdict = |invariant: &Arc<suture_specs::compile::CompiledInvariant>| Verdict {
+/// An invariant about which nothing can be said; the instance is what the request is about.
+fn unclear(invariant: &CompiledInvariant, request: &Request, reason: &str) -> Verdict {
+    Verdict {
         invariant: invariant.name.to_string(),
         instance: request.target.to_string(),
         outcome: Finding::Undecided,
         action: invariant.action,
-        reason: Some(reason.clone()),
+        reason: Some(reason.to_owned()),
         message: format!("undecided: {reason}"),
         counterexample: None,
         assumptions: Vec::new(),
-        proved_against: std::collections::BTreeMap::new(),
+        proved_against: Arc::default(),
         nearest_allowed: Vec::new(),
-    };
+    }
+}
+
+/// Undecided for every invariant, each of which says what follows.
+fn undecided(reason: &str, request: &Request, view: &View) -> Answer {
+    let invariants = &view.loaded.policy.invariants;
     let decision = Decision {
         decision: Outcome::Undecided,
         uid: request.uid.to_string(),
         duration: Took::default(),
         solver: String::new(),
         proved: 0,
-        verdicts: view.loaded.policy.invariants.iter().map(verdict).collect(),
+        verdicts: invariants.iter().map(|invariant| unclear(invariant, request, reason)).collect(),
         effort: Effort::default(),
     };
     let mut answer = Answer::from_decision(&decision, &view.loaded.policy);

@@ -41,7 +41,7 @@ pub struct Kinds {
     client: Client,
     ear: Ear,
     /// Lists everything again.
-    again: Arc<Notify>,
+    again: watch::Receiver<u64>,
     /// Something about definitions has changed.
     nudge: Arc<Notify>,
     tasks: BTreeMap<Kind, Task>,
@@ -61,7 +61,7 @@ enum Found {
 
 impl Kinds {
     /// Tells `ear` about kinds; `nudge` makes it look up kinds that were not found.
-    pub fn new(client: Client, ear: Ear, nudge: Arc<Notify>, again: Arc<Notify>) -> Self {
+    pub fn new(client: Client, ear: Ear, nudge: Arc<Notify>, again: watch::Receiver<u64>) -> Self {
         Self { client, ear, again, nudge, tasks: BTreeMap::new() }
     }
 
@@ -69,10 +69,13 @@ impl Kinds {
     pub async fn run(mut self, mut wanted: watch::Receiver<Wanted>) {
         loop {
             let Wanted { mut kinds, every } = wanted.borrow_and_update().clone();
-            let mut soon = false;
+            let (mut soon, mut surveyed) = (false, false);
             if every {
-                match all(&self.client).await {
-                    Ok(all) => kinds.extend(all),
+                match self.all().await {
+                    Ok(all) => {
+                        kinds.extend(all);
+                        surveyed = true;
+                    }
                     Err(why) => {
                         tracing::warn!(why, "the kinds of the cluster cannot be listed");
                         // what is followed already stays so
@@ -82,7 +85,11 @@ impl Kinds {
                 }
             }
             self.leave(&kinds);
-            soon |= self.enter(&kinds).await;
+            self.welcome(&kinds);
+            if surveyed && let Some(any) = kinds.first() {
+                self.tell(any, Told::Every);
+            }
+            soon |= self.enter().await;
             let nudge = self.nudge.clone();
             tokio::select! {
                 changed = wanted.changed() => if changed.is_err() { return },
@@ -107,17 +114,44 @@ impl Kinds {
         }
     }
 
-    /// Starts to follow what is wanted and not followed; says whether to look again soon.
-    async fn enter(&mut self, wanted: &BTreeSet<Kind>) -> bool {
-        for task in self.tasks.values_mut() {
-            // the kind was not served any more
-            task.follows.take_if(|follows| follows.is_finished());
+    /// The kinds that the cluster serves. Those of a group that does not answer are the ones followed already.
+    async fn all(&self) -> Result<BTreeSet<Kind>, String> {
+        let groups = get::<Groups>(&self.client, "/apis").await?.map(|found| found.groups).unwrap_or_default();
+        let names = std::iter::once(String::new()).chain(groups.into_iter().map(|group| group.name));
+        let looked = join_all(names.map(|group| async {
+            let resources = resources(&self.client, &group).await;
+            (group, resources)
+        }));
+        let mut kinds = BTreeSet::new();
+        for (group, resources) in looked.await {
+            match resources {
+                Ok(resources) => kinds.extend(resources.into_iter().map(|found| Kind::new(&group, &found.kind))),
+                // an aggregated API that is down: what it serves is not in the cluster's own storage
+                Err(why) => {
+                    tracing::warn!(group, why, "a group of kinds cannot be listed");
+                    kinds.extend(self.tasks.keys().filter(|kind| *kind.group == *group).cloned());
+                }
+            }
         }
+        kinds.retain(|kind| !NEVER.iter().any(|never| *kind.kind == **never));
+        Ok(kinds)
+    }
+
+    /// Notes what is wanted.
+    fn welcome(&mut self, wanted: &BTreeSet<Kind>) {
         for kind in wanted {
             if !self.tasks.contains_key(kind) {
                 self.tell(kind, Told::Wanted);
                 self.tasks.insert(kind.clone(), Task { follows: None });
             }
+        }
+    }
+
+    /// Starts to follow what is wanted and not followed; says whether to look again soon.
+    async fn enter(&mut self) -> bool {
+        for task in self.tasks.values_mut() {
+            // the kind was not served any more
+            task.follows.take_if(|follows| follows.is_finished());
         }
         let missing: Vec<Kind> =
             self.tasks.iter().filter(|(_, task)| task.follows.is_none()).map(|(kind, _)| kind.clone()).collect();
@@ -134,7 +168,10 @@ impl Kinds {
                     let (client, ear, again) = (self.client.clone(), self.ear.clone(), self.again.clone());
                     let nudge = self.nudge.clone();
                     let follows = tokio::spawn(async move {
-                        follow(client, place, ear, again).await;
+                        let kind = place.kind.clone();
+                        follow(client, place, ear.clone(), again).await;
+                        // nobody listens when the process ends
+                        _ = ear.send((kind, Told::Lost));
                         nudge.notify_one();
                     });
                     self.tasks.insert(kind, Task { follows: Some(follows) });
@@ -202,22 +239,6 @@ struct NamedGroup {
     name: String,
 }
 
-/// The kinds that the cluster serves.
-async fn all(client: &Client) -> Result<BTreeSet<Kind>, String> {
-    let groups = get::<Groups>(client, "/apis").await?.map(|found| found.groups).unwrap_or_default();
-    let names = std::iter::once(String::new()).chain(groups.into_iter().map(|group| group.name));
-    let looked = join_all(names.map(|group| async {
-        let resources = resources(client, &group).await;
-        (group, resources)
-    }));
-    let mut kinds = BTreeSet::new();
-    for (group, resources) in looked.await {
-        let listed = resources?.into_iter().map(|resource| Kind::new(&group, &resource.kind));
-        kinds.extend(listed.filter(|kind| !NEVER.iter().any(|never| *kind.kind == **never)));
-    }
-    Ok(kinds)
-}
-
 /// What a group serves, its preferred version first. A group that does not exist serves nothing.
 async fn resources(client: &Client, group: &str) -> Result<Vec<Resource>, String> {
     let versions = if group.is_empty() {
@@ -274,3 +295,6 @@ fn find(kind: &Kind, group: Option<&Result<Vec<Resource>, String>>) -> Found {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use axum::http::Request;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::feed::now;
@@ -119,14 +119,14 @@ pub struct Candidate {
     identity: String,
     active: Active,
     /// Lists everything again.
-    again: Arc<Notify>,
+    again: watch::Sender<u64>,
     /// What was seen last of somebody else's Lease, and since when.
     seen: Option<(String, Instant)>,
 }
 
 impl Candidate {
     /// A candidate of this identity for the Lease `suture` in a namespace.
-    pub fn new(client: Client, namespace: &str, identity: String, active: Active, again: Arc<Notify>) -> Self {
+    pub fn new(client: Client, namespace: &str, identity: String, active: Active, again: watch::Sender<u64>) -> Self {
         let collection = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
         Self { client, collection, name: "suture".to_owned(), identity, active, again, seen: None }
     }
@@ -146,7 +146,7 @@ impl Candidate {
             Ok(Ok(None)) => {
                 if self.active.hold(sent) {
                     tracing::info!(identity = self.identity, "this replica is active");
-                    self.again.notify_waiters();
+                    self.again.send_modify(|times| *times += 1);
                 }
             }
             Ok(Ok(Some(holder))) => self.active.lose(&holder),
@@ -239,6 +239,17 @@ fn micro_time(time: &str) -> String {
     let decimals: String =
         time.split_once('.').map_or("", |(_, rest)| rest).chars().take_while(char::is_ascii_digit).collect();
     format!("{whole}.{:0<6.6}Z", decimals)
+}
+
+#[cfg(test)]
+impl Active {
+    /// One that holds the Lease for as long as a test takes.
+    pub fn held() -> Self {
+        let active = Self::default();
+        active.shared.until_micros.store(u64::MAX, Ordering::Release);
+        active.settle();
+        active
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use suture_specs::spec::OnUndecided;
 
+use super::configuration::{FailurePolicy, Home, Reach, Target};
+use crate::arguments::OnFailure;
+
 /// `suture serve`.
 #[derive(Debug, Args)]
 pub struct Options {
@@ -45,9 +48,24 @@ pub struct Options {
     /// Its key (PEM)
     #[arg(long, requires = "tls_cert", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
-    /// Where certificates of our own are kept, if nobody else keeps any
-    #[arg(long, default_value = "suture-certificates", value_name = "FOLDER")]
-    pub certificates: PathBuf,
+    /// The authority that signed it, for the webhook's configuration (PEM)
+    #[arg(long, requires = "tls_cert", value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+    /// Where certificates of our own are kept, if nobody else keeps any [default: a Secret in the namespace]
+    #[arg(long, value_name = "FOLDER")]
+    pub certificates: Option<PathBuf>,
+    /// Keep the webhook's configuration up to date; the API server calls this Service in the namespace
+    #[arg(long, value_name = "NAME", conflicts_with = "webhook_url")]
+    pub webhook_service: Option<String>,
+    /// Keep the webhook's configuration up to date; the API server calls this URL, without a path
+    #[arg(long, value_name = "URL")]
+    pub webhook_url: Option<String>,
+    /// What becomes of a request when Suture does not answer
+    #[arg(long, value_enum, default_value_t = OnFailure::Fail, value_name = "POLICY")]
+    pub failure_policy: OnFailure,
+    /// The service account that Suture runs as, whose requests are never judged
+    #[arg(long, default_value = "suture", value_name = "NAME")]
+    pub service_account: String,
     /// The names and addresses under which the API server calls the webhook
     #[arg(long, default_values = ["localhost", "127.0.0.1"], value_name = "NAME")]
     pub name: Vec<String>,
@@ -115,6 +133,8 @@ impl From<Overload> for OnUndecided {
     }
 }
 
+/// The port of the Service.
+const SERVICE_PORT: i32 = 443;
 /// Threads for each processor where most of the time is spent waiting for announcements.
 const ANNOUNCING_THREADS: usize = 4;
 
@@ -127,6 +147,28 @@ impl Options {
             (None, ReplicasMode::Announced) => processors * ANNOUNCING_THREADS,
             (None, _) => processors,
         }
+    }
+
+    /// What the webhook's configuration says, if it is to be kept.
+    pub fn target(&self) -> Option<Target> {
+        let reach = match (&self.webhook_service, &self.webhook_url) {
+            (Some(name), _) => Reach::Service { name: name.clone(), port: SERVICE_PORT },
+            (None, Some(url)) => Reach::Url(url.clone()),
+            (None, None) => return None,
+        };
+        let failure_policy = match self.failure_policy {
+            OnFailure::Fail => FailurePolicy::Fail,
+            OnFailure::Ignore => FailurePolicy::Ignore,
+        };
+        let home = Home { namespace: self.namespace.clone(), service_account: self.service_account.clone() };
+        Some(Target { reach, failure_policy, home, ..Target::default() })
+    }
+
+    /// The names under which the webhook is called.
+    pub fn names(&self) -> Vec<String> {
+        let ns = &self.namespace;
+        let service = self.webhook_service.iter().flat_map(|name| [format!("{name}.{ns}.svc"), format!("{name}.{ns}")]);
+        self.name.iter().cloned().chain(service).collect()
     }
 
     /// What this replica is called.

@@ -18,7 +18,9 @@ use suture_specs::spec::{Invariant, Origin, ResourceAdapter, Spec, SpecError, pa
 use suture_specs::time::parse_timestamp;
 
 use super::health::Readiness;
+use super::kinds::Wanted;
 use super::store::{Change, Store};
+use super::surface;
 use super::watch::{List, Told};
 use crate::failure::Failure;
 use crate::grants::{self, Grants};
@@ -27,8 +29,6 @@ use crate::policy::{self, Documents, Policy, diagnosed};
 /// The kinds of `suture.dev` that the cluster is watched for.
 pub const OWN_KINDS: [&str; 6] =
     ["Invariant", "NamespacedInvariant", "InvariantTemplate", "ResourceAdapter", "OperatorGrant", "Exemption"];
-/// Their group.
-pub const OWN_GROUP: &str = "suture.dev";
 
 /// Resources that change within this time are compiled together: `kubectl apply` of a folder sends one after the other.
 const TOGETHER: Duration = Duration::from_millis(20);
@@ -40,6 +40,10 @@ pub struct Loaded {
     pub policy: Policy,
     /// Which load this is; engines are made anew when it rises.
     pub generation: u64,
+    /// The kinds that they read.
+    pub wanted: Wanted,
+    /// The kinds that each invariant reads, in their order; none where it reads every kind.
+    pub reads: Vec<Option<BTreeSet<Kind>>>,
     /// What does not compile and is left out.
     pub problems: Vec<Problem>,
 }
@@ -159,7 +163,7 @@ impl Policies {
                 unread.remove(&*kind.kind);
             }
             Told::Failed(why) => tracing::warn!(kind = &*kind.kind, why, "cannot be read"),
-            Told::Wanted | Told::Unwanted | Told::Progress(_) => {}
+            Told::Wanted | Told::Unwanted | Told::Lost | Told::Every | Told::Progress(_) => {}
         }
         self.resources != before
     }
@@ -187,7 +191,16 @@ impl Policies {
         let mut policy = compile(&mut documents, &mut problems);
         policy.adapters = self.adapters(&mut documents, &mut problems);
         policy.documents = Arc::new(documents);
-        Loaded { policy, generation: self.generation, problems }
+        let mut kinds = surface::watched(&policy);
+        // what is defined says which kinds are absent
+        kinds.extend(Kind::builtin("CustomResourceDefinition"));
+        let wanted = Wanted { kinds, every: surface::watches_every(&policy) };
+        let reads = policy.invariants.iter().map(|invariant| {
+            let alone = Policy { invariants: vec![invariant.clone()], grants: Grants::default(), ..policy.clone() };
+            (!surface::watches_every(&alone)).then(|| surface::watched(&alone))
+        });
+        let reads = reads.collect();
+        Loaded { policy, generation: self.generation, wanted, reads, problems }
     }
 
     /// The adapters that compile, one for each kind: of two the first, by file and name. The others are taken out of the
@@ -282,6 +295,14 @@ fn name(resource: &Val) -> Option<Name> {
 
 fn told(errors: &[SpecError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+impl Loaded {
+    /// The same, by which no kind is wanted: a test tells which are.
+    pub fn wanting_nothing(self) -> Self {
+        Self { wanted: Wanted::default(), ..self }
+    }
 }
 
 #[cfg(test)]

@@ -54,20 +54,14 @@ impl Rounds {
     /// The kinds that the policy and the effects read, and those that own something: an owner that is not shown would
     /// be taken to be gone.
     fn want(&mut self, view: &View) {
-        let policy = &view.loaded.policy;
-        let mut kinds = surface::watched(policy);
-        kinds.extend(Kind::builtin("CustomResourceDefinition"));
-        kinds.extend(surface::owners(&view.snapshot));
-        let wanted = Wanted { kinds, every: surface::watches_every(policy) };
+        let mut wanted = view.loaded.wanted.clone();
+        wanted.kinds.extend(surface::owners(&view.snapshot));
         self.wanted.send_if_modified(|held| std::mem::replace(held, wanted.clone()) != wanted);
         self.generation = view.loaded.generation;
     }
 
     fn say_ready(&mut self, view: &View) {
-        let mut missing = view.unread();
-        let wanted = self.wanted.borrow().kinds.clone();
-        let unheard = wanted.iter().filter(|kind| !view.readings.contains_key(kind));
-        missing.extend(unheard.map(|kind| format!("{kind}: not looked up yet")));
+        let missing = view.unread();
         if missing.is_empty() {
             self.was_ready = true;
             self.missing_since = None;

@@ -14,6 +14,7 @@ use suture_model::intern::Interner;
 use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
 use suture_model::snapshot::Snapshot;
+use suture_specs::compile::CompiledInvariant;
 
 use super::policies::Loaded;
 use crate::ledger::{Progress, Sight};
@@ -48,6 +49,8 @@ pub struct View {
     pub readings: BTreeMap<Kind, Reading>,
     /// Up to which resourceVersion each kind is shown.
     pub positions: BTreeMap<Kind, u64>,
+    /// Whether all kinds that the cluster serves are among the wanted ones.
+    pub every: bool,
 }
 
 impl View {
@@ -62,7 +65,8 @@ impl View {
             Reading::Unknown(why) => Some(format!("{kind}: {why}")),
             Reading::Known | Reading::Absent => None,
         });
-        unknown.collect()
+        let unsurveyed = self.unsurveyed().then(|| "the kinds of the cluster are not listed yet".to_owned());
+        unknown.chain(unsurveyed).collect()
     }
 
     fn apply(&mut self, change: &Change) {
@@ -86,15 +90,60 @@ impl View {
                 self.apply(&Change::Retain(kind.clone(), BTreeSet::new()));
                 self.readings.remove(kind);
                 self.positions.remove(kind);
-                self.mark_unknown();
+                self.mark_missing();
             }
             Change::Load(loaded) => {
                 if !Arc::ptr_eq(self.snapshot.adapters(), &loaded.policy.adapters) {
                     self.snapshot = self.snapshot.with_adapters(loaded.policy.adapters.clone());
                 }
                 self.loaded = loaded.clone();
+                self.mark_missing();
+            }
+            Change::Every => self.every = true,
+        }
+    }
+
+    /// The invariants that read a kind of which nothing certain is known, each with what that is. Objects that were
+    /// shown once may be old, and those of a kind that was never listed are none that anything could be judged by.
+    pub fn blind(&self) -> Vec<(Arc<CompiledInvariant>, String)> {
+        let unknown: Vec<(&Kind, &String)> = self
+            .readings
+            .iter()
+            .filter_map(|(kind, reading)| match reading {
+                Reading::Unknown(why) => Some((kind, why)),
+                Reading::Known | Reading::Absent => None,
+            })
+            .collect();
+        if unknown.is_empty() && !self.unsurveyed() {
+            return Vec::new();
+        }
+        let invariants = self.loaded.policy.invariants.iter().zip(&self.loaded.reads);
+        let blind = invariants.filter_map(|(invariant, reads)| {
+            let read = |kind: &Kind| reads.as_ref().is_none_or(|reads| reads.contains(kind));
+            let found = unknown.iter().find(|(kind, _)| read(kind));
+            let why = match found {
+                Some((kind, why)) => format!("objects of kind `{kind}` were not read ({why})"),
+                None if reads.is_none() && self.unsurveyed() => "the kinds of the cluster were not read yet".to_owned(),
+                None => return None,
+            };
+            Some((invariant.clone(), why))
+        });
+        blind.collect()
+    }
+
+    /// A kind that is read from now on and that nothing was heard of yet is not absent.
+    fn mark_missing(&mut self) {
+        for kind in &self.loaded.wanted.kinds {
+            if !self.readings.contains_key(kind) {
+                self.readings.insert(kind.clone(), Reading::Unknown("not listed yet".to_owned()));
             }
         }
+        self.mark_unknown();
+    }
+
+    /// Whether every kind is read, and which kinds there are is not known yet.
+    pub fn unsurveyed(&self) -> bool {
+        self.loaded.wanted.every && !self.every
     }
 
     /// A snapshot knows kinds by their short names: if one kind of a name is unknown, all are.
@@ -119,6 +168,8 @@ pub enum Change {
     Read(Kind, Reading),
     /// The kind is wanted no more.
     Forget(Kind),
+    /// All kinds that the cluster serves have been named.
+    Every,
     /// Other invariants, adapters and exemptions.
     Load(Arc<Loaded>),
 }
@@ -144,7 +195,9 @@ impl Store {
     /// An empty cluster of which nothing is wanted yet.
     pub fn new(loaded: Arc<Loaded>) -> Self {
         let snapshot = Snapshot::new(loaded.policy.adapters.clone());
-        let view = View { snapshot, loaded, readings: BTreeMap::new(), positions: BTreeMap::new() };
+        let (readings, positions) = (BTreeMap::new(), BTreeMap::new());
+        let mut view = View { snapshot, loaded, readings, positions, every: false };
+        view.mark_missing();
         let spare = Some(Arc::new(view.clone()));
         let writer = Writer { spare, behind: Vec::new(), interner: Interner::default(), swept_len: 0 };
         Self { published: ArcSwap::from_pointee(view), writer: Mutex::new(writer) }

@@ -47,6 +47,26 @@ const NEVER: [&str; 3] = ["Event", "Lease", "Endpoints"];
 /// Built-in kinds with a scale.
 const SCALED: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"];
 
+/// Built-in kinds that have no status.
+const WITHOUT_STATUS: [&str; 16] = [
+    "ConfigMap",
+    "Secret",
+    "ServiceAccount",
+    "StorageClass",
+    "PriorityClass",
+    "RuntimeClass",
+    "IngressClass",
+    "NetworkPolicy",
+    "Role",
+    "ClusterRole",
+    "RoleBinding",
+    "ClusterRoleBinding",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "LimitRange",
+    "PodTemplate",
+];
+
 /// Requests on resources, as a webhook rule has them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
@@ -104,7 +124,7 @@ pub fn watches_every(policy: &Policy) -> bool {
 }
 
 /// The kinds that own something in the snapshot. An owner that is not there is taken to be gone, hence each of these must
-/// be watched, or marked unknown.
+/// be watched, or marked unknown until it is (`Snapshot::mark_unknown`); the same holds for an owner that a request names.
 pub fn owners(snapshot: &Snapshot) -> BTreeSet<Kind> {
     snapshot.iter().flat_map(|object| object.owners()).map(|owner| owner.kind.clone()).collect()
 }
@@ -115,22 +135,23 @@ pub fn rules(policy: &Policy) -> Vec<Rule> {
     if policy.invariants.is_empty() {
         return Vec::new();
     }
-    let reads = future(policy);
+    let Future { reads, kinds, status } = future(policy);
     let mut written: BTreeMap<String, Writes> = BTreeMap::new();
-    // whatever owns something takes it along
-    written.entry("*".to_owned()).or_default().delete.insert("*".to_owned());
-    if reads.any {
-        written.entry("*".to_owned()).or_default().write.insert("*".to_owned());
-    } else if reads.customs {
-        // narrowed to custom resources by a match condition, see `custom_only`
-        written.entry("*".to_owned()).or_default().write.insert("*".to_owned());
+    let every = written.entry("*".to_owned()).or_default();
+    if reads.any || reads.customs {
+        // for the sake of custom resources only it is narrowed by a match condition, see `custom_only`
+        every.write.insert("*".to_owned());
+    } else {
+        // whatever owns something takes it along
+        every.delete.insert("*".to_owned());
     }
-    for kind in future_kinds(policy, &reads) {
+    for kind in kinds {
         let writes = written.entry(kind.group.to_string()).or_default();
+        let status = status.contains(&kind);
         match kind.builtin_namespaced() {
-            Some(_) => builtin_writes(&kind, &reads, writes),
+            Some(_) => builtin_writes(&kind, status, writes),
             // the plural of a custom resource is its definition's: take the whole group, which one operator owns
-            None => custom_writes(reads.status, writes),
+            None => custom_writes(status, writes),
         }
     }
     for adapter in &policy.documents.adapters {
@@ -148,34 +169,44 @@ pub fn grant_rules() -> Vec<Rule> {
 /// The built-in resources, `group/resource`, of which creations and updates matter, where [`rules`] covers all resources
 /// only for the sake of custom ones; `None` where it does not.
 pub fn custom_only(policy: &Policy) -> Option<BTreeSet<String>> {
-    let reads = future(policy);
+    let Future { reads, kinds, .. } = future(policy);
     if !reads.customs || reads.any {
         return None;
     }
-    let kinds = future_kinds(policy, &reads).into_iter().filter(|kind| kind.builtin_namespaced().is_some());
+    let kinds = kinds.into_iter().filter(|kind| kind.builtin_namespaced().is_some());
     Some(kinds.map(|kind| format!("{}/{}", kind.group, plural(&kind.kind))).collect())
 }
 
-fn future(policy: &Policy) -> Reads {
-    let mut reads = Reads::default();
+/// What is read of the future.
+struct Future {
+    reads: Reads,
+    /// Kinds that are read, by invariants and by effects.
+    kinds: BTreeSet<Kind>,
+    /// Those whose status is.
+    status: BTreeSet<Kind>,
+}
+
+fn future(policy: &Policy) -> Future {
+    let mut future = Future { reads: Reads::default(), kinds: builtin(&ALWAYS), status: BTreeSet::new() };
     for invariant in &policy.invariants {
         let mut own = Reads::of_future(invariant);
         // without its group a custom kind may be in any
         own.any |= own.kinds.iter().any(|kind| &*kind.group == ANY_GROUP);
         own.kinds.retain(|kind| &*kind.group != ANY_GROUP);
-        reads.join(&own);
+        if own.adapted {
+            own.kinds.extend(policy.documents.adapters.iter().flat_map(|adapter| named_by(&adapter.spec)));
+        }
+        if own.status {
+            future.status.extend(own.kinds.iter().filter(|k| !WITHOUT_STATUS.iter().any(|name| k.is(name))).cloned());
+        }
+        close(&mut own.kinds, own.pods);
+        future.kinds.extend(own.kinds.iter().cloned());
+        future.reads.join(&own);
     }
-    reads
-}
-
-fn future_kinds(policy: &Policy, reads: &Reads) -> BTreeSet<Kind> {
-    let mut kinds = reads.kinds.clone();
-    kinds.extend(builtin(&ALWAYS));
-    if reads.adapted {
-        kinds.extend(policy.documents.adapters.iter().flat_map(|adapter| named_by(&adapter.spec)));
+    if future.kinds.contains(&Kind::new("", "Pod")) {
+        future.status.extend(builtin(&POD_KINDS));
     }
-    close(&mut kinds, reads.pods);
-    kinds
+    future
 }
 
 /// Adds what the effects on these kinds read.
@@ -210,7 +241,7 @@ struct Writes {
     delete: BTreeSet<String>,
 }
 
-fn builtin_writes(kind: &Kind, reads: &Reads, writes: &mut Writes) {
+fn builtin_writes(kind: &Kind, status: bool, writes: &mut Writes) {
     let resource = plural(&kind.kind);
     let of = |subresource: &str| format!("{resource}/{subresource}");
     writes.write.insert(resource.clone());
@@ -223,7 +254,7 @@ fn builtin_writes(kind: &Kind, reads: &Reads, writes: &mut Writes) {
     } else if SCALED.iter().any(|scaled| kind.is(scaled)) {
         writes.update.insert(of("scale"));
     }
-    if reads.status || reads.pods && POD_KINDS.iter().any(|pods| kind.is(pods)) {
+    if status {
         writes.update.insert(of("status"));
     }
 }
@@ -236,10 +267,14 @@ fn custom_writes(status: bool, writes: &mut Writes) {
     }
 }
 
-/// Rules in a stable order, those with the same resources and operations as one.
-fn rules_of(written: BTreeMap<String, Writes>) -> Vec<Rule> {
+/// Rules in a stable order.
+fn rules_of(mut written: BTreeMap<String, Writes>) -> Vec<Rule> {
     use Operation::{Create, Delete, Update};
     let mut rules = Vec::new();
+    if written.get("*").is_some_and(|every| every.write.contains("*")) {
+        // what is covered already is not said again
+        written.iter_mut().filter(|(group, _)| *group != "*").for_each(|(_, writes)| writes.write.clear());
+    }
     for (group, Writes { write, update, create, delete }) in written {
         for (resources, operations) in [
             (write, vec![Create, Update, Delete]),
@@ -298,4 +333,60 @@ fn mentions_status(adapter: &ResourceAdapterSpec) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use suture_model::change::Operation;
+    use suture_specs::spec::{Cel, Listed, ResourceAdapterSpec};
+
+    use super::{Rule, named_by};
+
+    #[test]
+    fn rules_match_as_the_api_server_matches_them() {
+        let rule = |resource: &str| Rule {
+            groups: vec!["apps".to_owned()],
+            resources: vec![resource.to_owned()],
+            operations: vec![Operation::Update],
+        };
+        for (resource, asked, covered) in [
+            ("deployments", ("deployments", ""), true),
+            ("deployments", ("deployments", "scale"), false),
+            ("*", ("deployments", ""), true),
+            ("*", ("deployments", "scale"), false),
+            ("*/*", ("deployments", "scale"), true),
+            ("*/*", ("deployments", ""), true),
+            ("*/scale", ("statefulsets", "scale"), true),
+            ("deployments/*", ("deployments", "status"), true),
+            ("deployments/*", ("statefulsets", "status"), false),
+        ] {
+            assert_eq!(
+                rule(resource).covers("apps", asked.0, asked.1, Operation::Update),
+                covered,
+                "{resource} {asked:?}"
+            );
+        }
+        assert!(!rule("*").covers("", "pods", "", Operation::Update));
+        assert!(!rule("*").covers("apps", "deployments", "", Operation::Create));
+    }
+
+    #[test]
+    fn kinds_are_found_in_expressions_too() {
+        let expression = "[{'kind': 'Deployment', 'name': self.metadata.name}, {'kind': \"Thing\", 'name': 'x'}]";
+        let adapter = |children| ResourceAdapterSpec {
+            group: "example.com".to_owned(),
+            kind: "App".to_owned(),
+            replicas: None,
+            selector: None,
+            claim_selector: None,
+            template: None,
+            children,
+            references: None,
+            quorum: None,
+            scale_target: None,
+            replica_range: None,
+            deletes_volumes: None,
+            cascades: None,
+        };
+        let found = named_by(&adapter(Some(Listed::Expression(Cel(expression.to_owned())))));
+        assert_eq!(found.iter().map(|kind| kind.kind.to_string()).collect::<Vec<_>>(), ["Deployment"]);
+        assert!(named_by(&adapter(None)).is_empty());
+    }
+}

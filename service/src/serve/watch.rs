@@ -7,12 +7,13 @@
 //! | 404: the kind is not served any more | following ends |
 //! | anything else | tried again, with longer and longer pauses |
 //!
-//! Lists are consistent reads (no resourceVersion), so that a restart never goes back in time. Watches are short: near
-//! the end of each the API server sends a bookmark (`apiserver/pkg/storage/cacher/cache_watcher.go`,
-//! `nextBookmarkTime`), which is how an idle kind is known to be up to date.
+//! Lists are consistent reads (no resourceVersion), so that a restart never goes back in time. Watches are short: two
+//! seconds before the end of each the API server sends a bookmark (`apiserver/pkg/storage/cacher/cache_watcher.go`,
+//! `nextBookmarkTime`), which is how an idle kind is known to be up to date. How far the API server itself has come with
+//! an idle kind it learns from etcd when somebody asks for a consistent list (KEP-2340; from Kubernetes 1.31 on), or
+//! when etcd tells by itself, which may be every ten minutes: so such a list is asked for, of objects that nobody has.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -24,13 +25,17 @@ use kube::core::request::Request;
 use serde::Deserialize;
 use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{oneshot, watch as latest};
 use tokio::time::{sleep, timeout};
 
 use super::feed::now;
 
 /// How long a watch lasts: the bookmark near its end comes as often.
 const WATCH_SECS: u32 = 15;
+/// When, after its beginning, the API server is made to ask etcd how far it has come: shortly before the bookmark.
+const NUDGE_AFTER: Duration = Duration::from_secs(10);
+/// A label that no object has.
+const NOBODY: &str = "suture.dev/nobody";
 /// A watch that is silent for so long beyond its end is broken.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// How long a page of a list may take.
@@ -64,6 +69,10 @@ pub enum Told {
     Unwanted,
     /// The API server does not serve it.
     Absent,
+    /// The API server served it and does not any more.
+    Lost,
+    /// All kinds that the cluster serves have been told to be wanted.
+    Every,
     /// It cannot be listed or watched; why.
     Failed(String),
     /// A page of a list. The sender waits until it is taken in.
@@ -92,17 +101,20 @@ pub struct List {
 /// Whom it is told to.
 pub type Ear = Sender<(Kind, Told)>;
 
-/// Follows a kind until it is no longer served.
-pub async fn follow(client: Client, place: Place, ear: Ear, again: Arc<Notify>) {
+/// Follows a kind until it is no longer served; lists it again whenever `again` changes.
+pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::Receiver<u64>) {
     let mut pause = PAUSE_MIN;
     let mut from: Option<String> = None;
     let follower = Follower { client, place, ear };
     loop {
         let step = match &from {
-            None => follower.list().await,
+            None => {
+                again.mark_unchanged();
+                follower.list().await
+            }
             Some(version) => tokio::select! {
                 step = follower.watch(version.clone()) => step,
-                () = again.notified() => Ok(Step::ListAgain),
+                () = changed(&mut again) => Ok(Step::ListAgain),
             },
         };
         match step {
@@ -125,6 +137,13 @@ pub async fn follow(client: Client, place: Place, ear: Ear, again: Arc<Notify>) 
                 pause = (pause * 2).min(PAUSE_MAX);
             }
         }
+    }
+}
+
+/// Waits for a change; for ever when none can come any more.
+async fn changed(again: &mut latest::Receiver<u64>) {
+    if again.changed().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -207,8 +226,19 @@ impl Follower {
             Ok(Ok(events)) => events,
         };
         let mut events = std::pin::pin!(events);
+        let mut nudge = std::pin::pin!(self.nudge());
+        let mut nudged = false;
         loop {
-            let event = match timeout(silence, events.try_next()).await {
+            let next = async {
+                loop {
+                    tokio::select! {
+                        biased;
+                        event = events.try_next() => return event,
+                        () = &mut nudge, if !nudged => nudged = true,
+                    }
+                }
+            };
+            let event = match timeout(silence, next).await {
                 Err(_) => return Ok(Step::Broken(version, "the watch is silent".to_owned())),
                 Ok(Err(error)) => return gone_or_broken(error, version),
                 Ok(Ok(None)) => return Ok(Step::From(version)),
@@ -240,6 +270,16 @@ impl Follower {
                 }
                 version = at.to_string();
             }
+        }
+    }
+
+    /// Makes the API server ask etcd how far it has come with this kind.
+    async fn nudge(&self) {
+        sleep(NUDGE_AFTER).await;
+        let list = Request::new(&self.place.path).list(&ListParams::default().labels(NOBODY));
+        if let Ok(list) = list {
+            // what does not work shows as lag
+            _ = timeout(PAGE_TIMEOUT, self.client.request::<Page>(list)).await;
         }
     }
 
@@ -286,3 +326,6 @@ pub fn brief(error: &kube::Error) -> String {
         other => other.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

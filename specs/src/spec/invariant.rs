@@ -8,7 +8,7 @@ use suture_model::futures::Moment;
 use suture_model::value::Val;
 
 use super::policy::Subject;
-use super::scalar::{Cel, KindRef};
+use super::scalar::{Cel, KindRef, LabelSelectorForm};
 
 /// What must hold: expressions of its own, or a template with parameters.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -139,7 +139,7 @@ pub struct ForEach {
     #[serde(default)]
     pub kinds: Vec<KindRef>,
     /// A label selector.
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    #[schemars(with = "Option<LabelSelectorForm>")]
     pub selector: Option<Val>,
     /// Which of these objects: a Boolean over the variable, `before` and `now`.
     #[serde(rename = "where")]
@@ -202,7 +202,7 @@ pub struct Match {
     #[serde(default)]
     pub excluded_namespaces: Vec<String>,
     /// A label selector.
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    #[schemars(with = "Option<LabelSelectorForm>")]
     pub selector: Option<Val>,
 }
 

@@ -1,14 +1,12 @@
 //! `OperatorGrant` and `Exemption`, and the subjects they and invariants name.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use suture_model::change::User;
 use suture_model::value::Val;
 
 use super::invariant::Action;
-use super::scalar::KindRef;
+use super::scalar::{KindRef, LabelSelectorForm};
 
 /// Somebody: a user, a group or a service account.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -92,7 +90,7 @@ pub struct GroupKind {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GrantInvariants {
     /// A label selector of invariants.
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    #[schemars(with = "Option<LabelSelectorForm>")]
     pub selector: Option<Val>,
 }
 

@@ -1,6 +1,7 @@
 //! Fields that may be written in more than one way: expressions and kinds.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -37,6 +38,35 @@ impl JsonSchema for Cel {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"description": "A CEL expression.", "type": ["string", "integer", "boolean"]})
     }
+}
+
+/// The form of a Kubernetes label selector, for schemas only: its value is read as it stands.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "LabelSelector")]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(super) struct LabelSelectorForm {
+    /// Labels that must be there, with these values.
+    #[serde(default)]
+    match_labels: BTreeMap<String, String>,
+    /// What else must hold of the labels; every entry.
+    #[serde(default)]
+    match_expressions: Vec<LabelExpressionForm>,
+}
+
+/// What must hold of one label.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "LabelExpression")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct LabelExpressionForm {
+    /// The label.
+    key: String,
+    /// In, NotIn, Exists or DoesNotExist.
+    operator: String,
+    /// The values of In and NotIn.
+    #[serde(default)]
+    values: Vec<String>,
 }
 
 /// A kind: `Pod`, or `{group, kind}` where the short form is ambiguous.

@@ -45,7 +45,7 @@ fn the_same_seed_makes_the_same_cluster_and_requests() {
         assert_eq!(snapshot.len(), manifests.len(), "every object has a name of its own");
         let (state, mut prng) = (State::new(&snapshot), Prng::new(size.seed));
         let draws = (0..200).filter_map(|_| draw(ALL, &state, &inventory, &mut prng));
-        let drawn: Vec<String> = draws.map(|request| request.describe()).collect();
+        let drawn: Vec<String> = draws.map(|(_, request)| request.describe()).collect();
         (manifests, drawn)
     };
     assert_eq!(requests(SIZE), requests(SIZE));

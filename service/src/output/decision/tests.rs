@@ -1,15 +1,16 @@
 //! How decisions read.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use suture_checker::decision::{Duration, Effort, StepReport};
 
 use super::*;
 
 fn verdict(outcome: Finding, action: Action) -> Verdict {
-    let step = |effect: &str, objects: &[&str]| StepReport {
-        effect: effect.to_owned(),
-        objects: objects.iter().map(|object| (*object).to_owned()).collect(),
+    let step = |effect: &str, objects: &[&str]| {
+        let objects = objects.iter().map(|object| (*object).to_owned()).collect();
+        Arc::new(StepReport { effect: effect.to_owned(), objects })
     };
     let counterexample = Counterexample {
         steps: vec![
@@ -31,9 +32,9 @@ fn verdict(outcome: Finding, action: Action) -> Verdict {
             Finding::Refuted => "only 0 ready endpoints would be left\n- ana deletes Deployment/shop/web".to_owned(),
             Finding::Undecided => "it could not be decided: budget spent".to_owned(),
         },
-        counterexample: refuted.then_some(counterexample),
+        counterexample: refuted.then(|| Arc::new(counterexample)),
         assumptions: if refuted { vec!["maxUnavailable 1".to_owned()] } else { Vec::new() },
-        proved_against: BTreeMap::from([("Service/shop/web".to_owned(), "12".to_owned())]),
+        proved_against: Arc::new(BTreeMap::from([("Service/shop/web".to_owned(), "12".to_owned())])),
         nearest_allowed: if refuted { vec!["delete it with propagationPolicy Orphan".to_owned()] } else { Vec::new() },
     }
 }

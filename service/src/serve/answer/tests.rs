@@ -31,7 +31,7 @@ fn verdict(outcome: Finding, action: Action, instance: &str) -> Verdict {
         message: message.to_owned(),
         counterexample: None,
         assumptions: Vec::new(),
-        proved_against: BTreeMap::new(),
+        proved_against: std::sync::Arc::default(),
         nearest_allowed: if outcome == Finding::Refuted { vec!["scale it to 1".to_owned()] } else { Vec::new() },
     }
 }

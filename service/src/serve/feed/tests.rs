@@ -1,1 +1,138 @@
-//! To come.
+//! What is told becomes what is known.
+
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::serve::policies::Policies;
+
+struct Nothing;
+
+impl Aftermath for Nothing {
+    fn changed(&mut self, _: &Store) {}
+    fn tick(&mut self, _: &Store, _: &BTreeMap<Kind, Duration>) {}
+}
+
+struct Fed {
+    store: Arc<Store>,
+    probes: Probes,
+    ear: Sender<(Kind, Told)>,
+    thread: JoinHandle<()>,
+}
+
+fn feed(lag_max: Duration) -> Fed {
+    let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
+    let probes = Probes::default();
+    let (ear, told) = channel();
+    let feed = Feed::new(store.clone(), probes.clone(), lag_max, Arc::default(), Nothing);
+    let thread = std::thread::spawn(move || feed.run(&told));
+    Fed { store, probes, ear, thread }
+}
+
+impl Fed {
+    fn tell(&self, kind: &Kind, told: Told) {
+        self.ear.send((kind.clone(), told)).unwrap();
+    }
+
+    fn list(&self, kind: &Kind, objects: Vec<Val>, version: u64) {
+        let names = objects.iter().filter_map(name_of).collect();
+        let (taken, _wait) = oneshot::channel();
+        self.tell(kind, Told::Page(objects, taken));
+        self.tell(kind, Told::Listed(List { names, version: Some(version), began: now() }));
+    }
+
+    /// Waits for what must come.
+    fn until(&self, what: impl Fn(&Cluster, &BTreeMap<Kind, Reading>) -> bool) {
+        for _ in 0..500 {
+            let view = self.store.read();
+            if what(&view.snapshot, &view.readings) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it did not come: {:?}", self.store.read().readings);
+    }
+}
+
+type Cluster = suture_model::snapshot::Snapshot;
+
+fn object(text: &str) -> Val {
+    serde_json::from_str(text).unwrap()
+}
+
+fn secret(name: &str) -> Val {
+    object(&format!(
+        r#"{{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"{name}","namespace":"n"}},"data":{{"k":"djE="}}}}"#
+    ))
+}
+
+fn definition() -> Val {
+    object(
+        r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"xs.x.io"},
+            "spec":{"group":"x.io","names":{"kind":"X","plural":"xs"},"scope":"Namespaced"}}"#,
+    )
+}
+
+#[test]
+fn a_list_is_what_there_is_and_values_of_secrets_are_not_kept() {
+    let fed = feed(Duration::from_secs(60));
+    let kind = Kind::new("", "Secret");
+    fed.tell(&kind, Told::Wanted);
+    fed.until(|_, readings| readings.get(&kind).is_some_and(|r| matches!(r, Reading::Unknown(_))));
+    fed.list(&kind, vec![secret("a"), secret("b")], 5);
+    fed.until(|snapshot, readings| snapshot.len() == 2 && readings.get(&kind) == Some(&Reading::Known));
+    assert_eq!(fed.store.read().positions.get(&kind), Some(&5));
+    let kept = fed.store.read().snapshot.get(&Key::of("Secret", "n", "a")).unwrap().to_val();
+    assert_eq!(kept.str_at(&["data", "k"]).map(|v| &**v), Some(""));
+    fed.tell(&kind, Told::Gone(secret("a")));
+    fed.tell(&kind, Told::Progress(9));
+    fed.until(|snapshot, _| snapshot.len() == 1);
+    // a list after a gap: what it lacks is gone
+    fed.list(&kind, vec![secret("c")], 20);
+    fed.until(|snapshot, _| snapshot.len() == 1 && snapshot.get(&Key::of("Secret", "n", "c")).is_some());
+    fed.tell(&kind, Told::Unwanted);
+    fed.until(|snapshot, readings| snapshot.is_empty() && readings.is_empty());
+    drop(fed.ear);
+    fed.thread.join().unwrap();
+}
+
+#[test]
+fn a_kind_without_definition_is_absent_and_unknown_as_soon_as_it_is_defined() {
+    let fed = feed(Duration::from_secs(60));
+    let (custom, definitions) = (Kind::new("x.io", "X"), Kind::builtin("CustomResourceDefinition").unwrap());
+    fed.tell(&custom, Told::Wanted);
+    fed.tell(&definitions, Told::Wanted);
+    fed.tell(&custom, Told::Absent);
+    fed.until(|_, readings| readings.get(&custom) == Some(&Reading::Absent));
+    fed.tell(&definitions, Told::Put(definition()));
+    fed.until(|snapshot, readings| {
+        snapshot.unknown().contains("X") && readings.get(&custom).is_some_and(|r| matches!(r, Reading::Unknown(_)))
+    });
+    // discovery may lag behind the definition
+    fed.tell(&custom, Told::Absent);
+    fed.tell(&custom, Told::Progress(1));
+    fed.tell(&definitions, Told::Progress(1));
+    fed.until(|_, _| fed.store.read().positions.len() == 2);
+    assert!(matches!(fed.store.read().readings.get(&custom), Some(Reading::Unknown(_))));
+    fed.list(&custom, Vec::new(), 3);
+    fed.until(|_, readings| readings.get(&custom) == Some(&Reading::Known));
+}
+
+#[test]
+fn a_watch_that_lags_makes_its_kind_unknown_until_it_has_caught_up() {
+    let fed = feed(Duration::from_millis(900));
+    let kind = Kind::new("", "Secret");
+    fed.tell(&kind, Told::Wanted);
+    fed.probes.add(now(), 5);
+    fed.list(&kind, Vec::new(), 5);
+    fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
+    fed.probes.add(now(), 6);
+    fed.until(|_, readings| {
+        readings.get(&kind).is_some_and(|r| matches!(r, Reading::Unknown(why) if why.contains("behind")))
+    });
+    fed.probes.add(now(), 6);
+    fed.tell(&kind, Told::Progress(6));
+    fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
+}

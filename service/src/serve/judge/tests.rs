@@ -1,1 +1,219 @@
-//! To come.
+//! Of requests that together break an invariant, one is admitted, however many threads judge them at once.
+
+use std::sync::Barrier;
+
+use suture_model::kinds::Kind;
+use suture_model::object::Object;
+
+use super::*;
+use crate::serve::feed::now;
+use crate::serve::policies::Policies;
+use crate::serve::store::{Change as Written, Reading};
+
+const SERVICE: &str = r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"SET","namespace":"n","uid":"SET",
+    "resourceVersion":"1"},"spec":{"selector":{"app":"SET"},"type":"ClusterIP","ports":[{"port":80}]}}"#;
+const POD: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"NAME","namespace":"n","uid":"NAME",
+    "resourceVersion":"2","labels":{"app":"SET"}},"spec":{"nodeName":"node","containers":[{"name":"c","image":"i"}]},
+    "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}"#;
+
+fn pod(set: usize, name: &str) -> Val {
+    let text = POD.replace("SET", &format!("s{set}")).replace("NAME", &format!("s{set}-{name}"));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Services s0, s1, …, each with the Ready pods a and b; every service keeps an endpoint.
+fn court(sets: usize, replicas: Replicas) -> Arc<Court> {
+    let mut policies = Policies::default();
+    policies.put(
+        serde_json::from_str(
+            r#"{"apiVersion":"suture.dev/v1alpha1","kind":"Invariant","metadata":{"name":"kept"},
+                "spec":{"template":"service-keeps-endpoints"}}"#,
+        )
+        .unwrap(),
+    );
+    let loaded = policies.load().wanting_nothing();
+    assert_eq!(loaded.problems, []);
+    let store = Arc::new(Store::new(Arc::new(loaded)));
+    let mut changes = Vec::new();
+    for kind in ["Pod", "Service", "Node", "Namespace"] {
+        changes.push(Written::Read(Kind::new("", kind), Reading::Known));
+        changes.push(Written::Position(Kind::new("", kind), 10));
+    }
+    let node = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"node"},
+        "status":{"conditions":[{"type":"Ready","status":"True"}]}}"#;
+    let mut objects = vec![serde_json::from_str(node).unwrap()];
+    for set in 0..sets {
+        objects.push(serde_json::from_str(&SERVICE.replace("SET", &format!("s{set}"))).unwrap());
+        objects.extend(["a", "b"].map(|name| pod(set, name)));
+    }
+    changes.extend(objects.iter().map(|object| Written::Put(Arc::new(Object::from_val(object).unwrap()))));
+    store.write(changes);
+    Arc::new(Court { store, book: Arc::new(Book::lasting(100)), replicas })
+}
+
+/// A question that deletes a pod.
+fn asked(uid: &str, pod: &Val) -> Asked {
+    let text = |field: &str| pod.str_at(&["metadata", field]).unwrap().clone();
+    let review = Val::object([
+        ("apiVersion", Val::str("admission.k8s.io/v1")),
+        ("kind", Val::str("AdmissionReview")),
+        (
+            "request",
+            Val::object([
+                ("uid", Val::str(uid)),
+                ("operation", Val::str("DELETE")),
+                (
+                    "kind",
+                    Val::object([("group", Val::str("")), ("version", Val::str("v1")), ("kind", Val::str("Pod"))]),
+                ),
+                ("resource", Val::object([("group", Val::str("")), ("resource", Val::str("pods"))])),
+                ("name", Val::Str(text("name"))),
+                ("namespace", Val::Str(text("namespace"))),
+                ("userInfo", Val::object([("username", Val::str("ana"))])),
+                ("oldObject", pod.clone()),
+            ]),
+        ),
+    ]);
+    let (arrived, deadline) = (now(), now() + Duration::from_secs(20));
+    Asked { review, uid: uid.to_owned(), api_version: "admission.k8s.io/v1", arrived, deadline, bytes: 0 }
+}
+
+/// What a judge that enters what it admits says.
+fn enforced(judge: &mut Judge, asked: &Asked) -> Answer {
+    let request = Request::from_review(&asked.review).unwrap();
+    judge.alone(request, asked)
+}
+
+/// A court whose book takes what is allowed only: that of the active replica.
+fn strict(sets: usize) -> Arc<Court> {
+    court(sets, Replicas::Single(Active::held()))
+}
+
+#[test]
+fn of_two_conflicting_requests_at_once_one_is_admitted() {
+    const PAIRS: usize = 40;
+    let court = strict(PAIRS);
+    let start = Arc::new(Barrier::new(4));
+    let threads: Vec<_> = (0..4)
+        .map(|thread| {
+            let (court, start) = (court.clone(), start.clone());
+            thread::spawn(move || {
+                let mut judge = Judge::new(court);
+                let mut admitted = Vec::new();
+                for set in 0..PAIRS {
+                    start.wait();
+                    let name = ["a", "b"][thread % 2];
+                    // two threads ask for the same pod, with calls of their own
+                    let answer = judge.decide(&asked(&format!("{set}-{thread}"), &pod(set, name)));
+                    admitted.push((name, answer.allowed));
+                }
+                admitted
+            })
+        })
+        .collect();
+    let answers: Vec<Vec<(&str, bool)>> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    let mut none = 0;
+    for set in 0..PAIRS {
+        let admitted = |name: &str| answers.iter().any(|own| own[set] == (name, true));
+        assert!(!(admitted("a") && admitted("b")), "both endpoints of s{set} may go");
+        none += usize::from(!admitted("a") && !admitted("b"));
+    }
+    assert_eq!(none, 0, "one of them can always go");
+    assert_eq!(court.book.len(), PAIRS, "the same deletion counts once");
+}
+
+#[test]
+fn what_does_not_touch_is_admitted_however_much_is_in_flight() {
+    let court = strict(30);
+    let mut judge = Judge::new(court.clone());
+    for set in 0..30 {
+        let answer = enforced(&mut judge, &asked(&format!("u{set}"), &pod(set, "a")));
+        assert!(answer.allowed, "{}", answer.message);
+    }
+    assert_eq!(court.book.len(), 30);
+    let answer = enforced(&mut judge, &asked("last", &pod(7, "b")));
+    assert!(!answer.allowed);
+    assert_eq!(answer.label, Label::Denied);
+}
+
+#[test]
+fn the_same_call_again_gets_the_same_answer() {
+    let court = strict(1);
+    let mut judge = Judge::new(court.clone());
+    let call = asked("call", &pod(0, "a"));
+    assert!(enforced(&mut judge, &call).allowed);
+    assert!(enforced(&mut judge, &call).allowed);
+    assert_eq!(court.book.len(), 1);
+}
+
+#[test]
+fn what_the_watch_has_shown_is_no_longer_in_flight() {
+    let court = strict(1);
+    let mut judge = Judge::new(court.clone());
+    assert!(enforced(&mut judge, &asked("one", &pod(0, "a"))).allowed);
+    assert!(!enforced(&mut judge, &asked("two", &pod(0, "b"))).allowed);
+    // the deletion was refused by another webhook, and the pod was written since: it is no deletion in flight that the
+    // watch shows, so it stays in flight until its time is up
+    let other = pod(0, "c");
+    court.store.write(vec![
+        Written::Put(Arc::new(Object::from_val(&other).unwrap())),
+        Written::Position(Kind::new("", "Pod"), 11),
+    ]);
+    court.book.observe(court.store.read().sight(), Clock::now());
+    assert_eq!(court.book.len(), 1);
+    assert!(enforced(&mut judge, &asked("three", &pod(0, "b"))).allowed, "c is there");
+    court.store.write(vec![
+        Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
+        Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-b")),
+        Written::Position(Kind::new("", "Pod"), 14),
+    ]);
+    court.book.observe(court.store.read().sight(), Clock::now());
+    assert!(court.book.is_empty());
+    assert!(!enforced(&mut judge, &asked("four", &other)).allowed);
+}
+
+#[test]
+fn a_kind_that_is_not_known_leaves_requests_undecided() {
+    let court = strict(1);
+    court.store.write(vec![Written::Read(Kind::new("", "Service"), Reading::Unknown("not listed yet".to_owned()))]);
+    let mut judge = Judge::new(court.clone());
+    let answer = enforced(&mut judge, &asked("one", &pod(0, "a")));
+    assert!(!answer.allowed);
+    assert_eq!(answer.label, Label::Undecided);
+    assert!(court.book.is_empty());
+}
+
+#[test]
+fn an_audit_denies_nothing_and_says_what_it_would() {
+    let mut judge = Judge::new(court(1, Replicas::Audit));
+    assert!(judge.decide(&asked("one", &pod(0, "a"))).allowed);
+    let answer = judge.decide(&asked("two", &pod(0, "b")));
+    assert!(answer.allowed);
+    assert!(answer.annotations.contains_key("would-deny"));
+}
+
+#[test]
+fn a_replica_that_does_not_hold_the_lease_decides_nothing() {
+    let mut judge = Judge::new(court(1, Replicas::Single(Active::default())));
+    let answer = judge.decide(&asked("one", &pod(0, "a")));
+    assert!(!answer.allowed);
+    assert_eq!(answer.code, 503);
+}
+
+#[test]
+fn an_eviction_that_its_budget_seems_to_refuse_is_judged_as_if_it_did_not() {
+    let court = strict(1);
+    let budget = r#"{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"p","namespace":"n"},
+        "spec":{"selector":{"matchLabels":{"app":"s0"}}},"status":{"disruptionsAllowed":0,"currentHealthy":2}}"#;
+    let budget = Object::from_val(&serde_json::from_str(budget).unwrap()).unwrap();
+    court.store.write(vec![
+        Written::Put(Arc::new(budget)),
+        Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
+    ]);
+    let mut judge = Judge::new(court.clone());
+    let key = suture_model::object::Key::of("Pod", "n", "s0-b");
+    let evict = Request { uid: "call".into(), ..Request::evict(suture_model::change::User::admin(), key) };
+    let answer = judge.alone(evict, &asked("call", &pod(0, "b")));
+    assert!(!answer.allowed, "the budget may allow it by now");
+    assert_eq!(answer.code, TRY_AGAIN);
+}

@@ -306,3 +306,23 @@ async fn leaving_finishes_what_is_at_work() {
     running.done.await.unwrap().unwrap();
     assert!(probe(running.health, "/readyz").await.is_err());
 }
+
+#[tokio::test]
+async fn tls_1_2_is_spoken_only_where_it_is_asked_for() {
+    let scratch = Scratch::new("versions");
+    let own = scratch.keeper("own", &["localhost"], Lives::default());
+    let mut spoken = Vec::new();
+    for tls12 in [false, true] {
+        let running = run(own.identity(), None, Rules { tls12, ..Rules::default() }, AT_ONCE);
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(own.bundle().as_bytes()).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider);
+        let config = config.with_protocol_versions(&[&rustls::version::TLS12]).unwrap();
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        let stream = TcpStream::connect(running.webhook).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        spoken.push(TlsConnector::from(Arc::new(config)).connect(name, stream).await.is_ok());
+    }
+    assert_eq!(spoken, [false, true]);
+}

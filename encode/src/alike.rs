@@ -1,0 +1,187 @@
+//! What can be said of an invariant's instances before any is looked at: of which kinds they are, and whether two that
+//! the model does not tell apart may fare differently all the same, since an expression does.
+
+use std::collections::BTreeMap;
+
+use suture_model::adapter::Adapters;
+use suture_model::kinds::Kind;
+use suture_model::object::{Key, Object};
+use suture_specs::compile::{CompiledInvariant, Kinds};
+use suture_specs::eval::{Env, eval_bool};
+use suture_specs::functions::{Class, Func};
+use suture_specs::ir::{Expr, Node, Type};
+use suture_specs::value::Value;
+
+/// Of which kinds the instances of an invariant may be.
+pub struct InstanceKinds<'c> {
+    compiled: &'c CompiledInvariant,
+    adapted: Vec<Kind>,
+    known: BTreeMap<Kind, bool>,
+}
+
+impl<'c> InstanceKinds<'c> {
+    /// The kinds of this invariant's instances.
+    pub fn new(compiled: &'c CompiledInvariant, adapters: &dyn Adapters) -> Self {
+        Self { compiled, adapted: adapters.kinds(), known: BTreeMap::new() }
+    }
+
+    /// Whether an object of a kind may be an instance; never false for one that is.
+    pub fn may_be(&mut self, kind: &Kind) -> bool {
+        if let Some(known) = self.known.get(kind) {
+            return *known;
+        }
+        let found = self.named(kind) && !self.left_out(kind);
+        self.known.insert(kind.clone(), found);
+        found
+    }
+
+    fn named(&self, kind: &Kind) -> bool {
+        let object = Object::bare(Key::new(kind.clone(), "", ""));
+        let none = suture_model::adapter::NoAdapters;
+        self.compiled.for_each.kinds.iter().any(|kinds| match kinds {
+            Kinds::Adapted => self.adapted.contains(kind),
+            Kinds::Workload => self.adapted.contains(kind) || kinds.matches(&object, &none),
+            Kinds::Every | Kinds::Kind(_) => kinds.matches(&object, &none),
+        })
+    }
+
+    /// Whether a part of `where` that reads nothing but the kind of the instance is false for this one.
+    fn left_out(&self, kind: &Kind) -> bool {
+        let Some(expr) = &self.compiled.for_each.where_ else { return false };
+        let var = &self.compiled.for_each.var;
+        let mut env = Env::without_worlds();
+        env.bind(var, Ok(Value::Object(std::sync::Arc::new(Object::bare(Key::new(kind.clone(), "", ""))))));
+        env.bind("params", Ok(Value::from(&self.compiled.params)));
+        never(expr, var, &env)
+    }
+}
+
+/// Whether a conjunct that reads nothing but the kind of the instance is false.
+fn never(expr: &Expr, var: &str, env: &Env) -> bool {
+    match &expr.node {
+        Node::And(a, b) => never(a, var, env) || never(b, var, env),
+        _ => reads_kind_only(expr, var) && eval_bool(expr, env) == Ok(false),
+    }
+}
+
+fn reads_kind_only(expr: &Expr, var: &str) -> bool {
+    let is_instance = |e: &Expr| matches!(&e.node, Node::Var(name) if &**name == var);
+    let (mut all, mut kinds) = (0, 0);
+    expr.walk(&mut |part| {
+        all += usize::from(is_instance(part));
+        kinds += usize::from(
+            matches!(&part.node, Node::Select { base, field } if &**field == "kind" && is_instance(base.as_ref())),
+        );
+    });
+    all == kinds
+}
+
+/// Whether no expression of an invariant tells objects apart that differ in name, uid, times and node only.
+pub fn blind_to_identity(compiled: &CompiledInvariant) -> bool {
+    let clauses = compiled.require.iter().map(|c| &c.expression);
+    let lets = compiled.lets.iter().map(|(_, e)| e);
+    lets.chain(clauses).chain(&compiled.for_each.where_).chain(&compiled.degree).all(blind)
+}
+
+/// Whether the same is true of what the invariant says when this clause fails.
+pub fn blind_message(compiled: &CompiledInvariant, clause: usize) -> bool {
+    compiled.require.get(clause).is_some_and(|c| c.message.as_ref().is_none_or(blind))
+}
+
+/// Functions of an object, or of one in a state, that give the same for objects which a swap of both turns into each
+/// other.
+const BLIND: [Func; 16] = [
+    Func::At,
+    Func::ExistsIn,
+    Func::LiveIn,
+    Func::Live,
+    Func::Ready,
+    Func::Terminating,
+    Func::Label,
+    Func::Annotation,
+    Func::Requests,
+    Func::References,
+    Func::ResolvesIn,
+    Func::RestrictsNodes,
+    Func::HasSelector,
+    Func::Owners,
+    Func::OwnersIn,
+    Func::UnresolvedOwners,
+];
+
+/// Fields of `metadata` that differ between objects which are otherwise alike.
+const OWN_META: [&str; 4] = ["name", "uid", "creationTimestamp", "resourceVersion"];
+
+fn blind(expr: &Expr) -> bool {
+    let mut path: Vec<&str> = Vec::new();
+    let mut at = expr;
+    while let Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } = &at.node
+    {
+        path.push(field);
+        at = base;
+        if at.ty == Type::World {
+            return false;
+        }
+        if of_object(&at.ty) {
+            path.reverse();
+            let told = match path.as_slice() {
+                ["metadata" | "spec"] | ["spec", "nodeName", ..] => true,
+                ["metadata", field, ..] => OWN_META.contains(field),
+                _ => false,
+            };
+            return !told && blind_object(at);
+        }
+    }
+    match &at.node {
+        Node::Const(_) | Node::Var(_) => true,
+        Node::Call { func, args } if BLIND.contains(func) => {
+            args.iter().all(|a| if of_object(&a.ty) { blind_object(a) } else { blind(a) })
+        }
+        Node::Call { func, args } => {
+            let plain = args.iter().all(|a| !holds_objects(&a.ty) || *func == Func::Size);
+            plain && func.class() == Class::Pure && args.iter().all(blind)
+        }
+        Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => blind(base),
+        Node::Index { base, index } | Node::OptIndex { base, index } => {
+            !of_object(&base.ty) && blind(base) && blind(index)
+        }
+        Node::Not(a) => blind(a),
+        Node::And(a, b) | Node::Or(a, b) => blind(a) && blind(b),
+        Node::Cond { cond, then, otherwise } => blind(cond) && blind(then) && blind(otherwise),
+        Node::List(items) => items.iter().all(|e| blind(&e.value)),
+        Node::Map(entries) => entries.iter().all(|e| blind(&e.key) && blind(&e.value)),
+        // an object under a name of its own is not followed
+        Node::Let { init, body, .. } => !holds_objects(&init.ty) && blind(init) && blind(body),
+        Node::OptMap { base, body, .. } => !holds_objects(&base.ty) && blind(base) && blind(body),
+        Node::Comprehension { range, filter, body, .. } => {
+            blind(range) && blind(body) && filter.as_ref().is_none_or(|f| blind(f))
+        }
+    }
+}
+
+/// Whether an expression that is an object finds it without telling objects apart.
+fn blind_object(expr: &Expr) -> bool {
+    match &expr.node {
+        Node::Var(_) => true,
+        Node::Call { func: Func::At, args } => args.iter().all(blind_object),
+        _ => false,
+    }
+}
+
+fn of_object(ty: &Type) -> bool {
+    match ty {
+        Type::Object(_) => true,
+        Type::Optional(inner) => of_object(inner),
+        _ => false,
+    }
+}
+
+/// Whether values of a type may be or contain objects.
+fn holds_objects(ty: &Type) -> bool {
+    match ty {
+        Type::Object(_) | Type::World => true,
+        Type::List(inner) | Type::Optional(inner) => holds_objects(inner),
+        Type::Map(_, value) => holds_objects(value),
+        _ => false,
+    }
+}

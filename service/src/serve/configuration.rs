@@ -1,0 +1,242 @@
+//! The ValidatingWebhookConfiguration: which requests come to Suture, generated from the loaded policy.
+//!
+//! | webhook | requests | when Suture is away |
+//! |---|---|---|
+//! | `decide.suture.dev` | the break surface of the invariants, by anybody without a grant | refused, if so configured |
+//! | `grants.suture.dev` | all writes of the subjects of grants | the same |
+//! | `resources.suture.dev` | Suture's own resources: what does not compile is refused | admitted: it must stay repairable |
+//!
+//! The first two are disjoint, so that no request comes twice. None covers Suture's own namespace.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchCondition, RuleWithOperations, ServiceReference, ValidatingWebhook, ValidatingWebhookConfiguration,
+    WebhookClientConfig,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta};
+use suture_model::change::Operation;
+
+use super::conditions;
+use super::surface::{self, Rule};
+use crate::policy::Policy;
+
+mod keep;
+
+pub use keep::{Note, keep};
+
+/// The name of the configuration.
+pub const NAME: &str = "suture";
+/// Whoever sets this annotation on the configuration turns Suture off until it is taken away.
+pub const OFF: &str = "suture.dev/off";
+/// How every name in a static manifest must end (KEP-5793).
+const STATIC_SUFFIX: &str = ".static.k8s.io";
+/// The path that decides.
+pub const PATH: &str = super::router::PATH;
+/// The seconds that the API server waits. A decision takes milliseconds; what takes longer is undecided.
+pub const TIMEOUT_SECONDS: i32 = 2;
+/// The label that every namespace bears its name in (`pkg/registry/core/namespace/strategy.go`).
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+/// Where Suture lives in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its service account.
+    pub service_account: String,
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Self { namespace: "suture-system".to_owned(), service_account: "suture".to_owned() }
+    }
+}
+
+/// How the API server reaches Suture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// By a Service in Suture's namespace.
+    Service {
+        /// Its name.
+        name: String,
+        /// Its port.
+        port: i32,
+    },
+    /// By a URL, without a path: `https://127.0.0.1:8443`.
+    Url(String),
+}
+
+/// What becomes of a request when Suture does not answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// It is refused.
+    #[default]
+    Fail,
+    /// It is admitted.
+    Ignore,
+}
+
+impl FailurePolicy {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Fail => "Fail",
+            Self::Ignore => "Ignore",
+        }
+    }
+}
+
+/// What the configuration says beside its rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// How the API server reaches Suture.
+    pub reach: Reach,
+    /// The certificates, PEM, that Suture's is signed by; empty where the API server knows them.
+    pub ca_bundle: Vec<u8>,
+    /// How many seconds the API server waits.
+    pub timeout_seconds: i32,
+    /// What becomes of a request when Suture does not answer.
+    pub failure_policy: FailurePolicy,
+    /// Where Suture lives.
+    pub home: Home,
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Self {
+            reach: Reach::Service { name: "suture".to_owned(), port: 443 },
+            ca_bundle: Vec::new(),
+            timeout_seconds: TIMEOUT_SECONDS,
+            failure_policy: FailurePolicy::Fail,
+            home: Home::default(),
+        }
+    }
+}
+
+/// The configuration for a policy.
+pub fn webhook(policy: &Policy, target: &Target) -> ValidatingWebhookConfiguration {
+    let labels = [("app.kubernetes.io/name", "suture"), ("app.kubernetes.io/managed-by", "suture")];
+    let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    ValidatingWebhookConfiguration {
+        metadata: ObjectMeta {
+            name: Some(NAME.to_owned()),
+            labels: Some(labels.collect::<BTreeMap<_, _>>()),
+            ..ObjectMeta::default()
+        },
+        webhooks: Some(webhooks(policy, target)),
+    }
+}
+
+/// The configuration as a file for `staticManifestsDir` of an API server (KEP-5793): it knows no Services, nobody can
+/// delete it by the API, and it sees webhook configurations too.
+pub fn static_webhook(policy: &Policy, url: &str, target: &Target) -> ValidatingWebhookConfiguration {
+    let mut configuration = webhook(policy, &Target { reach: Reach::Url(url.to_owned()), ..target.clone() });
+    configuration.metadata.name = Some(format!("{NAME}{STATIC_SUFFIX}"));
+    for hook in configuration.webhooks.iter_mut().flatten().filter(|hook| hook.name == "decide.suture.dev") {
+        hook.rules.get_or_insert_default().push(registrations());
+    }
+    configuration
+}
+
+/// Registrations of webhooks, which only a static webhook sees.
+fn registrations() -> RuleWithOperations {
+    let resources = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
+    rule_of(Rule {
+        groups: vec!["admissionregistration.k8s.io".to_owned()],
+        resources: resources.iter().map(ToString::to_string).collect(),
+        operations: vec![Operation::Create, Operation::Update, Operation::Delete],
+    })
+}
+
+fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
+    let mut hooks = Vec::new();
+    let rules = surface::rules(policy);
+    let granted = || policy.grants.subjects();
+    if !rules.is_empty() {
+        let mut conditions = conditions::common(&target.home);
+        if granted().next().is_some() {
+            conditions.push(conditions::subjects(granted(), false));
+        }
+        conditions.extend(surface::custom_only(policy).map(|written| conditions::custom_only(&written)));
+        hooks.push(hook("decide", rules, conditions, target));
+    }
+    if granted().next().is_some() {
+        let mut conditions = conditions::common(&target.home);
+        conditions.push(conditions::subjects(granted(), true));
+        hooks.push(hook("grants", surface::grant_rules(), conditions, target));
+    }
+    let own = [
+        "exemptions",
+        "invariants",
+        "invarianttemplates",
+        "namespacedinvariants",
+        "operatorgrants",
+        "resourceadapters",
+    ];
+    let own = Rule {
+        groups: vec![conditions::own_group().to_owned()],
+        resources: own.iter().map(ToString::to_string).collect(),
+        operations: vec![Operation::Create, Operation::Update, Operation::Delete],
+    };
+    let mut resources = hook("resources", vec![own], Vec::new(), target);
+    resources.failure_policy = Some(FailurePolicy::Ignore.as_str().to_owned());
+    resources.namespace_selector = Some(LabelSelector::default());
+    hooks.push(resources);
+    hooks
+}
+
+fn hook(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &Target) -> ValidatingWebhook {
+    let elsewhere = LabelSelectorRequirement {
+        key: NAMESPACE_NAME.to_owned(),
+        operator: "NotIn".to_owned(),
+        values: Some(vec![target.home.namespace.clone()]),
+    };
+    ValidatingWebhook {
+        name: format!("{name}.suture.dev"),
+        admission_review_versions: vec!["v1".to_owned()],
+        client_config: client_config(target),
+        failure_policy: Some(target.failure_policy.as_str().to_owned()),
+        match_conditions: (!conditions.is_empty()).then_some(conditions),
+        match_policy: Some("Equivalent".to_owned()),
+        namespace_selector: Some(LabelSelector { match_expressions: Some(vec![elsewhere]), match_labels: None }),
+        object_selector: Some(LabelSelector::default()),
+        rules: Some(rules.into_iter().map(rule_of).collect()),
+        // an admitted request is noted, here and by the other replicas; a dry run is not
+        side_effects: "NoneOnDryRun".to_owned(),
+        timeout_seconds: Some(target.timeout_seconds),
+    }
+}
+
+fn client_config(target: &Target) -> WebhookClientConfig {
+    let ca_bundle = (!target.ca_bundle.is_empty()).then(|| ByteString(target.ca_bundle.clone()));
+    match &target.reach {
+        Reach::Url(url) => {
+            let url = format!("{}{PATH}", url.trim_end_matches('/'));
+            WebhookClientConfig { ca_bundle, service: None, url: Some(url) }
+        }
+        Reach::Service { name, port } => {
+            let service = ServiceReference {
+                name: name.clone(),
+                namespace: target.home.namespace.clone(),
+                path: Some(PATH.to_owned()),
+                port: Some(*port),
+            };
+            WebhookClientConfig { ca_bundle, service: Some(service), url: None }
+        }
+    }
+}
+
+fn rule_of(rule: Rule) -> RuleWithOperations {
+    RuleWithOperations {
+        api_groups: Some(rule.groups),
+        // whatever version is asked for: matchPolicy Equivalent converts between those of one resource
+        api_versions: Some(vec!["*".to_owned()]),
+        operations: Some(rule.operations.iter().map(|operation| operation.as_str().to_owned()).collect()),
+        resources: Some(rule.resources),
+        scope: Some("*".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! The status of Suture's own resources: what each replica says, and the conditions that follow for all of them.
+//!
+//! Every replica writes its own entry of `byPod` and works out the conditions anew from all entries, so that no leader is
+//! needed; a write is held to the resourceVersion that it was worked out from, and whoever loses tries again with the next
+//! round. Entries of replicas that are gone are dropped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::{Value as Json, json};
+use tokio::sync::watch::Receiver;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::resources::{GROUP, RESOURCES, VERSION};
+
+pub use standing::{Standing, next_status};
+
+mod standing;
+
+/// Between two rounds. A status is for people; the API server has better things to do.
+const ROUND_PERIOD: Duration = Duration::from_secs(5);
+/// How many statuses are written in a round; the others wait for the next one.
+const WRITES_PER_ROUND_MAX: usize = 20;
+
+/// How often a write that lost against another replica's is tried again at once.
+const CONFLICTS_MAX: usize = 3;
+
+/// One of Suture's own objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name {
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace, if it has one.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+/// What this replica has to say about all objects, and who the replicas are.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    /// The objects.
+    pub standings: BTreeMap<Name, Standing>,
+    /// The replicas that are there, by the names of their pods; entries of others are dropped.
+    pub replicas: BTreeSet<String>,
+}
+
+/// Writes what `said` says, for ever, at most every five seconds and only what differs. `now` is the time, RFC 3339;
+/// `failed` is told of what cannot be written, which is tried again.
+pub async fn write(
+    client: Client,
+    pod: String,
+    mut said: Receiver<Said>,
+    now: impl Fn() -> String + Send,
+    mut failed: impl FnMut(&Name, String) + Send,
+) {
+    let mut rounds = interval(ROUND_PERIOD);
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // what was said and written last; an object is looked at again only when something else is said of it
+    let mut written: BTreeMap<Name, Standing> = BTreeMap::new();
+    let mut replicas = BTreeSet::new();
+    loop {
+        rounds.tick().await;
+        if said.has_changed().is_err() {
+            return;
+        }
+        let now_said = said.borrow_and_update().clone();
+        if replicas != now_said.replicas {
+            // entries of those that are gone are to be dropped
+            written.clear();
+            replicas.clone_from(&now_said.replicas);
+        }
+        written.retain(|name, _| now_said.standings.contains_key(name));
+        let differing = now_said.standings.iter().filter(|(name, standing)| written.get(*name) != Some(*standing));
+        let round: Vec<(&Name, &Standing)> = differing.take(WRITES_PER_ROUND_MAX).collect();
+        for (name, standing) in round {
+            let mut result = write_one(&client, &pod, name, standing, &now_said.replicas, &now()).await;
+            for _ in 0..CONFLICTS_MAX {
+                // another replica was faster: what it wrote is to be taken into account
+                if !matches!(&result, Err(kube::Error::Api(status)) if status.code == 409) {
+                    break;
+                }
+                result = write_one(&client, &pod, name, standing, &now_said.replicas, &now()).await;
+            }
+            match result {
+                Ok(()) => drop(written.insert(name.clone(), standing.clone())),
+                Err(error) => failed(name, error.to_string()),
+            }
+        }
+    }
+}
+
+async fn write_one(
+    client: &Client,
+    pod: &str,
+    name: &Name,
+    standing: &Standing,
+    replicas: &BTreeSet<String>,
+    now: &str,
+) -> Result<(), kube::Error> {
+    let Some(resource) = RESOURCES.iter().find(|resource| resource.kind == name.kind) else { return Ok(()) };
+    let kind = GroupVersionKind::gvk(GROUP, VERSION, resource.kind);
+    let of = ApiResource::from_gvk_with_plural(&kind, resource.plural);
+    let api: Api<DynamicObject> = match &name.namespace {
+        Some(ns) => Api::namespaced_with(client.clone(), ns, &of),
+        None => Api::all_with(client.clone(), &of),
+    };
+    let Some(live) = api.get_opt(&name.name).await? else { return Ok(()) };
+    let old = live.data.get("status").cloned().unwrap_or(Json::Null);
+    let next = next_status(&old, pod, standing, replicas, now);
+    if next == old {
+        return Ok(());
+    }
+    let patch = json!({"metadata": {"resourceVersion": live.metadata.resource_version}, "status": next});
+    let parameters = PatchParams { field_manager: Some("suture".to_owned()), ..PatchParams::default() };
+    api.patch_status(&name.name, &parameters, &Patch::Merge(patch)).await.map(drop)
+}

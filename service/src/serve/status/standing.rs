@@ -1,0 +1,171 @@
+//! How one object stands: from what this replica says and what the others have said, the next status.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
+
+/// How many violations a status lists, as its schema bounds it.
+const VIOLATIONS_MAX: usize = 20;
+/// How many replicas a status lists, as its schema bounds it.
+const PODS_MAX: usize = 32;
+/// A message is cut after so many characters: etcd holds many objects.
+const MESSAGE_CHARS_MAX: usize = 1024;
+
+/// What a replica says about one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The generation that is loaded.
+    pub generation: i64,
+    /// What the compiler says, if it does not compile.
+    pub compiled: Result<(), String>,
+    /// What is missing, if not all that it reads is listed.
+    pub ready: Result<(), String>,
+    /// Why requests are not judged by it, if they are not.
+    pub enforced: Result<(), String>,
+    /// What is violated now: instances and messages; `None` when that was not looked at by this replica.
+    pub violations: Option<Vec<(String, String)>>,
+}
+
+/// The status after this replica has said what it has to say. Where nothing changes, it is the old one, byte for byte.
+pub fn next_status(old: &Json, pod: &str, standing: &Standing, replicas: &BTreeSet<String>, now: &str) -> Json {
+    let pods = by_pod(old, pod, standing, replicas, now);
+    let mut next = old.as_object().cloned().unwrap_or_default();
+    let violations = match &standing.violations {
+        Some(found) => Some(violations(old.get("violations"), found, now)),
+        None => old.get("violations").cloned(),
+    };
+    let conditions = conditions(old, standing, &pods, violations.as_ref(), now);
+    next.insert("observedGeneration".to_owned(), json!(standing.generation));
+    next.insert("conditions".to_owned(), Json::Array(conditions));
+    next.insert("byPod".to_owned(), Json::Array(pods));
+    if let Some(violations) = violations {
+        next.insert("violations".to_owned(), violations);
+    }
+    Json::Object(next)
+}
+
+/// The entries of all replicas that are there, by name; this one's is new.
+fn by_pod(old: &Json, pod: &str, standing: &Standing, replicas: &BTreeSet<String>, now: &str) -> Vec<Json> {
+    let name = |entry: &Json| entry.get("pod").and_then(Json::as_str).unwrap_or_default().to_owned();
+    let known = old.get("byPod").and_then(Json::as_array).cloned().unwrap_or_default();
+    let wrong = [&standing.compiled, &standing.ready, &standing.enforced].into_iter().find_map(|s| s.as_ref().err());
+    let own = json!({
+        "pod": pod,
+        "observedGeneration": standing.generation,
+        "compiled": standing.compiled.is_ok(),
+        "ready": standing.ready.is_ok(),
+        "enforced": standing.enforced.is_ok(),
+        "message": wrong.map_or_else(String::new, |message| cut(message)),
+    });
+    let mut entries: Vec<Json> = known
+        .iter()
+        .filter(|e| name(e) != pod && (replicas.is_empty() || replicas.contains(&name(e))))
+        .cloned()
+        .collect();
+    let before = known.into_iter().find(|entry| name(entry) == pod);
+    entries.push(stamped(before.as_ref(), own, "reported", now));
+    entries.sort_by_key(name);
+    entries.truncate(PODS_MAX);
+    entries
+}
+
+fn violations(old: Option<&Json>, found: &[(String, String)], now: &str) -> Json {
+    let first: Vec<Json> = found
+        .iter()
+        .take(VIOLATIONS_MAX)
+        .map(|(instance, message)| json!({"instance": instance, "message": cut(message)}))
+        .collect();
+    stamped(old, json!({"total": found.len(), "first": first}), "audited", now)
+}
+
+/// An entry with the time since which it says so.
+fn stamped(before: Option<&Json>, entry: Json, field: &str, now: &str) -> Json {
+    let Json::Object(mut entry) = entry else { return entry };
+    let same = before.and_then(Json::as_object).filter(|before| {
+        let without = |map: &Map<String, Json>| map.iter().filter(|(key, _)| *key != field).count();
+        without(before) == entry.len() && entry.iter().all(|(key, value)| before.get(key) == Some(value))
+    });
+    match same {
+        Some(before) => Json::Object(before.clone()),
+        None => {
+            entry.insert(field.to_owned(), json!(now));
+            Json::Object(entry)
+        }
+    }
+}
+
+/// One condition in the making: type, whether it holds, reason, message.
+type Aspect = (&'static str, &'static str, &'static str, String);
+
+fn conditions(old: &Json, standing: &Standing, pods: &[Json], violations: Option<&Json>, now: &str) -> Vec<Json> {
+    let known = old.get("conditions").and_then(Json::as_array).cloned().unwrap_or_default();
+    let aspects = [
+        compiled(standing),
+        everywhere(pods, standing.generation, "Ready", "ready", ("Loaded", "NotReady")),
+        everywhere(pods, standing.generation, "Enforced", "enforced", ("Judging", "NotJudging")),
+        violated(violations),
+    ];
+    let condition = |(name, status, reason, message): Aspect| {
+        let before = known.iter().find(|c| c.get("type").and_then(Json::as_str) == Some(name));
+        let since = before.filter(|c| c.get("status").and_then(Json::as_str) == Some(status));
+        let since = since.and_then(|c| c.get("lastTransitionTime").cloned()).unwrap_or_else(|| json!(now));
+        json!({
+            "type": name,
+            "status": status,
+            "observedGeneration": standing.generation,
+            "lastTransitionTime": since,
+            "reason": reason,
+            "message": cut(&message),
+        })
+    };
+    aspects.into_iter().map(condition).collect()
+}
+
+fn compiled(standing: &Standing) -> Aspect {
+    match &standing.compiled {
+        Ok(()) => ("Compiled", "True", "Compiles", String::new()),
+        Err(message) => ("Compiled", "False", "DoesNotCompile", message.clone()),
+    }
+}
+
+/// Whether every replica says so of this generation.
+fn everywhere(
+    pods: &[Json],
+    generation: i64,
+    name: &'static str,
+    field: &str,
+    (yes, no): (&'static str, &'static str),
+) -> Aspect {
+    let current = |pod: &&Json| pod.get("observedGeneration").and_then(Json::as_i64) == Some(generation);
+    let says = |pod: &&Json| pod.get(field).and_then(Json::as_bool) == Some(true);
+    let agreeing = pods.iter().filter(|pod| current(pod) && says(pod)).count();
+    if agreeing == pods.len() {
+        return (name, "True", yes, format!("{agreeing} of {} replicas", pods.len()));
+    }
+    let against = pods.iter().find(|pod| current(pod) && !says(pod));
+    let text = |pod: &Json, key: &str| pod.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+    match against {
+        Some(pod) => (name, "False", no, format!("{}: {}", text(pod, "pod"), text(pod, "message"))),
+        // the others have not got there yet
+        None => (name, "Unknown", "Updating", format!("{agreeing} of {} replicas", pods.len())),
+    }
+}
+
+fn violated(violations: Option<&Json>) -> Aspect {
+    match violations.and_then(|found| found.get("total")).and_then(Json::as_u64) {
+        None => ("Violated", "Unknown", "NotAudited", String::new()),
+        Some(0) => ("Violated", "False", "Holds", String::new()),
+        Some(1) => ("Violated", "True", "Violations", "1 instance".to_owned()),
+        Some(total) => ("Violated", "True", "Violations", format!("{total} instances")),
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= MESSAGE_CHARS_MAX {
+        return text.to_owned();
+    }
+    text.chars().take(MESSAGE_CHARS_MAX - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests;

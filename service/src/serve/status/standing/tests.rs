@@ -1,0 +1,76 @@
+//! What the replicas say, put together.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value as Json, json};
+
+use super::{Standing, next_status};
+
+fn good(generation: i64) -> Standing {
+    Standing { generation, compiled: Ok(()), ready: Ok(()), enforced: Ok(()), violations: None }
+}
+
+fn condition<'s>(status: &'s Json, name: &str) -> &'s Json {
+    let all = status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    all.iter().find(|c| c["type"] == name).unwrap_or(&Json::Null)
+}
+
+fn replicas(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn it_is_ready_when_every_replica_is() {
+    let both = replicas(&["a", "b"]);
+    let first = next_status(&Json::Null, "a", &good(1), &both, "t1");
+    assert_eq!(condition(&first, "Ready")["status"], "True");
+    let lagging = Standing { ready: Err("Secret is not listed".to_owned()), ..good(1) };
+    let second = next_status(&first, "b", &lagging, &both, "t2");
+    assert_eq!(condition(&second, "Ready")["status"], "False");
+    assert_eq!(condition(&second, "Ready")["message"], "b: Secret is not listed");
+    assert_eq!(condition(&second, "Compiled")["lastTransitionTime"], "t1");
+    let third = next_status(&second, "b", &good(1), &both, "t3");
+    assert_eq!(condition(&third, "Ready")["status"], "True");
+    assert_eq!(condition(&third, "Ready")["lastTransitionTime"], "t3");
+}
+
+#[test]
+fn a_new_generation_is_not_ready_before_all_have_loaded_it() {
+    let both = replicas(&["a", "b"]);
+    let old = next_status(&Json::Null, "a", &good(1), &both, "t1");
+    let old = next_status(&old, "b", &good(1), &both, "t1");
+    let next = next_status(&old, "a", &good(2), &both, "t2");
+    assert_eq!((&condition(&next, "Ready")["status"], &next["observedGeneration"]), (&json!("Unknown"), &json!(2)));
+    let next = next_status(&next, "b", &good(2), &both, "t3");
+    assert_eq!(condition(&next, "Ready")["status"], "True");
+}
+
+#[test]
+fn replicas_that_are_gone_have_no_say() {
+    let broken = Standing { enforced: Err("the webhook is off".to_owned()), ..good(1) };
+    let old = next_status(&Json::Null, "gone", &broken, &replicas(&["a", "gone"]), "t1");
+    let next = next_status(&old, "a", &good(1), &replicas(&["a"]), "t2");
+    assert_eq!(next["byPod"].as_array().map(Vec::len), Some(1));
+    assert_eq!(condition(&next, "Enforced")["status"], "True");
+}
+
+#[test]
+fn nothing_new_is_the_same_status() {
+    let all = replicas(&["a"]);
+    let audited =
+        Standing { violations: Some(vec![("Service/shop/web".to_owned(), "no endpoint".to_owned())]), ..good(1) };
+    let first = next_status(&Json::Null, "a", &audited, &all, "t1");
+    assert_eq!(first, next_status(&first, "a", &audited, &all, "t2"));
+    assert_eq!(condition(&first, "Violated")["status"], "True");
+    // the last audit stands until there is another one
+    assert_eq!(first, next_status(&first, "a", &good(1), &all, "t2"));
+}
+
+#[test]
+fn violations_and_messages_are_capped() {
+    let many = (0..100).map(|i| (format!("Service/shop/{i:03}"), "x".repeat(5_000))).collect();
+    let status = next_status(&Json::Null, "a", &Standing { violations: Some(many), ..good(1) }, &replicas(&["a"]), "t");
+    assert_eq!(status["violations"]["total"], 100);
+    assert_eq!(status["violations"]["first"].as_array().map(Vec::len), Some(20));
+    assert!(status.to_string().len() < 30_000);
+}

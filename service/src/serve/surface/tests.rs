@@ -1,1 +1,0 @@
-//! What is watched, and what is covered.
