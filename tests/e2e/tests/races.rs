@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use suture_e2e::api::Reply;
 use suture_e2e::objects::{
-    claim, eviction, ingress, invariant, list, namespace, pod, pod_spec, serves, service, workload,
+    claim, eviction, ingress, invariant, list, place, pod, pod_spec, serves, service, workload,
 };
 use suture_e2e::table::Table;
 use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options, Plan, Suture, suture, wait};
@@ -109,9 +109,13 @@ impl Pair {
             Conflict::Deletions => [("DELETE", pod_path("a"), None), ("DELETE", pod_path("b"), None)],
             Conflict::ScaleAndDeletion => {
                 let pods = self.pods(api);
-                let name = pods[0]["metadata"]["name"].as_str().expect("name").to_owned();
+                let pod = &pods[0]["metadata"];
+                let name = pod["name"].as_str().expect("name").to_owned();
                 let scale = ("PATCH", format!("{apps}/{app}/scale"), Some(json!({"spec": {"replicas": 1}})));
-                [scale, ("DELETE", format!("{core}/pods/{name}"), None)]
+                // not one that the controller has chosen meanwhile: to delete that again harms nobody
+                let options = json!({"apiVersion": "v1", "kind": "DeleteOptions",
+                    "preconditions": {"resourceVersion": pod["resourceVersion"]}});
+                [scale, ("DELETE", format!("{core}/pods/{name}"), Some(options))]
             }
             Conflict::LabelAndEviction => {
                 let other = json!({"metadata": {"labels": {"app": "other"}}});
@@ -236,7 +240,9 @@ fn race(cluster: &Cluster, suture: &Suture, place: &str, count: usize) -> (usize
     for (number, pair) in pairs.iter().enumerate() {
         let answers = [&replies[0][number], &replies[1][number]];
         for answer in answers.iter().filter(|answer| !answer.done()) {
-            assert!(answer.message().contains("denied the request"), "{:?}: {} {}", pair.conflict, answer.code, answer.body);
+            let chosen = pair.conflict == Conflict::ScaleAndDeletion && [404, 409].contains(&answer.code);
+            let denied = answer.message().contains("denied the request");
+            assert!(denied || chosen, "{:?}: {} {}", pair.conflict, answer.code, answer.body);
         }
         let admitted = answers.iter().filter(|answer| answer.done()).count();
         for count in [&mut counts[pair.conflict as usize], &mut total] {
@@ -319,7 +325,9 @@ fn drain(cluster: &Cluster, suture: &Suture, place: &str, count: usize) -> (usiz
 /// Creates objects and waits until all their endpoints are ready.
 fn settle(cluster: &Cluster, places: &[String], objects: &[Value], endpoints: usize) {
     let admin = cluster.kubectl("admin").expect("admin");
-    admin.apply(&list(places.iter().map(|name| namespace(name)).collect())).expect("namespaces");
+    let probed = ["default", "kube-public"].map(str::to_owned);
+    let all = places.iter().chain(&probed).flat_map(|name| place(name));
+    admin.apply(&list(all.collect())).expect("namespaces");
     for place in places {
         wait::until("service account", SETTLED_MAX, || account(&admin, place)).expect("service account");
     }
