@@ -26,6 +26,10 @@ const SUTURE: &str = "SUTURE";
 pub const NAMESPACE: &str = "suture-system";
 /// Its service account.
 const ACCOUNT: &str = "suture";
+/// Where the API server calls webhooks: on this machine, by an address that it does not know to be loopback. It speaks
+/// HTTP/1.1 then, over several connections, as it does with a Service; with loopback it speaks HTTP/2 over one
+/// (`apiserver/pkg/util/webhook/client.go`, `hookClientConfig`), and only one replica would ever be asked.
+pub const HOST: &str = "0.0.0.0";
 /// How long the API server waits for it, in seconds.
 pub const TIMEOUT_SECS: u64 = 2;
 /// How long it may take to be ready on a busy machine.
@@ -115,7 +119,7 @@ impl Suture {
             several => Some(Balancer::start(several.iter().map(Port::number).collect())?),
         };
         let front = balancer.as_ref().map(Balancer::port).or(ports.first().map(Port::number));
-        let url = format!("https://127.0.0.1:{}", front.unwrap_or_default());
+        let url = format!("https://{HOST}:{}", front.unwrap_or_default());
         let mut suture =
             Self { replicas: Vec::new(), authority: Authority::new()?, _balancer: balancer, url, folder, policy };
         write(&suture.folder.join("authority.pem"), suture.authority.certificate())?;
@@ -136,7 +140,7 @@ impl Suture {
         let name = format!("suture-{number}");
         let kubeconfig = cluster.kubeconfig(&user().name)?;
         let file = |name: &str| self.folder.join(name).display().to_string();
-        let own = [("webhook-url", self.url.clone())];
+        let own = [("webhook-url", self.url.clone()), ("name", HOST.to_owned())];
         let given = [("tls-cert", file("tls.crt")), ("tls-key", file("tls.key"))];
         let tls = if plan.by_itself { own.as_slice() } else { given.as_slice() };
         let mut flags: Vec<String> = [

@@ -121,12 +121,11 @@ impl Scene {
         let mut needing = pod(PLACE, "single", "single", "node-0");
         needing["spec"]["containers"][0]["envFrom"] = json!([{"configMapRef": {"name": "settings"}}]);
         let settings = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": PLACE}});
-        let members = (0..3).map(|number| pod(PLACE, &format!("member-{number}"), "members", &format!("node-{number}")));
         let objects = [settings, service(PLACE, "single"), needing, ingress("rival", "host", "taken.example"), definition(GROUP, "Widget")];
-        admin.create(&list(objects.into_iter().chain(members).collect())).expect("objects");
+        admin.create(&list(objects.to_vec())).expect("objects");
         let api = Api::new(&cluster, "admin").expect("api");
-        until("the definition", || api.call("POST", &widgets(""), Some(&widget(3))).is_ok_and(|reply| reply.done()));
-        until("ready pods", || serving(&api, "single") == 1 && serving(&api, "members") == 3);
+        until("ready pods", || serving(&api, "single") == 1);
+        make_members(&api);
         let templates = ["service-keeps-endpoints", "references-resolve", "unique-host", "quorum-kept"];
         let adapter = json!({"apiVersion": "suture.dev/v1alpha1", "kind": "ResourceAdapter", "metadata": {"name": "widgets"},
             "spec": {"group": GROUP, "kind": "Widget", "replicas": "self.spec.replicas", "quorum": "true",
@@ -145,6 +144,8 @@ impl Scene {
         let (samples, duels) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let done = AtomicBool::new(false);
         let (began, ended) = thread::scope(|scope| {
+            // also when the fault itself fails
+            let _ends = Ends(&done);
             let this: &Self = self;
             let (samples, done, duels) = (&samples, &done, &duels);
             scope.spawn(move || this.traffic(samples, done, harmless));
@@ -163,7 +164,6 @@ impl Scene {
                 well(false, |outcome| *outcome == Outcome::Done) && well(true, |outcome| matches!(outcome, Outcome::Denied(_)))
             });
             thread::sleep(CALM);
-            done.store(true, Ordering::Relaxed);
             (began, ended)
         });
         let samples = samples.into_inner().expect("samples");
@@ -347,14 +347,20 @@ impl Scene {
         let api = Api::new(&self.cluster, "admin").expect("api");
         let shrink = ("PATCH", widgets("/members"), Some(json!({"spec": {"replicas": 1}})));
         let refused = |outcome: Outcome| matches!(outcome, Outcome::Denied(why) if why.contains("quorum-kept"));
-        until("a verdict by the adapter", || refused(ask(&api, &shrink)));
+        until("a verdict by the adapter", || {
+            let outcome = ask(&api, &shrink);
+            assert_ne!(outcome, Outcome::Done, "a quorum was scaled to a minority");
+            refused(outcome)
+        });
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{GROUP}");
         until("the deletion of the definition", || ask(&api, &("DELETE", path.clone(), None)) == Outcome::Done);
         until("its end", || api.call("GET", &path, None).is_ok_and(|reply| reply.code == 404));
         let definition = definition(GROUP, "Widget");
         let all = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned();
         until("the definition", || ask(&api, &("POST", all.clone(), Some(definition.clone()))) == Outcome::Done);
-        until("its object", || ask(&api, &("POST", widgets(""), Some(widget(3)))) == Outcome::Done);
+        // the garbage collector takes what the object had
+        until("the end of its pods", || serving(&api, "members") == 0);
+        make_members(&api);
         until("a verdict by the adapter", || {
             let outcome = ask(&api, &shrink);
             assert_ne!(outcome, Outcome::Done, "a quorum was scaled to a minority");
@@ -362,6 +368,15 @@ impl Scene {
         });
         let grow = ("PATCH", widgets("/members"), Some(json!({"spec": {"replicas": 3, "more": true}})));
         until("an allowance by the adapter", || ask(&api, &grow) == Outcome::Done);
+    }
+}
+
+/// Ends the traffic.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -402,6 +417,20 @@ fn widgets(rest: &str) -> String {
 fn widget(replicas: u32) -> Value {
     json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Widget", "metadata": {"name": "members", "namespace": PLACE},
            "spec": {"replicas": replicas}})
+}
+
+/// Makes a custom resource and the pods that it runs, once its definition is served.
+fn make_members(api: &Api) {
+    until("the custom resource", || ask(api, &("POST", widgets(""), Some(widget(3)))) == Outcome::Done);
+    let uid = api.get(&widgets("/members")).expect("widget")["metadata"]["uid"].clone();
+    for number in 0..3 {
+        let mut member = pod(PLACE, &format!("member-{number}"), "members", &format!("node-{number}"));
+        member["metadata"]["ownerReferences"] = json!([{"apiVersion": format!("{GROUP}/v1"), "kind": "Widget",
+            "name": "members", "uid": uid, "controller": true}]);
+        let request = ("POST", format!("/api/v1/namespaces/{PLACE}/pods"), Some(member));
+        until("a member", || ask(api, &request) == Outcome::Done);
+    }
+    until("ready members", || serving(api, "members") == 3);
 }
 
 fn ask(api: &Api, (method, path, body): &Request) -> Outcome {

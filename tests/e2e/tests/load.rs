@@ -197,7 +197,7 @@ fn allow(cluster: &Cluster) -> (Process, String, String) {
     let arguments = vec![port.number().to_string(), file("allow.crt", &identity.certificate), file("allow.key", &identity.key)];
     let process = cluster.attach("allow", Path::new(env!("CARGO_BIN_EXE_allow")), arguments);
     process.launch().expect("launch");
-    let url = format!("https://127.0.0.1:{}", port.number());
+    let url = format!("https://{}:{}", suture::HOST, port.number());
     // its reservation must outlive this function
     Box::leak(Box::new(port));
     (process, url, bundle)
