@@ -1,5 +1,5 @@
 //! Every request that a suite denies reaches the webhook: by the generated rules and match conditions.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop where it fails")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 use std::path::Path;
 

@@ -25,6 +25,9 @@ const ROUND_PERIOD: Duration = Duration::from_secs(5);
 /// How many statuses are written in a round; the others wait for the next one.
 const WRITES_PER_ROUND_MAX: usize = 20;
 
+/// How often a write that lost against another replica's is tried again at once.
+const CONFLICTS_MAX: usize = 3;
+
 /// One of Suture's own objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name {
@@ -74,7 +77,15 @@ pub async fn write(
         let differing = now_said.standings.iter().filter(|(name, standing)| written.get(*name) != Some(*standing));
         let round: Vec<(&Name, &Standing)> = differing.take(WRITES_PER_ROUND_MAX).collect();
         for (name, standing) in round {
-            match write_one(&client, &pod, name, standing, &now_said.replicas, &now()).await {
+            let mut result = write_one(&client, &pod, name, standing, &now_said.replicas, &now()).await;
+            for _ in 0..CONFLICTS_MAX {
+                // another replica was faster: what it wrote is to be taken into account
+                if !matches!(&result, Err(kube::Error::Api(status)) if status.code == 409) {
+                    break;
+                }
+                result = write_one(&client, &pod, name, standing, &now_said.replicas, &now()).await;
+            }
+            match result {
                 Ok(()) => drop(written.insert(name.clone(), standing.clone())),
                 Err(error) => failed(name, error.to_string()),
             }

@@ -93,7 +93,9 @@ pub async fn keep(
             continue;
         }
         next_write = now + WRITE_PERIOD;
-        let meddled = ours.as_ref().is_some_and(|ours| ours.webhooks == now_wanted.webhooks);
+        // what was off is put back by whoever turned it on again
+        let resumed = matches!(last, Some(Note::Off(_))) && found == Step::Replace;
+        let meddled = !resumed && ours.as_ref().is_some_and(|ours| ours.webhooks == now_wanted.webhooks);
         match write(&api, live.as_ref(), &now_wanted).await {
             Ok(written) => {
                 ours = Some(written.clone());

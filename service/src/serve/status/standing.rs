@@ -155,6 +155,7 @@ fn violated(violations: Option<&Json>) -> Aspect {
     match violations.and_then(|found| found.get("total")).and_then(Json::as_u64) {
         None => ("Violated", "Unknown", "NotAudited", String::new()),
         Some(0) => ("Violated", "False", "Holds", String::new()),
+        Some(1) => ("Violated", "True", "Violations", "1 instance".to_owned()),
         Some(total) => ("Violated", "True", "Violations", format!("{total} instances")),
     }
 }
