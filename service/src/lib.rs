@@ -1,7 +1,7 @@
 //! The command line of Suture: what reads files and the clock, decides with `checker`, and prints. Everything but `main`
 //! is callable from a test.
 //!
-//! Not there yet, and therefore not offered: `explain`, `replay`, `prove`, `diff`, `snapshot`, `serve`, `audit --one-step`,
+//! Not there yet, and therefore not offered: `explain`, `replay`, `prove`, `diff`, `snapshot`, `audit --one-step`,
 //! `--state cluster`, and the output formats `sarif` and `openreports`.
 
 pub mod arguments;
