@@ -154,7 +154,14 @@ impl Engine {
     /// When the linked Z3 is too old.
     pub fn new(invariants: Vec<Arc<CompiledInvariant>>, settings: Settings) -> Result<Self, VersionError> {
         let verdicts = Verdicts::new(settings.cache_bytes);
-        Ok(Self { invariants, settings, verdicts, solver: z3_version()?, assumed: BTreeSet::new(), mates: Mates::Unasked })
+        Ok(Self {
+            invariants,
+            settings,
+            verdicts,
+            solver: z3_version()?,
+            assumed: BTreeSet::new(),
+            mates: Mates::Unasked,
+        })
     }
 
     /// The invariants.
@@ -331,8 +338,7 @@ impl Engine {
     /// Whether a violation, as it is told, is one of each mate as well.
     fn applies_to_mates(&self, instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> bool {
         let Mates::Are(mates) = &self.mates else { return false };
-        blind_message(instance.compiled, violation.clause)
-            && explain::names_none(violation, &mates.iter().collect())
+        blind_message(instance.compiled, violation.clause) && explain::names_none(violation, &mates.iter().collect())
     }
 
     /// The violation that the change is to blame for, if there is one.

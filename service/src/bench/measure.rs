@@ -256,7 +256,11 @@ impl Tally {
             instances: self.instances,
             outcomes: self.outcomes,
             slowest: self.slowest.1,
-            by_request: self.by_request.into_iter().map(|(touch, times)| (format!("{touch:?}"), spread(times))).collect(),
+            by_request: self
+                .by_request
+                .into_iter()
+                .map(|(touch, times)| (format!("{touch:?}"), spread(times)))
+                .collect(),
         }
     }
 }

@@ -174,12 +174,7 @@ pub fn touching(template: &str) -> &'static [Touch] {
 const NAMESPACES_ONE_IN: usize = 50;
 
 /// Draws one of these requests; none when the cluster has nothing of the kind.
-pub fn draw(
-    touches: &[Touch],
-    state: &State,
-    inventory: &Inventory,
-    prng: &mut Prng,
-) -> Option<(Touch, Request)> {
+pub fn draw(touches: &[Touch], state: &State, inventory: &Inventory, prng: &mut Prng) -> Option<(Touch, Request)> {
     let mut touch = *prng.pick(touches)?;
     while touch == DeleteNamespace && touches.len() > 1 && !prng.one_in(NAMESPACES_ONE_IN) {
         touch = *prng.pick(touches)?;
