@@ -22,10 +22,13 @@ pub struct Pools {
     by_shape: BTreeMap<Val, usize>,
     of_node: BTreeMap<Str, usize>,
     /// The names of the nodes of several pools; of another allocation once a node comes or goes.
-    joined: Arc<Mutex<BTreeMap<Vec<usize>, Arc<[Str]>>>>,
+    joined: Kept<Vec<usize>, Str>,
     /// The nodes that match a constraint; of another allocation once a node changes.
-    admitted: Arc<Mutex<BTreeMap<Val, Arc<[Arc<Object>]>>>>,
+    admitted: Kept<Val, Arc<Object>>,
 }
+
+/// Lists that were worked out before; copies of a snapshot share them.
+type Kept<K, V> = Arc<Mutex<BTreeMap<K, Arc<[V]>>>>;
 
 /// Nodes that pods do not tell apart but by their names and by what runs on them.
 #[derive(Clone, Debug, Default)]
