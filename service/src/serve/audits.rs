@@ -114,7 +114,7 @@ mod tests {
     fn what_is_violated_is_found_once_its_kinds_are_read() {
         let mut policies = Policies::default();
         let invariant = r#"{"apiVersion":"suture.dev/v1alpha1","kind":"Invariant","metadata":{"name":"named","uid":"u"},
-            "spec":{"forEach":{"kind":"ConfigMap"},"require":[{"name":"labelled","expr":"'app' in self.metadata.labels"}]}}"#;
+            "spec":{"forEach":{"var":"map","kind":"ConfigMap"},"require":[{"expression":"has(map.at(now).metadata.labels)"}]}}"#;
         policies.put(serde_json::from_str(invariant).unwrap());
         let loaded = policies.load();
         assert_eq!(loaded.problems, []);

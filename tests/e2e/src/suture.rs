@@ -105,8 +105,7 @@ impl Suture {
                 policy.extend([flag.to_owned(), folder.join(file).display().to_string()]);
             }
         }
-        let mut suture =
-            Self { replicas: Vec::new(), authority: Authority::new()?, balancer: None, folder, policy };
+        let mut suture = Self { replicas: Vec::new(), authority: Authority::new()?, balancer: None, folder, policy };
         write(&suture.folder.join("authority.pem"), suture.authority.certificate())?;
         suture.rotate()?;
         for number in 0..plan.replicas {
