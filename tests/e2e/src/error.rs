@@ -21,8 +21,8 @@ pub enum Error {
         /// How it ended.
         status: String,
     },
-    /// The key that signs service account tokens could not be made.
-    #[error("no key for service account tokens: {0}")]
+    /// A key or certificate could not be made.
+    #[error("no key or certificate: {0}")]
     Key(#[from] rcgen::Error),
     /// No port is free.
     #[error("no free port among {0}")]
@@ -66,6 +66,22 @@ pub enum Error {
     /// The cluster has no such user.
     #[error("no user `{0}`: name it in the options that the cluster is started with")]
     NoUser(String),
+    /// A request was not answered, or not as it must be.
+    #[error("{what}: {reason}")]
+    Call {
+        /// Method and path.
+        what: String,
+        /// Why not.
+        reason: String,
+    },
+    /// `suture` said no.
+    #[error("`suture {arguments}` failed: {stderr}")]
+    Suture {
+        /// What it was called with.
+        arguments: String,
+        /// What it said.
+        stderr: String,
+    },
     /// Text that should be JSON.
     #[error("{what}: {source}")]
     Json {
