@@ -18,9 +18,11 @@ use suture_model::kinds::Kind;
 use tokio::sync::{Notify, watch as latest};
 
 use crate::failure::Failure;
+use crate::suite::clock::Clock;
 
 pub mod announce;
 pub mod answer;
+pub mod audits;
 pub mod book;
 pub mod certificates;
 pub mod conditions;
@@ -35,10 +37,12 @@ pub mod lease;
 pub mod metrics;
 pub mod off;
 pub mod options;
+pub mod peers;
 pub mod policies;
 pub mod probe;
 pub mod rbac;
 pub mod register;
+pub mod reporter;
 pub mod resources;
 pub mod review;
 pub mod rounds;
@@ -63,12 +67,15 @@ use kinds::{Kinds, Wanted};
 use lease::{Active, Candidate};
 use metrics::Metrics;
 use options::{Options, ReplicasMode};
+use peers::Peer;
 use policies::{OWN_KINDS, Policies};
 use register::Registrar;
+use reporter::Reporter;
 use rounds::Rounds;
 use router::Terms;
 use secret::SecretVault;
 use server::{Drain, Listeners};
+use status::Said;
 use store::Store;
 use telemetry::Telemetry;
 use tls::{Files, Rules, Tls};
@@ -119,8 +126,9 @@ async fn serve(options: &Options) -> Result<(), Failure> {
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
     let workers = Workers::start(Arc::new(Bench(court)), limits, metrics.clone());
     let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics).await?;
+    let registered = report(options, &client, &store, &replicas);
     if let Some(target) = options.target() {
-        let registrar = Registrar { store, target, bundle, published, readiness: readiness.clone() };
+        let registrar = Registrar { store, target, bundle, published, registered, readiness: readiness.clone() };
         tokio::spawn(registrar.run(client.clone()));
     }
     let terms = Terms {
@@ -140,8 +148,9 @@ async fn serve(options: &Options) -> Result<(), Failure> {
     };
     let served = listeners.serve(webhook, health, tls, readiness, drain, stop).await;
     if let Replicas::Single(_) = replicas {
-        Candidate::release(client, &options.namespace, &options.identity()).await;
+        Candidate::release(client.clone(), &options.namespace, &options.identity()).await;
     }
+    Peer::new(client, &options.namespace, options.identity()).leave().await;
     served.map_err(Failure::invalid)
 }
 
@@ -222,6 +231,30 @@ fn follow(
     });
     let (store, readiness) = (court.store.clone(), readiness.clone());
     thread::spawn(move || policies.follow(&told, &store, &readiness));
+}
+
+/// Starts to say how Suture's own resources stand; gives back whom to tell whether the API server asks.
+fn report(
+    options: &Options,
+    client: &Client,
+    store: &Arc<Store>,
+    replicas: &Replicas,
+) -> latest::Sender<Result<(), String>> {
+    let identity = options.identity();
+    let (sender, there) = latest::channel(BTreeSet::new());
+    tokio::spawn(Peer::new(client.clone(), &options.namespace, identity.clone()).run(sender));
+    // where somebody else registers the webhook, requests come or they do not
+    let standing = if options.target().is_some() { Err("not registered yet".to_owned()) } else { Ok(()) };
+    let (teller, registered) = latest::channel(standing);
+    let (store, replicas) = (store.clone(), replicas.clone());
+    let reporter = Reporter { store, replicas, identity: identity.clone(), there, registered };
+    let (sender, said) = latest::channel(Said::default());
+    thread::spawn(move || reporter.run(&sender));
+    let time = || Clock::now().to_string();
+    let failed =
+        |name: &status::Name, why| tracing::warn!(resource = name.label(), why, "its status cannot be written");
+    tokio::spawn(status::write(client.clone(), identity, said, time, failed));
+    teller
 }
 
 /// TLS for the webhook, from files that somebody else keeps or with certificates of our own; what the API server is to

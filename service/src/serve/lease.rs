@@ -234,7 +234,7 @@ impl Candidate {
 }
 
 /// A time as `metav1.MicroTime` wants it: six decimals, no more and no less.
-fn micro_time(time: &str) -> String {
+pub fn micro_time(time: &str) -> String {
     let whole = time.split(['.', 'Z']).next().unwrap_or(time);
     let decimals: String =
         time.split_once('.').map_or("", |(_, rest)| rest).chars().take_while(char::is_ascii_digit).collect();

@@ -19,6 +19,7 @@ use suture_specs::time::parse_timestamp;
 
 use super::health::Readiness;
 use super::kinds::Wanted;
+use super::status::Name as Named;
 use super::store::{Change, Store};
 use super::surface;
 use super::watch::{List, Told};
@@ -46,6 +47,8 @@ pub struct Loaded {
     pub reads: Vec<Option<BTreeSet<Kind>>>,
     /// What does not compile and is left out.
     pub problems: Vec<Problem>,
+    /// The resources of the cluster, whether they compile or not.
+    pub resources: BTreeMap<Named, Edition>,
 }
 
 /// A document that is left out.
@@ -57,11 +60,21 @@ pub struct Problem {
     pub message: String,
 }
 
+/// Which edition of a resource it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edition {
+    /// Its uid: another one of the same name has another.
+    pub uid: String,
+    /// Its generation.
+    pub generation: i64,
+}
+
 /// The documents at hand.
 #[derive(Debug, Default)]
 pub struct Policies {
     files: Documents,
     resources: BTreeMap<Name, Val>,
+    editions: BTreeMap<Name, Edition>,
     generation: u64,
     /// The adapters of the load before: a snapshot is indexed by them, so that equal ones are kept.
     adapters: Option<(String, Arc<AdapterSet>)>,
@@ -100,6 +113,9 @@ impl Policies {
                 resource.at_some(&["metadata", field]).map(|value| (Str::from(*field), value.clone()))
             });
             let metadata = Val::map(metadata.collect());
+            let uid = resource.str_at(&["metadata", "uid"]).map(ToString::to_string).unwrap_or_default();
+            let generation = resource.at_some(&["metadata", "generation"]).and_then(Val::as_int).unwrap_or_default();
+            self.editions.insert(name.clone(), Edition { uid, generation });
             self.resources.insert(name, resource.with("metadata", metadata).without_at(&["status"]));
         }
     }
@@ -108,12 +124,14 @@ impl Policies {
     pub fn remove(&mut self, resource: &Val) {
         if let Some(name) = name(resource) {
             self.resources.remove(&name);
+            self.editions.remove(&name);
         }
     }
 
     /// Of a kind there are these resources: the end of a list.
     pub fn retain(&mut self, kind: &str, mut listed: impl FnMut(&str, &str) -> bool) {
         self.resources.retain(|(of, ns, name), _| &**of != kind || listed(ns, name));
+        self.editions.retain(|name, _| self.resources.contains_key(name));
     }
 
     /// Takes in what the watches of Suture's own kinds tell, until nobody tells any more; what changes is loaded into the
@@ -145,7 +163,7 @@ impl Policies {
 
     /// Says whether what decisions are made by may have changed.
     fn take(&mut self, (kind, told): (Kind, Told), unread: &mut BTreeSet<&str>) -> bool {
-        let before = self.resources.clone();
+        let before = (self.resources.clone(), self.editions.clone());
         match told {
             Told::Page(resources, taken) => {
                 resources.into_iter().for_each(|resource| self.put(resource));
@@ -165,7 +183,7 @@ impl Policies {
             Told::Failed(why) => tracing::warn!(kind = &*kind.kind, why, "cannot be read"),
             Told::Wanted | Told::Unwanted | Told::Lost | Told::Every | Told::Progress(_) => {}
         }
-        self.resources != before
+        (&self.resources, &self.editions) != (&before.0, &before.1)
     }
 
     /// Compiles everything that can be.
@@ -178,7 +196,7 @@ impl Policies {
             names.insert(invariant.name.to_string(), "a file");
         }
         for ((kind, ns, name), resource) in &self.resources {
-            let label = if ns.is_empty() { format!("{kind}/{name}") } else { format!("{kind}/{ns}/{name}") };
+            let label = named(kind, ns, name).label();
             match parse_spec(resource, Origin::named(&label)) {
                 Ok(Spec::Invariant(invariant)) if ns.is_empty() && names.contains_key(&*invariant.name) => {
                     let message = "an invariant of this name comes from a file".to_owned();
@@ -200,7 +218,9 @@ impl Policies {
             (!surface::watches_every(&alone)).then(|| surface::watched(&alone))
         });
         let reads = reads.collect();
-        Loaded { policy, generation: self.generation, wanted, reads, problems }
+        let resources = self.editions.iter();
+        let resources = resources.map(|((kind, ns, name), edition)| (named(kind, ns, name), edition.clone())).collect();
+        Loaded { policy, generation: self.generation, wanted, reads, problems, resources }
     }
 
     /// The adapters that compile, one for each kind: of two the first, by file and name. The others are taken out of the
@@ -293,6 +313,11 @@ fn name(resource: &Val) -> Option<Name> {
     Some((kind, ns, resource.str_at(&["metadata", "name"])?.clone()))
 }
 
+fn named(kind: &str, ns: &str, name: &str) -> Named {
+    let namespace = (!ns.is_empty()).then(|| ns.to_owned());
+    Named { kind: kind.to_owned(), namespace, name: name.to_owned() }
+}
+
 fn told(errors: &[SpecError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -331,9 +356,12 @@ mod tests {
         assert_eq!(first.policy.invariants.len(), 1);
         let wrong: Vec<&str> = first.problems.iter().map(|problem| &*problem.resource).collect();
         assert_eq!(wrong, ["Invariant/odd", "Invariant/bad"]);
+        let all: Vec<String> = first.resources.keys().map(Named::label).collect();
+        assert_eq!(all, ["Invariant/bad", "Invariant/good", "Invariant/odd"]);
         policies.retain("Invariant", |_, name| name != "good");
         let second = policies.load();
         assert!(second.policy.invariants.is_empty());
+        assert_eq!(second.resources.len(), 2);
         assert!(second.generation > first.generation);
     }
 }

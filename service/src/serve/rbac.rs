@@ -1,5 +1,5 @@
 //! What Suture may do in the cluster: read what the loaded policy reads, and write its own status, leases, announcements,
-//! reports, events and webhook configuration. Nothing else, in particular no object that it judges.
+//! certificates and webhook configuration. Nothing else, in particular no object that it judges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +9,7 @@ use suture_model::kinds::Kind;
 
 use super::configuration::{Home, NAME};
 use super::resources::{GROUP, RESOURCES};
+use super::secret;
 use super::surface::{watched, watches_every};
 use crate::policy::Policy;
 
@@ -54,10 +55,12 @@ fn reads(policy: &Policy) -> Vec<Json> {
         groups.entry(kind.group.to_string()).or_default().insert(resource);
     }
     groups.entry(GROUP.to_owned()).or_default().extend(RESOURCES.iter().map(|r| r.plural.to_owned()));
-    groups
-        .entry("admissionregistration.k8s.io".to_owned())
-        .or_default()
-        .extend(Kind::builtin("ValidatingWebhookConfiguration").map(|kind| plural(&kind.kind)));
+    // how far the cluster has come, what it defines, and whether it asks
+    for kind in ["Namespace", "CustomResourceDefinition", "ValidatingWebhookConfiguration"] {
+        if let Some(kind) = Kind::builtin(kind) {
+            groups.entry(kind.group.to_string()).or_default().insert(plural(&kind.kind));
+        }
+    }
     let rule = |(group, resources): (String, BTreeSet<String>)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     groups.into_iter().map(rule).collect()
 }
@@ -66,27 +69,31 @@ fn writes() -> Vec<Json> {
     let status: Vec<String> = RESOURCES.iter().map(|resource| format!("{}/status", resource.plural)).collect();
     let webhooks = "validatingwebhookconfigurations";
     vec![
-        json!({"apiGroups": [GROUP], "resources": status, "verbs": ["get", "patch", "update"]}),
+        json!({"apiGroups": [GROUP], "resources": status, "verbs": ["patch"]}),
         // a creation has no name that a rule could hold it to
         json!({"apiGroups": ["admissionregistration.k8s.io"], "resources": [webhooks], "verbs": ["create"]}),
         json!({
             "apiGroups": ["admissionregistration.k8s.io"], "resources": [webhooks], "resourceNames": [NAME],
-            "verbs": ["delete", "get", "patch", "update"],
-        }),
-        json!({"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}),
-        json!({
-            "apiGroups": ["openreports.io"], "resources": ["clusterreports", "reports"],
-            "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
+            "verbs": ["update"],
         }),
     ]
 }
 
-/// In Suture's own namespace: leases of leadership, announcements, and its certificate.
+/// In Suture's own namespace: the Leases of replicas, announcements, and the certificates.
 fn own() -> Vec<Json> {
-    let verbs = ["create", "delete", "get", "list", "patch", "update", "watch"];
     vec![
-        json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs}),
-        json!({"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": verbs}),
+        json!({
+            "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+            "verbs": ["create", "delete", "get", "list", "patch", "update"],
+        }),
+        json!({
+            "apiGroups": [""], "resources": ["configmaps"],
+            "verbs": ["create", "delete", "list", "patch", "watch"],
+        }),
+        json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}),
+        json!({
+            "apiGroups": [""], "resources": ["secrets"], "resourceNames": [secret::NAME], "verbs": ["get", "update"],
+        }),
     ]
 }
 
@@ -97,8 +104,7 @@ mod tests {
     use crate::serve::configuration::Home;
 
     /// What a role lets Suture write, outside of its own namespace.
-    const WRITTEN: [&str; 5] =
-        ["clusterreports", "events", "reports", "validatingwebhookconfigurations", "status of its own kinds"];
+    const WRITTEN: [&str; 2] = ["validatingwebhookconfigurations", "status of its own kinds"];
 
     #[test]
     fn nothing_that_is_judged_can_be_written() {

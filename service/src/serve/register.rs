@@ -26,6 +26,8 @@ pub struct Registrar {
     pub bundle: Receiver<String>,
     /// Told what it was given.
     pub published: Sender<String>,
+    /// Told whether the API server asks, or why not.
+    pub registered: Sender<Result<(), String>>,
     /// Nothing is registered before this replica could judge.
     pub readiness: Readiness,
 }
@@ -34,14 +36,21 @@ impl Registrar {
     /// Keeps the configuration, for ever.
     pub async fn run(self, client: Client) {
         let (wanted, wants) = channel(None);
-        let Self { store, target, bundle, published, readiness } = self;
+        let Self { store, target, bundle, published, registered, readiness } = self;
         let given = bundle.clone();
-        let keeping = keep(client, wants, move |note| match note {
-            Note::InPlace | Note::Written => {
-                published.send_replace(given.borrow().clone());
-                tracing::info!(note = ?note, "webhook configuration");
+        let keeping = keep(client, wants, move |note| {
+            match &note {
+                Note::Off(reason) => drop(registered.send_replace(Err(format!("turned off: {reason}")))),
+                Note::InPlace | Note::Written | Note::Drifted | Note::Deleted => drop(registered.send_replace(Ok(()))),
+                Note::Failed(_) => {}
             }
-            other => tracing::warn!(note = ?other, "webhook configuration"),
+            match note {
+                Note::InPlace | Note::Written => {
+                    published.send_replace(given.borrow().clone());
+                    tracing::info!(note = ?note, "webhook configuration");
+                }
+                other => tracing::warn!(note = ?other, "webhook configuration"),
+            }
         });
         let wanting = async {
             let mut made: Option<(u64, String)> = None;

@@ -11,7 +11,7 @@ use super::certificates::{Vault, VaultError};
 use super::watch::brief;
 
 /// Its name.
-const NAME: &str = "suture-certificates";
+pub const NAME: &str = "suture-certificates";
 /// The key in it.
 const KEY: &str = "authority.json";
 

@@ -16,7 +16,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::resources::{GROUP, RESOURCES, VERSION};
 
-pub use standing::{Standing, next_status};
+pub use standing::{Audited, Standing, next_status};
 
 mod standing;
 
@@ -25,6 +25,8 @@ const ROUND_PERIOD: Duration = Duration::from_secs(5);
 /// How many statuses are written in a round; the others wait for the next one.
 const WRITES_PER_ROUND_MAX: usize = 20;
 
+/// After so many rounds every status is looked at again, in case that somebody else has changed it.
+const ROUNDS_KNOWN_MAX: u32 = 60;
 /// How often a write that lost against another replica's is tried again at once.
 const CONFLICTS_MAX: usize = 3;
 
@@ -39,8 +41,19 @@ pub struct Name {
     pub name: String,
 }
 
+impl Name {
+    /// `Kind/name` or `Kind/namespace/name`.
+    pub fn label(&self) -> String {
+        let Self { kind, namespace, name } = self;
+        match namespace {
+            Some(ns) => format!("{kind}/{ns}/{name}"),
+            None => format!("{kind}/{name}"),
+        }
+    }
+}
+
 /// What this replica has to say about all objects, and who the replicas are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     /// The objects.
     pub standings: BTreeMap<Name, Standing>,
@@ -62,8 +75,14 @@ pub async fn write(
     // what was said and written last; an object is looked at again only when something else is said of it
     let mut written: BTreeMap<Name, Standing> = BTreeMap::new();
     let mut replicas = BTreeSet::new();
+    let mut known = 0;
     loop {
         rounds.tick().await;
+        known += 1;
+        if known > ROUNDS_KNOWN_MAX {
+            written.clear();
+            known = 0;
+        }
         if said.has_changed().is_err() {
             return;
         }
@@ -108,11 +127,19 @@ async fn write_one(
         Some(ns) => Api::namespaced_with(client.clone(), ns, &of),
         None => Api::all_with(client.clone(), &of),
     };
-    let Some(live) = api.get_opt(&name.name).await? else { return Ok(()) };
+    // another object of this name is loaded before anything is said of it
+    let live = api.get_opt(&name.name).await?.filter(|live| live.metadata.uid.as_ref() == Some(&standing.uid));
+    let Some(live) = live else { return Ok(()) };
     let old = live.data.get("status").cloned().unwrap_or(Json::Null);
-    let next = next_status(&old, pod, standing, replicas, now);
+    let mut next = next_status(&old, pod, standing, replicas, now);
     if next == old {
         return Ok(());
+    }
+    // a merge takes away only what it is told to
+    for gone in old.as_object().into_iter().flat_map(|old| old.keys()) {
+        if next.get(gone).is_none() {
+            next[gone] = Json::Null;
+        }
     }
     let patch = json!({"metadata": {"resourceVersion": live.metadata.resource_version}, "status": next});
     let parameters = PatchParams { field_manager: Some("suture".to_owned()), ..PatchParams::default() };

@@ -140,6 +140,7 @@ fn client(authority: &Path) -> Result<Client<HttpsConnector<HttpConnector>, Full
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
     tcp.enforce_http(false);
-    let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().wrap_connector(tcp);
+    let connector =
+        HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().wrap_connector(tcp);
     Ok(Client::builder(TokioExecutor::new()).build(connector))
 }

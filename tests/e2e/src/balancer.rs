@@ -18,6 +18,11 @@ pub struct Balancer {
 impl Balancer {
     /// Spreads connections over these ports on loopback.
     pub fn start(targets: Vec<u16>) -> Result<Self, Error> {
+        Self::start_where(targets, |_| true)
+    }
+
+    /// The same, over those that are ready, as a Service does.
+    pub fn start_where(targets: Vec<u16>, ready: impl Fn(u16) -> bool + Send + 'static) -> Result<Self, Error> {
         let port = Port::reserve()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.number())).map_err(Error::io("balancer"))?;
         let next = Arc::new(AtomicUsize::new(0));
@@ -25,7 +30,10 @@ impl Balancer {
             for client in listener.incoming().flatten() {
                 let first = next.fetch_add(1, Ordering::Relaxed);
                 let turns = targets.iter().cycle().skip(first % targets.len()).take(targets.len());
-                let found = turns.map(|port| TcpStream::connect((Ipv4Addr::LOCALHOST, *port))).find_map(Result::ok);
+                let found = turns
+                    .filter(|port| ready(**port))
+                    .map(|port| TcpStream::connect((Ipv4Addr::LOCALHOST, *port)))
+                    .find_map(Result::ok);
                 // nobody there: the client sees its connection closed
                 if let Some(replica) = found {
                     join(client, replica);

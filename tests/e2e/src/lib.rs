@@ -11,6 +11,7 @@
 //! | [`binaries`] | what `tests/controlplane/build` built |
 //! | [`process`], [`watchdog`] | a child process, and who ends it when the test dies |
 //! | [`suture`] | `suture serve` beside it, one replica or several |
+//! | [`installed`] | the same as somebody installs it: its own rights, certificates and registration |
 //! | [`authority`], [`balancer`] | the certificate of a webhook, and what spreads connections over replicas |
 //! | [`api`] | a client of the API server for requests in number |
 //! | [`objects`] | what the suites are made of |
@@ -23,6 +24,7 @@ pub mod balancer;
 pub mod binaries;
 pub mod cluster;
 pub mod error;
+pub mod installed;
 pub mod kubeconfig;
 pub mod kubectl;
 pub mod nodes;
@@ -38,6 +40,7 @@ pub mod watchdog;
 pub use api::Api;
 pub use cluster::{Cluster, Options};
 pub use error::Error;
+pub use installed::Installed;
 pub use kubeconfig::User;
 pub use kubectl::Kubectl;
 pub use nodes::Nodes;

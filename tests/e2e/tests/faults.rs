@@ -120,8 +120,15 @@ impl Scene {
         });
         let mut needing = pod(PLACE, "single", "single", "node-0");
         needing["spec"]["containers"][0]["envFrom"] = json!([{"configMapRef": {"name": "settings"}}]);
-        let settings = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": PLACE}});
-        let objects = [settings, service(PLACE, "single"), needing, ingress("rival", "host", "taken.example"), definition(GROUP, "Widget")];
+        let settings =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": PLACE}});
+        let objects = [
+            settings,
+            service(PLACE, "single"),
+            needing,
+            ingress("rival", "host", "taken.example"),
+            definition(GROUP, "Widget"),
+        ];
         admin.create(&list(objects.to_vec())).expect("objects");
         let api = Api::new(&cluster, "admin").expect("api");
         until("ready pods", || serving(&api, "single") == 1);
@@ -158,10 +165,14 @@ impl Scene {
             until("recovery", || {
                 let samples = samples.lock().expect("samples");
                 let well = |harmful: bool, outcome: fn(&Outcome) -> bool| {
-                    samples.iter().rev().find(|sample: &&Sample| sample.harmful == harmful)
+                    samples
+                        .iter()
+                        .rev()
+                        .find(|sample: &&Sample| sample.harmful == harmful)
                         .is_some_and(|last| last.began > ended && outcome(&last.outcome))
                 };
-                well(false, |outcome| *outcome == Outcome::Done) && well(true, |outcome| matches!(outcome, Outcome::Denied(_)))
+                well(false, |outcome| *outcome == Outcome::Done)
+                    && well(true, |outcome| matches!(outcome, Outcome::Denied(_)))
             });
             thread::sleep(CALM);
             (began, ended)
@@ -211,17 +222,35 @@ impl Scene {
         let seconds = |time: Duration| format!("{:.1}", time.as_secs_f64());
         let last = failures.iter().map(|s| s.ended).max();
         // until the first one that came through after the last one that did not
-        let well = |after: Instant| samples.iter().filter(|s| !s.harmful && s.outcome == Outcome::Done && s.ended > after).map(|s| s.ended).min();
+        let well = |after: Instant| {
+            samples
+                .iter()
+                .filter(|s| !s.harmful && s.outcome == Outcome::Done && s.ended > after)
+                .map(|s| s.ended)
+                .min()
+        };
         let well = last.and_then(well);
         let outage = well.map_or(Duration::ZERO, |well| well.saturating_duration_since(began));
         let recovered = well.map_or(Duration::ZERO, |well| well.saturating_duration_since(ended));
-        self.table.row([name.to_owned(), samples.len().to_string(), admitted.to_string(), denied.to_string(),
-            failures.len().to_string(), seconds(longest), seconds(outage), seconds(recovered)]);
-        let mut reasons: Vec<String> = failures.iter().map(|s| match &s.outcome {
-            Outcome::Denied(why) => format!("denied: {why}"),
-            Outcome::Failed(why) => why.clone(),
-            Outcome::Done => String::new(),
-        }).map(|why| why.chars().take(160).collect::<String>().replace('\n', " ")).collect();
+        self.table.row([
+            name.to_owned(),
+            samples.len().to_string(),
+            admitted.to_string(),
+            denied.to_string(),
+            failures.len().to_string(),
+            seconds(longest),
+            seconds(outage),
+            seconds(recovered),
+        ]);
+        let mut reasons: Vec<String> = failures
+            .iter()
+            .map(|s| match &s.outcome {
+                Outcome::Denied(why) => format!("denied: {why}"),
+                Outcome::Failed(why) => why.clone(),
+                Outcome::Done => String::new(),
+            })
+            .map(|why| why.chars().take(160).collect::<String>().replace('\n', " "))
+            .collect();
         reasons.sort();
         reasons.dedup();
         for reason in reasons.iter().take(3) {
@@ -247,7 +276,8 @@ impl Scene {
             let mut what = String::new();
             _ = write!(what, "{} {}", request.0, request.1);
             // a creation that was answered late may have come through all the same
-            let refused = matches!(&outcome, Outcome::Failed(why) if why.contains("already exists") || why.contains("not found"));
+            let refused =
+                matches!(&outcome, Outcome::Failed(why) if why.contains("already exists") || why.contains("not found"));
             if harmful || !refused {
                 samples.lock().expect("samples").push(Sample { began, ended: Instant::now(), harmful, outcome, what });
             }
@@ -268,28 +298,38 @@ impl Scene {
                 ("POST", core("pods"), pod(PLACE, &names[0], &app, "node-1")),
                 ("POST", core("pods"), pod(PLACE, &names[1], &app, "node-2")),
             ];
-            if made.iter().any(|(method, path, body)| !apis[0].call(method, path, Some(body)).is_ok_and(|reply| reply.done())) {
+            if made
+                .iter()
+                .any(|(method, path, body)| !apis[0].call(method, path, Some(body)).is_ok_and(|reply| reply.done()))
+            {
                 continue;
             }
             let ready = wait::until("a pair", Duration::from_secs(10), || {
-                if done.load(Ordering::Relaxed) { return Ok(false) }
+                if done.load(Ordering::Relaxed) {
+                    return Ok(false);
+                }
                 let path = format!("{}?labelSelector=app%3D{app}", core("pods"));
                 let list = apis[0].call("GET", &path, None).map_err(|error| error.to_string())?;
-                let count = list.body["items"].as_array().map_or(0, |pods| pods.iter().filter(|pod| serves(pod)).count());
+                let count =
+                    list.body["items"].as_array().map_or(0, |pods| pods.iter().filter(|pod| serves(pod)).count());
                 if count == 2 { Ok(true) } else { Err(format!("{count}")) }
             });
             if !matches!(ready, Ok(true)) {
                 continue;
             }
-            let calls = names.each_ref().map(|name| {
-                ("POST", format!("{}/{name}/eviction", core("pods")), Some(eviction(PLACE, name)))
-            });
+            let calls = names
+                .each_ref()
+                .map(|name| ("POST", format!("{}/{name}/eviction", core("pods")), Some(eviction(PLACE, name))));
             let outcomes = thread::scope(|scope| {
-                let sides: Vec<_> = apis.iter().zip(&calls).map(|(api, call)| {
-                    let cluster = &self.cluster;
-                    _ = api;
-                    scope.spawn(move || ask(&Api::new(cluster, "admin").expect("api"), call))
-                }).collect();
+                let sides: Vec<_> = apis
+                    .iter()
+                    .zip(&calls)
+                    .map(|(api, call)| {
+                        let cluster = &self.cluster;
+                        _ = api;
+                        scope.spawn(move || ask(&Api::new(cluster, "admin").expect("api"), call))
+                    })
+                    .collect();
                 sides.into_iter().map(|side| side.join().expect("thread")).collect::<Vec<_>>()
             });
             let admitted = outcomes.iter().filter(|outcome| **outcome == Outcome::Done).count();
@@ -329,8 +369,12 @@ impl Scene {
         let call = |path: &str, body: &Value| {
             let mut stream = TcpStream::connect(("127.0.0.1", self.cluster.etcd_port())).expect("etcd");
             let body = body.to_string();
-            write!(stream, "POST {path} HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len())
-                .expect("request");
+            write!(
+                stream,
+                "POST {path} HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            )
+            .expect("request");
             let mut text = String::new();
             stream.read_to_string(&mut text).expect("answer");
             let (_, answer) = text.split_once("\r\n\r\n").expect("body");
@@ -386,7 +430,11 @@ type Request = (&'static str, String, Option<Value>);
 fn harmful() -> [Request; 4] {
     let core = format!("/api/v1/namespaces/{PLACE}");
     [
-        ("POST", format!("/apis/networking.k8s.io/v1/namespaces/{PLACE}/ingresses"), Some(ingress(PLACE, "stolen", "taken.example"))),
+        (
+            "POST",
+            format!("/apis/networking.k8s.io/v1/namespaces/{PLACE}/ingresses"),
+            Some(ingress(PLACE, "stolen", "taken.example")),
+        ),
         ("POST", format!("{core}/pods/single/eviction"), Some(eviction(PLACE, "single"))),
         ("DELETE", format!("{core}/configmaps/settings"), None),
         ("PATCH", format!("{core}/pods/single"), Some(json!({"metadata": {"labels": {"app": "other"}}}))),
@@ -404,7 +452,11 @@ fn harmless(turn: usize) -> (bool, Request) {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
     let request = match turn % 3 {
         0 => ("POST", all, Some(object)),
-        1 => ("PATCH", format!("/api/v1/namespaces/{PLACE}/pods/single"), Some(json!({"metadata": {"annotations": {"turn": turn.to_string()}}}))),
+        1 => (
+            "PATCH",
+            format!("/api/v1/namespaces/{PLACE}/pods/single"),
+            Some(json!({"metadata": {"annotations": {"turn": turn.to_string()}}})),
+        ),
         _ => ("DELETE", format!("{all}/{name}"), None),
     };
     (false, request)

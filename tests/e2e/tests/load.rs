@@ -63,8 +63,9 @@ impl Figures {
 
 #[test]
 fn latency_and_throughput_beside_no_webhook_and_one_that_allows_everything() {
-    let [objects, seconds, rounds] = [("SUTURE_LOAD_OBJECTS", 10_000), ("SUTURE_LOAD_SECONDS", 4), ("SUTURE_LOAD_ROUNDS", 3)]
-        .map(|(name, default)| env::var(name).ok().map_or(default, |text| text.parse().expect("a number")));
+    let [objects, seconds, rounds] =
+        [("SUTURE_LOAD_OBJECTS", 10_000), ("SUTURE_LOAD_SECONDS", 4), ("SUTURE_LOAD_ROUNDS", 3)]
+            .map(|(name, default)| env::var(name).ok().map_or(default, |text| text.parse().expect("a number")));
     let workloads = objects / OBJECTS;
     let options = Options { users: vec![suture::user()], nodes: Nodes::new(NODES), ..Options::default() };
     let cluster = Cluster::start(&options).expect("cluster");
@@ -113,7 +114,10 @@ fn latency_and_throughput_beside_no_webhook_and_one_that_allows_everything() {
         println!("  ready {:.2} s after a restart", took.as_secs_f64());
     }
     drop(allow);
-    println!("load: {} requests, all answered as without a webhook", figures.values().map(|f| f.millis.len()).sum::<usize>());
+    println!(
+        "load: {} requests, all answered as without a webhook",
+        figures.values().map(|f| f.millis.len()).sum::<usize>()
+    );
 }
 
 /// Workloads whose pods are ready.
@@ -151,9 +155,13 @@ fn make(api: &Api, number: usize) {
     api.create(&hosts, &ingress(&place, &app, &format!("{app}.example"))).expect("ingress");
     let mut spec = pod_spec();
     spec["containers"][0]["envFrom"] = json!([{"configMapRef": {"name": app}}]);
-    let made = api.create(&apps("deployments"), &workload("Deployment", &place, &app, PODS as u32, &spec)).expect("deployment");
-    let owner = |kind: &str, object: &Value| json!([{"apiVersion": "apps/v1", "kind": kind, "controller": true,
-        "blockOwnerDeletion": true, "name": object["metadata"]["name"], "uid": object["metadata"]["uid"]}]);
+    let made = api
+        .create(&apps("deployments"), &workload("Deployment", &place, &app, PODS as u32, &spec))
+        .expect("deployment");
+    let owner = |kind: &str, object: &Value| {
+        json!([{"apiVersion": "apps/v1", "kind": kind, "controller": true,
+        "blockOwnerDeletion": true, "name": object["metadata"]["name"], "uid": object["metadata"]["uid"]}])
+    };
     let hash = json!({"app": app, "pod-template-hash": "1"});
     let mut set = workload("ReplicaSet", &place, &app, PODS as u32, &spec);
     set["metadata"]["ownerReferences"] = owner("Deployment", &made);
@@ -194,7 +202,8 @@ fn allow(cluster: &Cluster) -> (Process, String, String) {
     };
     let bundle = file("allow-authority.pem", authority.certificate());
     let port = Port::reserve().expect("port");
-    let arguments = vec![port.number().to_string(), file("allow.crt", &identity.certificate), file("allow.key", &identity.key)];
+    let arguments =
+        vec![port.number().to_string(), file("allow.crt", &identity.certificate), file("allow.key", &identity.key)];
     let process = cluster.attach("allow", Path::new(env!("CARGO_BIN_EXE_allow")), arguments);
     process.launch().expect("launch");
     let url = format!("https://{}:{}", suture::HOST, port.number());
@@ -210,7 +219,8 @@ fn switch(admin: &Kubectl, suture: &Suture, asked: Asked, url: &str, bundle: &st
         Asked::Suture => suture.register(admin).expect("register"),
         Asked::AllowEverything => {
             // the same rules and conditions
-            let manifest = suture::run(&["manifests", "webhook", "--url", url, "--ca-bundle", bundle]).expect("manifest");
+            let manifest =
+                suture::run(&["manifests", "webhook", "--url", url, "--ca-bundle", bundle]).expect("manifest");
             admin.apply(&manifest).expect("register");
         }
     }
@@ -218,7 +228,9 @@ fn switch(admin: &Kubectl, suture: &Suture, asked: Asked, url: &str, bundle: &st
     // an Ingress that takes a host: only Suture says no
     let probe = ingress("default", "probe", "web-0.example").to_string();
     let reached = wait::until("the switch", SETTLED_MAX, || {
-        let output = admin.run_with(&["create", "--dry-run=server", "--filename=-"], &probe).map_err(|error| error.to_string())?;
+        let output = admin
+            .run_with(&["create", "--dry-run=server", "--filename=-"], &probe)
+            .map_err(|error| error.to_string())?;
         if output.success == (asked != Asked::Suture) { Ok(()) } else { Err(output.stderr) }
     });
     reached.expect("switched");
@@ -227,7 +239,8 @@ fn switch(admin: &Kubectl, suture: &Suture, asked: Asked, url: &str, bundle: &st
 fn run(cluster: &Cluster, clients: usize, workloads: usize, length: Duration) -> Figures {
     let start = Instant::now();
     let all: Vec<Vec<f64>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..clients).map(|client| scope.spawn(move || send(cluster, client, clients, workloads, length))).collect();
+        let threads: Vec<_> =
+            (0..clients).map(|client| scope.spawn(move || send(cluster, client, clients, workloads, length))).collect();
         threads.into_iter().map(|thread| thread.join().expect("thread")).collect()
     });
     Figures { millis: all.concat(), seconds: start.elapsed().as_secs_f64() }
@@ -276,7 +289,13 @@ fn report(figures: &mut BTreeMap<(usize, Asked), Figures>) {
     let mut table = Table::new(&["clients", "webhook", "p50 ms", "p99 ms", "requests/s"]);
     for ((clients, asked), all) in figures.iter() {
         let millis = |part| format!("{:.2}", all.percentile(part));
-        table.row([clients.to_string(), format!("{asked:?}"), millis(0.5), millis(0.99), format!("{:.0}", all.per_second())]);
+        table.row([
+            clients.to_string(),
+            format!("{asked:?}"),
+            millis(0.5),
+            millis(0.99),
+            format!("{:.0}", all.per_second()),
+        ]);
     }
     table.print();
     for clients in CLIENTS {

@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use suture_e2e::api::Reply;
-use suture_e2e::objects::{
-    claim, eviction, ingress, invariant, list, place, pod, pod_spec, serves, service, workload,
-};
+use suture_e2e::objects::{claim, eviction, ingress, invariant, list, place, pod, pod_spec, serves, service, workload};
 use suture_e2e::table::Table;
 use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options, Plan, Suture, suture, wait};
 
@@ -89,9 +87,9 @@ impl Pair {
             }
             Conflict::Hosts => Vec::new(),
             Conflict::ClaimAndPod => vec![claim(namespace, app)],
-            Conflict::SecretAndDeployment => vec![
-                json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": app, "namespace": namespace}}),
-            ],
+            Conflict::SecretAndDeployment => {
+                vec![json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": app, "namespace": namespace}})]
+            }
         }
     }
 
@@ -145,7 +143,8 @@ impl Pair {
     fn pods(&self, api: &Api) -> Vec<Value> {
         let Self { namespace, app, .. } = self;
         let label = if self.conflict == Conflict::Scales { "pair" } else { "app" };
-        let list = api.get(&format!("/api/v1/namespaces/{namespace}/pods?labelSelector={label}%3D{app}")).expect("pods");
+        let list =
+            api.get(&format!("/api/v1/namespaces/{namespace}/pods?labelSelector={label}%3D{app}")).expect("pods");
         list["items"].as_array().expect("items").clone()
     }
 
@@ -285,21 +284,27 @@ fn drain(cluster: &Cluster, suture: &Suture, place: &str, count: usize) -> (usiz
     let admin = cluster.kubectl("admin").expect("admin");
     suture.unregister(&admin).expect("unregister");
     let services: Vec<String> = (0..count / 2).map(|number| format!("last-{number}")).collect();
-    let objects: Vec<Value> = services.iter().enumerate().flat_map(|(number, app)| {
-        let bare = |side: usize| pod(place, &format!("{app}-{side}"), app, &format!("node-{}", 2 * number + side));
-        [service(place, app), bare(0), bare(1)]
-    }).collect();
+    let objects: Vec<Value> = services
+        .iter()
+        .enumerate()
+        .flat_map(|(number, app)| {
+            let bare = |side: usize| pod(place, &format!("{app}-{side}"), app, &format!("node-{}", 2 * number + side));
+            [service(place, app), bare(0), bare(1)]
+        })
+        .collect();
     settle(cluster, &[place.to_owned()], &objects, 2 * services.len());
     suture.register(&admin).expect("register");
     let api = Api::new(cluster, "admin").expect("api");
     judged(&api);
     let selector = format!("--pod-selector=app in ({})", services.join(","));
     let outputs = thread::scope(|scope| {
-        let drains: Vec<_> = (0..2 * services.len()).map(|number| {
-            let (admin, selector) = (&admin, &selector);
-            let node = format!("node-{number}");
-            scope.spawn(move || admin.run(&["drain", &node, "--force", DRAIN_MAX, selector]).expect("kubectl"))
-        }).collect();
+        let drains: Vec<_> = (0..2 * services.len())
+            .map(|number| {
+                let (admin, selector) = (&admin, &selector);
+                let node = format!("node-{number}");
+                scope.spawn(move || admin.run(&["drain", &node, "--force", DRAIN_MAX, selector]).expect("kubectl"))
+            })
+            .collect();
         drains.into_iter().map(|drain| drain.join().expect("thread")).collect::<Vec<_>>()
     });
     let (mut both, mut one, mut neither) = (0, 0, 0);
@@ -357,12 +362,17 @@ fn account(admin: &Kubectl, place: &str) -> Result<(), String> {
 fn judged(api: &Api) {
     let place = "/apis/networking.k8s.io/v1/namespaces/default/ingresses";
     // the same host twice in two namespaces
-    let probes = [("default", "probe"), ("kube-public", "probe")].map(|(place, name)| ingress(place, name, "probe.example"));
+    let probes =
+        [("default", "probe"), ("kube-public", "probe")].map(|(place, name)| ingress(place, name, "probe.example"));
     api.call("POST", place, Some(&probes[0])).expect("answer");
     let other = "/apis/networking.k8s.io/v1/namespaces/kube-public/ingresses?dryRun=All";
     let refused = wait::until("webhook", SETTLED_MAX, || {
         let reply = api.call("POST", other, Some(&probes[1])).map_err(|error| error.to_string())?;
-        if reply.message().contains("unique-host") { Ok(()) } else { Err(format!("{} {}", reply.code, reply.message())) }
+        if reply.message().contains("unique-host") {
+            Ok(())
+        } else {
+            Err(format!("{} {}", reply.code, reply.message()))
+        }
     });
     refused.expect("the webhook is called");
 }

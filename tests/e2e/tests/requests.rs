@@ -73,19 +73,30 @@ impl Bench {
     /// Waits until so many pods of an app serve.
     fn serving(&self, place: &str, app: &str, count: usize) {
         let selector = format!("--selector=app={app}");
-        settled(&format!("pods of {place}/{app}"), || {
-            let list = self.admin.json(&["get", "pods", "--namespace", place, &selector]).expect("pods");
-            list["items"].as_array().map_or(0, |pods| pods.iter().filter(|pod| serves(pod)).count())
-        }, &count);
+        settled(
+            &format!("pods of {place}/{app}"),
+            || {
+                let list = self.admin.json(&["get", "pods", "--namespace", place, &selector]).expect("pods");
+                list["items"].as_array().map_or(0, |pods| pods.iter().filter(|pod| serves(pod)).count())
+            },
+            &count,
+        );
     }
 
     /// Makes what a part of the suite is about, before Suture judges.
     fn make(&self, places: &[&str], objects: Vec<Value>) {
         self.admin.apply(&list(places.iter().flat_map(|name| place(name)).collect())).expect("namespaces");
         for place in places {
-            settled("service account", || {
-                self.admin.run(&["get", "serviceaccount", "default", "--namespace", place]).expect("kubectl").success
-            }, &true);
+            settled(
+                "service account",
+                || {
+                    self.admin
+                        .run(&["get", "serviceaccount", "default", "--namespace", place])
+                        .expect("kubectl")
+                        .success
+                },
+                &true,
+            );
         }
         self.admin.create(&list(objects)).expect("objects");
     }
@@ -98,9 +109,11 @@ impl Bench {
             "metadata": {"name": "probe", "namespace": "shop"},
             "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}});
         let arguments = ["create", "--dry-run=server", "--filename=-"];
-        settled("the webhook", || {
-            !self.admin.run_with(&arguments, &probe.to_string()).expect("kubectl").success
-        }, &true);
+        settled(
+            "the webhook",
+            || !self.admin.run_with(&arguments, &probe.to_string()).expect("kubectl").success,
+            &true,
+        );
     }
 }
 
@@ -113,17 +126,26 @@ fn every_template_denies_and_allows_what_kubectl_asks() {
     bench.serving("shop", "single", 1);
     bench.serving("quorum", "kv", 3);
     bench.serving("lone", "duo", 2);
-    settled("bound claims", || {
-        let claims = bench.admin.json(&["get", "pvc", "--namespace=data"]).expect("claims");
-        claims["items"].as_array().map_or(0, |all| all.iter().filter(|c| c["status"]["phase"] == "Bound").count())
-    }, &4);
+    settled(
+        "bound claims",
+        || {
+            let claims = bench.admin.json(&["get", "pvc", "--namespace=data"]).expect("claims");
+            claims["items"].as_array().map_or(0, |all| all.iter().filter(|c| c["status"]["phase"] == "Bound").count())
+        },
+        &4,
+    );
     bench.judge();
     workloads(&mut bench);
     objects_and_references(&mut bench);
     whole_sets(&mut bench);
     bench.table.print();
     let counted = |outcome: &str| bench.counted(&format!("suture_decisions_total{{outcome=\"{outcome}\"}}"));
-    println!("  decided: {} allowed, {} denied, {} undecided", counted("allowed"), counted("denied"), counted("undecided"));
+    println!(
+        "  decided: {} allowed, {} denied, {} undecided",
+        counted("allowed"),
+        counted("denied"),
+        counted("undecided")
+    );
     println!("15 templates: each denied and allowed as it should");
 }
 
@@ -139,17 +161,31 @@ fn objects() -> Vec<Value> {
     let policy = json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
         "metadata": {"name": "to-web", "namespace": "shop"},
         "spec": {"podSelector": {"matchLabels": {"app": "web"}}, "ingress": [{}]}});
-    let config = |place: &str, name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": place, "labels": {"made": "for-test"}}, "data": {"key": "value"}});
+    let config = |place: &str, name: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": place, "labels": {"made": "for-test"}}, "data": {"key": "value"}})
+    };
     let mut all = vec![
-        service("shop", "web"), web, config("shop", "settings"), config("shop", "unused"), policy,
-        service("shop", "single"), pod("shop", "single", "single", "node-1"),
-        service("shop", "idle"), ingress("shop", "shop", "shop.example"),
-        service("quorum", "kv"), kv,
-        service("lone", "duo"), pod("lone", "duo-0", "duo", "node-2"), pod("lone", "duo-1", "duo", "node-3"),
-        mounting, config("empty", "nothing"),
-        definition("e2e.example", "Widget"), definition("e2e.example", "Gadget"),
-        service("doomed", "web"), workload("Deployment", "doomed", "web", 1, &pod_spec()),
+        service("shop", "web"),
+        web,
+        config("shop", "settings"),
+        config("shop", "unused"),
+        policy,
+        service("shop", "single"),
+        pod("shop", "single", "single", "node-1"),
+        service("shop", "idle"),
+        ingress("shop", "shop", "shop.example"),
+        service("quorum", "kv"),
+        kv,
+        service("lone", "duo"),
+        pod("lone", "duo-0", "duo", "node-2"),
+        pod("lone", "duo-1", "duo", "node-3"),
+        mounting,
+        config("empty", "nothing"),
+        definition("e2e.example", "Widget"),
+        definition("e2e.example", "Gadget"),
+        service("doomed", "web"),
+        workload("Deployment", "doomed", "web", 1, &pod_spec()),
     ];
     for (name, reclaim) in [("deleted", "Delete"), ("retained", "Retain"), ("mounted", "Retain"), ("free", "Retain")] {
         all.extend(bound_claim("data", name, reclaim));
@@ -164,24 +200,61 @@ fn workloads(bench: &mut Bench) {
     let of_web = raw(&format!("shop/pods/{web}"));
     let create = |path| vec!["create", path, "--filename=-"];
     let body = |place: &str, pod: &str| eviction(place, pod).to_string();
-    bench.denied("service-keeps-endpoints", "single", "evict the last endpoint",
-        Ask::Read(&create(&single), body("shop", "single")));
-    bench.denied("service-keeps-endpoints", "single", "delete it, dry run",
-        Ask::Run(&["delete", "pod", "single", "--namespace=shop", "--dry-run=server"]));
+    bench.denied(
+        "service-keeps-endpoints",
+        "single",
+        "evict the last endpoint",
+        Ask::Read(&create(&single), body("shop", "single")),
+    );
+    bench.denied(
+        "service-keeps-endpoints",
+        "single",
+        "delete it, dry run",
+        Ask::Run(&["delete", "pod", "single", "--namespace=shop", "--dry-run=server"]),
+    );
     let unready = r#"{"status":{"conditions":[{"type":"Ready","status":"False"}]}}"#;
-    bench.denied("service-keeps-endpoints", "single", "write its /status: not ready",
-        Ask::Run(&["patch", "pod", "single", "--namespace=shop", "--subresource=status", "--type=strategic", "--patch", unready]));
+    bench.denied(
+        "service-keeps-endpoints",
+        "single",
+        "write its /status: not ready",
+        Ask::Run(&[
+            "patch",
+            "pod",
+            "single",
+            "--namespace=shop",
+            "--subresource=status",
+            "--type=strategic",
+            "--patch",
+            unready,
+        ]),
+    );
     bench.allowed("service-keeps-endpoints", "evict one of three", Ask::Read(&create(&of_web), body("shop", &web)));
     bench.serving("shop", "web", 3);
 
-    bench.denied("service-survives-fault", "duo", "delete one of two, which are on two nodes",
-        Ask::Run(&["delete", "pod", "duo-0", "--namespace=lone"]));
-    bench.allowed("service-survives-fault", "the same of three on three nodes",
-        Ask::Run(&["delete", "pod", &bench.pod_of("shop", "web"), "--namespace=shop"]));
+    bench.denied(
+        "service-survives-fault",
+        "duo",
+        "delete one of two, which are on two nodes",
+        Ask::Run(&["delete", "pod", "duo-0", "--namespace=lone"]),
+    );
+    bench.allowed(
+        "service-survives-fault",
+        "the same of three on three nodes",
+        Ask::Run(&["delete", "pod", &bench.pod_of("shop", "web"), "--namespace=shop"]),
+    );
     bench.serving("shop", "web", 3);
 
-    bench.denied("quorum-kept", "kv", "scale a quorum of 3 to 1", Ask::Run(&["scale", "statefulset", "kv", "--namespace=quorum", "--replicas=1"]));
-    bench.allowed("quorum-kept", "scale it to 5", Ask::Run(&["scale", "statefulset", "kv", "--namespace=quorum", "--replicas=5"]));
+    bench.denied(
+        "quorum-kept",
+        "kv",
+        "scale a quorum of 3 to 1",
+        Ask::Run(&["scale", "statefulset", "kv", "--namespace=quorum", "--replicas=1"]),
+    );
+    bench.allowed(
+        "quorum-kept",
+        "scale it to 5",
+        Ask::Run(&["scale", "statefulset", "kv", "--namespace=quorum", "--replicas=5"]),
+    );
     bench.serving("quorum", "kv", 5);
 
     let quorum = |app: &str, spec: &Value| {
@@ -190,15 +263,30 @@ fn workloads(bench: &mut Bench) {
         set.to_string()
     };
     let apply = ["apply", "--server-side", "--filename=-"];
-    bench.denied("quorum-survives-fault", "crowded", "server-side apply of a quorum that may share a node",
-        Ask::Read(&apply, quorum("crowded", &pod_spec())));
-    bench.allowed("quorum-survives-fault", "server-side apply of one that is kept apart",
-        Ask::Read(&apply, quorum("spread", &apart("spread"))));
+    bench.denied(
+        "quorum-survives-fault",
+        "crowded",
+        "server-side apply of a quorum that may share a node",
+        Ask::Read(&apply, quorum("crowded", &pod_spec())),
+    );
+    bench.allowed(
+        "quorum-survives-fault",
+        "server-side apply of one that is kept apart",
+        Ask::Read(&apply, quorum("spread", &apart("spread"))),
+    );
 
-    let budget = |max: u32| json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+    let budget = |max: u32| {
+        json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {"maxUnavailable": max, "selector": {"matchLabels": {"app": "web"}}}}).to_string();
-    bench.denied("pdb-allows-disruption", "web", "create a budget of none", Ask::Read(&["create", "--filename=-"], budget(0)));
+        "spec": {"maxUnavailable": max, "selector": {"matchLabels": {"app": "web"}}}})
+        .to_string()
+    };
+    bench.denied(
+        "pdb-allows-disruption",
+        "web",
+        "create a budget of none",
+        Ask::Read(&["create", "--filename=-"], budget(0)),
+    );
     bench.allowed("pdb-allows-disruption", "create a budget of one", Ask::Read(&["create", "--filename=-"], budget(1)));
 }
 
@@ -218,36 +306,74 @@ impl Bench {
 
 /// Requests on single objects, and on what refers to them.
 fn objects_and_references(bench: &mut Bench) {
-    bench.denied("data-recoverable", "deleted", "delete a claim whose volume goes with it",
-        Ask::Run(&["delete", "pvc", "deleted", "--namespace=data"]));
-    bench.allowed("data-recoverable", "delete one whose volume is retained",
-        Ask::Run(&["delete", "pvc", "retained", "--namespace=data", "--wait=false"]));
-    bench.denied("volume-in-use-kept", "mounted", "delete a claim that a pod mounts",
-        Ask::Run(&["delete", "pvc", "mounted", "--namespace=data", "--wait=false"]));
-    bench.allowed("volume-in-use-kept", "delete one that nobody mounts",
-        Ask::Run(&["delete", "pvc", "free", "--namespace=data", "--wait=false"]));
+    bench.denied(
+        "data-recoverable",
+        "deleted",
+        "delete a claim whose volume goes with it",
+        Ask::Run(&["delete", "pvc", "deleted", "--namespace=data"]),
+    );
+    bench.allowed(
+        "data-recoverable",
+        "delete one whose volume is retained",
+        Ask::Run(&["delete", "pvc", "retained", "--namespace=data", "--wait=false"]),
+    );
+    bench.denied(
+        "volume-in-use-kept",
+        "mounted",
+        "delete a claim that a pod mounts",
+        Ask::Run(&["delete", "pvc", "mounted", "--namespace=data", "--wait=false"]),
+    );
+    bench.allowed(
+        "volume-in-use-kept",
+        "delete one that nobody mounts",
+        Ask::Run(&["delete", "pvc", "free", "--namespace=data", "--wait=false"]),
+    );
 
     let set = bench.admin.json(&["get", "replicasets", "--namespace=shop", "--selector=app=web"]).expect("sets");
     let set = set["items"][0]["metadata"]["name"].as_str().expect("name").to_owned();
-    bench.denied("live-child-kept", &set, "delete the ReplicaSet of a live Deployment",
-        Ask::Run(&["delete", "replicaset", &set, "--namespace=shop"]));
+    bench.denied(
+        "live-child-kept",
+        &set,
+        "delete the ReplicaSet of a live Deployment",
+        Ask::Run(&["delete", "replicaset", &set, "--namespace=shop"]),
+    );
     let alone = workload("ReplicaSet", "empty", "alone", 0, &pod_spec());
     bench.admin.create(&alone.to_string()).expect("a ReplicaSet");
-    bench.allowed("live-child-kept", "delete a ReplicaSet that nobody owns",
-        Ask::Run(&["delete", "replicaset", "alone", "--namespace=empty"]));
+    bench.allowed(
+        "live-child-kept",
+        "delete a ReplicaSet that nobody owns",
+        Ask::Run(&["delete", "replicaset", "alone", "--namespace=empty"]),
+    );
 
     let owner = bench.admin.json(&["get", "deployment", "web", "--namespace=shop"]).expect("deployment");
-    let owned = |uid: &Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owned", "namespace": "shop",
-        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": uid}]}}).to_string();
-    bench.denied("owner-references-resolve", "owned", "create an object that names an owner of another life",
-        Ask::Read(&["create", "--filename=-"], owned(&json!("11111111-2222-3333-4444-555555555555"))));
-    bench.allowed("owner-references-resolve", "create one that names the living owner",
-        Ask::Read(&["create", "--filename=-"], owned(&owner["metadata"]["uid"])));
+    let owned = |uid: &Value| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owned", "namespace": "shop",
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": uid}]}})
+        .to_string()
+    };
+    bench.denied(
+        "owner-references-resolve",
+        "owned",
+        "create an object that names an owner of another life",
+        Ask::Read(&["create", "--filename=-"], owned(&json!("11111111-2222-3333-4444-555555555555"))),
+    );
+    bench.allowed(
+        "owner-references-resolve",
+        "create one that names the living owner",
+        Ask::Read(&["create", "--filename=-"], owned(&owner["metadata"]["uid"])),
+    );
 
-    bench.denied("references-resolve", "settings", "delete a ConfigMap that pods need",
-        Ask::Run(&["delete", "configmap", "settings", "--namespace=shop"]));
-    bench.allowed("references-resolve", "delete one that nobody needs",
-        Ask::Run(&["delete", "configmap", "unused", "--namespace=shop"]));
+    bench.denied(
+        "references-resolve",
+        "settings",
+        "delete a ConfigMap that pods need",
+        Ask::Run(&["delete", "configmap", "settings", "--namespace=shop"]),
+    );
+    bench.allowed(
+        "references-resolve",
+        "delete one that nobody needs",
+        Ask::Run(&["delete", "configmap", "unused", "--namespace=shop"]),
+    );
     let collection = "--raw=/api/v1/namespaces/shop/configmaps?labelSelector=made%3Dfor-test";
     bench.denied("references-resolve", "settings", "deletecollection of ConfigMaps", Ask::Run(&["delete", collection]));
     let collection = "--raw=/api/v1/namespaces/empty/configmaps?labelSelector=made%3Dfor-test";
@@ -260,31 +386,68 @@ fn objects_and_references(bench: &mut Bench) {
     bench.denied("selector-keeps-matches", "to-web", "select pods that there are none of", Ask::Run(&patch(typo)));
     bench.allowed("selector-keeps-matches", "select other pods", Ask::Run(&patch(same)));
 
-    bench.denied("serving-service-kept", "single", "delete a Service with endpoints",
-        Ask::Run(&["delete", "service", "single", "--namespace=shop"]));
-    bench.allowed("serving-service-kept", "delete one without", Ask::Run(&["delete", "service", "idle", "--namespace=shop"]));
+    bench.denied(
+        "serving-service-kept",
+        "single",
+        "delete a Service with endpoints",
+        Ask::Run(&["delete", "service", "single", "--namespace=shop"]),
+    );
+    bench.allowed(
+        "serving-service-kept",
+        "delete one without",
+        Ask::Run(&["delete", "service", "idle", "--namespace=shop"]),
+    );
 
-    bench.denied("unique-host", "stolen", "claim the host of another namespace",
-        Ask::Read(&["create", "--filename=-"], ingress("rival", "stolen", "shop.example").to_string()));
-    bench.allowed("unique-host", "claim one that is free",
-        Ask::Read(&["create", "--filename=-"], ingress("rival", "own", "rival.example").to_string()));
+    bench.denied(
+        "unique-host",
+        "stolen",
+        "claim the host of another namespace",
+        Ask::Read(&["create", "--filename=-"], ingress("rival", "stolen", "shop.example").to_string()),
+    );
+    bench.allowed(
+        "unique-host",
+        "claim one that is free",
+        Ask::Read(&["create", "--filename=-"], ingress("rival", "own", "rival.example").to_string()),
+    );
 }
 
 /// Requests that take much along.
 fn whole_sets(bench: &mut Bench) {
-    let widget = json!({"apiVersion": "e2e.example/v1", "kind": "Widget", "metadata": {"name": "one", "namespace": "shop"}});
-    settled("the definition", || {
-        bench.admin.run_with(&["apply", "--filename=-"], &widget.to_string()).expect("kubectl").success
-    }, &true);
-    settled("the watch of the definition's objects", || {
-        bench.counted("suture_objects{kind=\"Widget\"}").to_string()
-    }, &"1".to_owned());
-    bench.denied("crd-without-instances", "widgets.e2e.example", "delete a definition in use",
-        Ask::Run(&["delete", "crd", "widgets.e2e.example"]));
-    bench.allowed("crd-without-instances", "delete one without objects", Ask::Run(&["delete", "crd", "gadgets.e2e.example"]));
+    let widget =
+        json!({"apiVersion": "e2e.example/v1", "kind": "Widget", "metadata": {"name": "one", "namespace": "shop"}});
+    settled(
+        "the definition",
+        || bench.admin.run_with(&["apply", "--filename=-"], &widget.to_string()).expect("kubectl").success,
+        &true,
+    );
+    settled(
+        "the watch of the definition's objects",
+        || bench.counted("suture_objects{kind=\"Widget\"}").to_string(),
+        &"1".to_owned(),
+    );
+    bench.denied(
+        "crd-without-instances",
+        "widgets.e2e.example",
+        "delete a definition in use",
+        Ask::Run(&["delete", "crd", "widgets.e2e.example"]),
+    );
+    bench.allowed(
+        "crd-without-instances",
+        "delete one without objects",
+        Ask::Run(&["delete", "crd", "gadgets.e2e.example"]),
+    );
 
-    bench.denied("serving-namespace-kept", "shop", "delete a namespace that serves", Ask::Run(&["delete", "namespace", "shop"]));
-    bench.allowed("serving-namespace-kept", "delete one that does not", Ask::Run(&["delete", "namespace", "empty", "--timeout=60s"]));
+    bench.denied(
+        "serving-namespace-kept",
+        "shop",
+        "delete a namespace that serves",
+        Ask::Run(&["delete", "namespace", "shop"]),
+    );
+    bench.allowed(
+        "serving-namespace-kept",
+        "delete one that does not",
+        Ask::Run(&["delete", "namespace", "empty", "--timeout=60s"]),
+    );
 }
 
 #[test]
@@ -296,10 +459,10 @@ fn a_release_of_fifty_objects_and_the_work_of_controllers_go_through() {
     let mut spec = pod_spec();
     spec["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
     let storing = workload("Deployment", "doomed", "web", 2, &spec);
-    bench.make(&["shop", "rival", "release", "doomed"], vec![
-        service("shop", "web"), web, ingress("rival", "rival", "rival.example"),
-        volume, claim, storing,
-    ]);
+    bench.make(
+        &["shop", "rival", "release", "doomed"],
+        vec![service("shop", "web"), web, ingress("rival", "rival", "rival.example"), volume, claim, storing],
+    );
     bench.serving("shop", "web", 4);
     bench.serving("doomed", "web", 2);
     bench.judge();
@@ -308,9 +471,12 @@ fn a_release_of_fifty_objects_and_the_work_of_controllers_go_through() {
     let (_, took) = wait::timed(|| bench.admin.create(&list(release("one"))).expect("the release"));
     println!("a release of {} objects in {:.0} ms", release("one").len(), took.as_secs_f64() * 1e3);
     let api = Api::new(&bench.cluster, "admin").expect("api");
-    let (answers, took) = wait::timed(|| release("two").iter().map(|object| {
-        api.call("POST", &collection(object), Some(object)).expect("answer").code
-    }).collect::<Vec<u16>>());
+    let (answers, took) = wait::timed(|| {
+        release("two")
+            .iter()
+            .map(|object| api.call("POST", &collection(object), Some(object)).expect("answer").code)
+            .collect::<Vec<u16>>()
+    });
     assert_eq!(answers, vec![201; answers.len()]);
     println!("another one over one connection in {:.0} ms", took.as_secs_f64() * 1e3);
     let mut bad = release("three");
@@ -329,25 +495,46 @@ fn a_release_of_fifty_objects_and_the_work_of_controllers_go_through() {
     ended("rollout", &["rollout", "status", "deployment", "web", "--namespace=shop", "--timeout=120s"]);
     ended("scale-down", &["scale", "deployment", "web", "--namespace=shop", "--replicas=3"]);
     bench.serving("shop", "web", 3);
-    settled("pods", || {
-        let pods = bench.admin.json(&["get", "pods", "--namespace=shop", "--selector=app=web"]).expect("pods");
-        pods["items"].as_array().map_or(0, Vec::len)
-    }, &3);
+    settled(
+        "pods",
+        || {
+            let pods = bench.admin.json(&["get", "pods", "--namespace=shop", "--selector=app=web"]).expect("pods");
+            pods["items"].as_array().map_or(0, Vec::len)
+        },
+        &3,
+    );
     let pod = bench.pod_of("shop", "web");
     let node = bench.admin.json(&["get", "pod", &pod, "--namespace=shop"]).expect("pod");
     let node = node["spec"]["nodeName"].as_str().expect("node").to_owned();
-    ended("drain", &["drain", &node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s",
-        "--pod-selector=app=web", "--force"]);
+    ended(
+        "drain",
+        &[
+            "drain",
+            &node,
+            "--ignore-daemonsets",
+            "--delete-emptydir-data",
+            "--timeout=120s",
+            "--pod-selector=app=web",
+            "--force",
+        ],
+    );
     bench.serving("shop", "web", 3);
     let doomed = bench.admin.json(&["get", "namespace", "doomed"]).expect("namespace");
     let confirmed = format!("suture.dev/confirm-delete={}", doomed["metadata"]["uid"].as_str().expect("uid"));
     ended("confirmation", &["annotate", "namespace", "doomed", &confirmed]);
     ended("namespace deletion", &["delete", "namespace", "doomed", "--timeout=120s"]);
     ended("garbage collection", &["delete", "deployment", "one-0", "--namespace=release"]);
-    settled("what the Deployment owned", || {
-        let left = bench.admin.json(&["get", "replicasets,pods", "--namespace=release", "--selector=app=one-0"]).expect("left");
-        left["items"].as_array().map_or(0, Vec::len)
-    }, &0);
+    settled(
+        "what the Deployment owned",
+        || {
+            let left = bench
+                .admin
+                .json(&["get", "replicasets,pods", "--namespace=release", "--selector=app=one-0"])
+                .expect("left");
+            left["items"].as_array().map_or(0, Vec::len)
+        },
+        &0,
+    );
     println!("controllers, scheduler and garbage collector keep working");
 }
 
@@ -370,8 +557,10 @@ fn dry_runs_leave_nothing(bench: &Bench) {
 /// Fifty objects, as a chart has them.
 fn release(name: &str) -> Vec<Value> {
     let place = "release";
-    let named = |kind: &str, version: &str, number: usize| json!({"apiVersion": version, "kind": kind,
-        "metadata": {"name": format!("{name}-{number}"), "namespace": place}});
+    let named = |kind: &str, version: &str, number: usize| {
+        json!({"apiVersion": version, "kind": kind,
+        "metadata": {"name": format!("{name}-{number}"), "namespace": place}})
+    };
     let mut all = Vec::new();
     for number in 0..10 {
         let app = format!("{name}-{number}");

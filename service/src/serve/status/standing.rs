@@ -11,9 +11,24 @@ const PODS_MAX: usize = 32;
 /// A message is cut after so many characters: etcd holds many objects.
 const MESSAGE_CHARS_MAX: usize = 1024;
 
+/// What an audit says about one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Audited {
+    /// Nothing can be violated: it is no invariant.
+    Nothing,
+    /// Another replica says.
+    Elsewhere,
+    /// What is violated is not known, for this reason and in words.
+    Unknown(&'static str, String),
+    /// What is violated now: instances and messages.
+    Found(Vec<(String, String)>),
+}
+
 /// What a replica says about one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
+    /// The uid of the object: one that was made again has no status yet.
+    pub uid: String,
     /// The generation that is loaded.
     pub generation: i64,
     /// What the compiler says, if it does not compile.
@@ -22,25 +37,25 @@ pub struct Standing {
     pub ready: Result<(), String>,
     /// Why requests are not judged by it, if they are not.
     pub enforced: Result<(), String>,
-    /// What is violated now: instances and messages; `None` when that was not looked at by this replica.
-    pub violations: Option<Vec<(String, String)>>,
+    /// What is violated.
+    pub audited: Audited,
 }
 
 /// The status after this replica has said what it has to say. Where nothing changes, it is the old one, byte for byte.
 pub fn next_status(old: &Json, pod: &str, standing: &Standing, replicas: &BTreeSet<String>, now: &str) -> Json {
     let pods = by_pod(old, pod, standing, replicas, now);
     let mut next = old.as_object().cloned().unwrap_or_default();
-    let violations = match &standing.violations {
-        Some(found) => Some(violations(old.get("violations"), found, now)),
-        None => old.get("violations").cloned(),
-    };
-    let conditions = conditions(old, standing, &pods, violations.as_ref(), now);
+    match &standing.audited {
+        Audited::Found(found) => {
+            drop(next.insert("violations".to_owned(), violations(old.get("violations"), found, now)))
+        }
+        Audited::Nothing | Audited::Unknown(..) => drop(next.remove("violations")),
+        Audited::Elsewhere => {}
+    }
+    let conditions = conditions(old, standing, &pods, now);
     next.insert("observedGeneration".to_owned(), json!(standing.generation));
     next.insert("conditions".to_owned(), Json::Array(conditions));
     next.insert("byPod".to_owned(), Json::Array(pods));
-    if let Some(violations) = violations {
-        next.insert("violations".to_owned(), violations);
-    }
     Json::Object(next)
 }
 
@@ -97,13 +112,13 @@ fn stamped(before: Option<&Json>, entry: Json, field: &str, now: &str) -> Json {
 /// One condition in the making: type, whether it holds, reason, message.
 type Aspect = (&'static str, &'static str, &'static str, String);
 
-fn conditions(old: &Json, standing: &Standing, pods: &[Json], violations: Option<&Json>, now: &str) -> Vec<Json> {
+fn conditions(old: &Json, standing: &Standing, pods: &[Json], now: &str) -> Vec<Json> {
     let known = old.get("conditions").and_then(Json::as_array).cloned().unwrap_or_default();
     let aspects = [
-        compiled(standing),
-        everywhere(pods, standing.generation, "Ready", "ready", ("Loaded", "NotReady")),
-        everywhere(pods, standing.generation, "Enforced", "enforced", ("Judging", "NotJudging")),
-        violated(violations),
+        Some(compiled(standing)),
+        Some(everywhere(pods, standing.generation, "Ready", "ready", ("Loaded", "NotReady"))),
+        Some(everywhere(pods, standing.generation, "Enforced", "enforced", ("Judging", "NotJudging"))),
+        violated(&standing.audited),
     ];
     let condition = |(name, status, reason, message): Aspect| {
         let before = known.iter().find(|c| c.get("type").and_then(Json::as_str) == Some(name));
@@ -118,7 +133,11 @@ fn conditions(old: &Json, standing: &Standing, pods: &[Json], violations: Option
             "message": cut(&message),
         })
     };
-    aspects.into_iter().map(condition).collect()
+    let elsewhere = (standing.audited == Audited::Elsewhere).then(|| {
+        let said = known.iter().find(|c| c.get("type").and_then(Json::as_str) == Some("Violated")).cloned();
+        said.unwrap_or_else(|| condition(("Violated", "Unknown", "NotAudited", "not audited yet".to_owned())))
+    });
+    aspects.into_iter().flatten().map(condition).chain(elsewhere).collect()
 }
 
 fn compiled(standing: &Standing) -> Aspect {
@@ -151,13 +170,18 @@ fn everywhere(
     }
 }
 
-fn violated(violations: Option<&Json>) -> Aspect {
-    match violations.and_then(|found| found.get("total")).and_then(Json::as_u64) {
-        None => ("Violated", "Unknown", "NotAudited", String::new()),
-        Some(0) => ("Violated", "False", "Holds", String::new()),
-        Some(1) => ("Violated", "True", "Violations", "1 instance".to_owned()),
-        Some(total) => ("Violated", "True", "Violations", format!("{total} instances")),
-    }
+/// Whether anything is violated, if this replica has a say in it.
+fn violated(audited: &Audited) -> Option<Aspect> {
+    let found = match audited {
+        Audited::Nothing | Audited::Elsewhere => return None,
+        Audited::Unknown(reason, message) => return Some(("Violated", "Unknown", *reason, message.clone())),
+        Audited::Found(found) => found,
+    };
+    Some(match found.len() {
+        0 => ("Violated", "False", "Holds", String::new()),
+        1 => ("Violated", "True", "Violations", "1 instance".to_owned()),
+        total => ("Violated", "True", "Violations", format!("{total} instances")),
+    })
 }
 
 fn cut(text: &str) -> String {

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use super::{Standing, next_status};
+use super::{Audited, Standing, next_status};
 
 fn good(generation: i64) -> Standing {
-    Standing { generation, compiled: Ok(()), ready: Ok(()), enforced: Ok(()), violations: None }
+    let uid = "u".to_owned();
+    Standing { uid, generation, compiled: Ok(()), ready: Ok(()), enforced: Ok(()), audited: Audited::Elsewhere }
 }
 
 fn condition<'s>(status: &'s Json, name: &str) -> &'s Json {
@@ -57,19 +58,28 @@ fn replicas_that_are_gone_have_no_say() {
 #[test]
 fn nothing_new_is_the_same_status() {
     let all = replicas(&["a"]);
-    let audited =
-        Standing { violations: Some(vec![("Service/shop/web".to_owned(), "no endpoint".to_owned())]), ..good(1) };
+    let found = Audited::Found(vec![("Service/shop/web".to_owned(), "no endpoint".to_owned())]);
+    let audited = Standing { audited: found, ..good(1) };
     let first = next_status(&Json::Null, "a", &audited, &all, "t1");
     assert_eq!(first, next_status(&first, "a", &audited, &all, "t2"));
     assert_eq!(condition(&first, "Violated")["status"], "True");
     // the last audit stands until there is another one
     assert_eq!(first, next_status(&first, "a", &good(1), &all, "t2"));
+    let blind = Standing { audited: Audited::Unknown("NotAudited", "too large".to_owned()), ..good(1) };
+    let next = next_status(&first, "a", &blind, &all, "t3");
+    assert_eq!(condition(&next, "Violated")["status"], "Unknown");
+    assert_eq!(condition(&next, "Violated")["message"], "too large");
+    assert_eq!(next["violations"], Json::Null);
+    // what cannot be violated does not say so
+    let nothing = Standing { audited: Audited::Nothing, ..good(1) };
+    assert_eq!(condition(&next_status(&Json::Null, "a", &nothing, &all, "t"), "Violated"), &Json::Null);
 }
 
 #[test]
 fn violations_and_messages_are_capped() {
     let many = (0..100).map(|i| (format!("Service/shop/{i:03}"), "x".repeat(5_000))).collect();
-    let status = next_status(&Json::Null, "a", &Standing { violations: Some(many), ..good(1) }, &replicas(&["a"]), "t");
+    let many = Standing { audited: Audited::Found(many), ..good(1) };
+    let status = next_status(&Json::Null, "a", &many, &replicas(&["a"]), "t");
     assert_eq!(status["violations"]["total"], 100);
     assert_eq!(status["violations"]["first"].as_array().map(Vec::len), Some(20));
     assert!(status.to_string().len() < 30_000);

@@ -1,0 +1,132 @@
+//! What is violated in the cluster as it is: looked at now and then, by one replica, with the time that is left over.
+//!
+//! Only what is in the cluster as a resource is looked at: for the others there is no status to say it in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use suture_checker::decision::{Finding, Verdict};
+use suture_checker::engine::{Engine, Settings};
+use suture_specs::compile::CompiledInvariant;
+
+use super::feed::now;
+use super::status::{Audited, Name};
+use super::store::{Store, View};
+use crate::suite::clock::Clock;
+
+/// How often.
+const AUDIT_EVERY: Duration = Duration::from_secs(60);
+/// How soon after the last one, where another policy was loaded.
+const AUDIT_AGAIN: Duration = Duration::from_secs(2);
+/// It pauses so many times as long as it took: a twentieth of a processor.
+const PAUSE_FACTOR: u32 = 20;
+/// With more objects nothing is audited: while it looks, the store may have to keep one more index of all of them.
+const OBJECTS_MAX: usize = 100_000;
+
+/// Audits, and remembers what was found.
+#[derive(Default)]
+pub struct Auditor {
+    found: BTreeMap<Name, Audited>,
+    /// When the last one ended, how long it took, and the load that it was of.
+    last: Option<(Instant, Duration, u64)>,
+}
+
+impl Auditor {
+    /// What is known of an invariant.
+    pub fn says(&self, name: &Name) -> Audited {
+        let unknown = || Audited::Unknown("NotAudited", "not audited yet".to_owned());
+        self.found.get(name).cloned().unwrap_or_else(unknown)
+    }
+
+    /// Looks, if it is time to.
+    pub fn audit(&mut self, store: &Store) {
+        let view = store.read();
+        let generation = view.loaded.generation;
+        if !self.due(generation) {
+            return;
+        }
+        let began = now();
+        let invariants: Vec<(Name, Arc<CompiledInvariant>)> = view
+            .loaded
+            .policy
+            .invariants
+            .iter()
+            .map(|invariant| (name_of(invariant), invariant.clone()))
+            .filter(|(name, _)| view.loaded.resources.contains_key(name))
+            .collect();
+        drop(view);
+        // a view of its own for each, so that none is kept from the writer for long
+        self.found = invariants.into_iter().map(|(name, invariant)| (name, look(invariant, &store.read()))).collect();
+        let took = now().saturating_duration_since(began);
+        tracing::debug!(invariants = self.found.len(), micros = took.as_micros(), "audited");
+        self.last = Some((now(), took, generation));
+    }
+
+    fn due(&self, generation: u64) -> bool {
+        let Some((ended, took, of)) = self.last else { return true };
+        let least = if of == generation { AUDIT_EVERY } else { AUDIT_AGAIN };
+        now().saturating_duration_since(ended) >= least.max(took * PAUSE_FACTOR)
+    }
+}
+
+/// The resource that an invariant comes from, if it comes from one.
+pub fn name_of(invariant: &CompiledInvariant) -> Name {
+    let kind = if invariant.namespaced.is_some() { "NamespacedInvariant" } else { "Invariant" };
+    let namespace = invariant.namespaced.as_ref().map(ToString::to_string);
+    Name { kind: kind.to_owned(), namespace, name: invariant.name.to_string() }
+}
+
+fn look(invariant: Arc<CompiledInvariant>, view: &View) -> Audited {
+    let objects = view.snapshot.len();
+    if objects > OBJECTS_MAX {
+        let message = format!("not audited: {objects} objects, more than {OBJECTS_MAX}");
+        return Audited::Unknown("NotAudited", message);
+    }
+    if let Some((_, why)) = view.blind().into_iter().find(|(blind, _)| Arc::ptr_eq(blind, &invariant)) {
+        return Audited::Unknown("NotRead", why);
+    }
+    let mut engine = match Engine::new(vec![invariant], Settings::default()) {
+        Ok(engine) => engine,
+        Err(error) => return Audited::Unknown("NotAudited", error.to_string()),
+    };
+    let verdicts = engine.audit(&view.snapshot, Some(&Clock::now().to_string())).verdicts;
+    let (refuted, unclear): (Vec<Verdict>, Vec<Verdict>) =
+        verdicts.into_iter().partition(|verdict| verdict.outcome == Finding::Refuted);
+    match unclear.first() {
+        Some(first) if refuted.is_empty() => {
+            Audited::Unknown("Undecided", format!("{}: {}", first.instance, first.message))
+        }
+        _ => Audited::Found(refuted.into_iter().map(|verdict| (verdict.instance, verdict.message)).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Auditor, name_of};
+    use crate::serve::policies::Policies;
+    use crate::serve::status::Audited;
+    use crate::serve::store::{Change, Store};
+
+    #[test]
+    fn what_is_violated_is_found_once_its_kinds_are_read() {
+        let mut policies = Policies::default();
+        let invariant = r#"{"apiVersion":"suture.dev/v1alpha1","kind":"Invariant","metadata":{"name":"named","uid":"u"},
+            "spec":{"forEach":{"var":"map","kind":"ConfigMap"},"require":[{"expression":"has(map.at(now).metadata.labels)"}]}}"#;
+        policies.put(serde_json::from_str(invariant).unwrap());
+        let loaded = policies.load();
+        assert_eq!(loaded.problems, []);
+        let name = name_of(&loaded.policy.invariants[0]);
+        let kinds = loaded.wanted.kinds.clone();
+        let store = Store::new(Arc::new(loaded));
+        let mut auditor = Auditor::default();
+        auditor.audit(&store);
+        assert!(matches!(auditor.says(&name), Audited::Unknown("NotRead", _)), "{:?}", auditor.says(&name));
+        store.write(kinds.into_iter().map(|kind| Change::Read(kind, crate::serve::store::Reading::Known)).collect());
+        auditor.last = None;
+        auditor.audit(&store);
+        assert_eq!(auditor.says(&name), Audited::Found(Vec::new()));
+    }
+}

@@ -1,0 +1,148 @@
+//! Which replicas there are: each keeps a Lease of its own alive, and reads those of the others.
+//!
+//! Nothing that is decided depends on it. It says whose entries a status keeps, and which replica does what one has to do
+//! for all: the first one by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use axum::http::Request;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::sync::watch::Sender;
+use tokio::time::sleep;
+
+use super::feed::now;
+use super::watch::brief;
+use crate::suite::clock::Clock;
+
+/// The label of these Leases.
+const LABEL: &str = "suture.dev/replica";
+/// How often a replica says that it is there, and looks who else is.
+const BEAT: Duration = Duration::from_secs(5);
+/// One whose Lease has not changed for so long is gone.
+const GONE_AFTER: Duration = Duration::from_secs(20);
+/// The Lease of one that is gone for so long is taken away by anybody.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
+
+/// One replica among others.
+pub struct Peer {
+    client: Client,
+    collection: String,
+    identity: String,
+    /// What was seen last of each Lease, and since when.
+    seen: BTreeMap<String, (String, Instant)>,
+}
+
+/// A Lease as it was read: its name, its replica, and its resourceVersion.
+struct Found {
+    name: String,
+    replica: String,
+    version: String,
+}
+
+impl Peer {
+    /// This replica, in the namespace of all.
+    pub fn new(client: Client, namespace: &str, identity: String) -> Self {
+        let collection = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+        Self { client, collection, identity, seen: BTreeMap::new() }
+    }
+
+    /// Keeps its Lease for ever and tells which replicas there are, itself among them.
+    pub async fn run(mut self, there: Sender<BTreeSet<String>>) {
+        loop {
+            match self.beat().await {
+                Ok(found) => {
+                    there.send_if_modified(|known| std::mem::replace(known, found.clone()) != found);
+                }
+                Err(error) => tracing::warn!(why = brief(&error), "other replicas cannot be read"),
+            }
+            sleep(BEAT).await;
+        }
+    }
+
+    async fn beat(&mut self) -> kube::Result<BTreeSet<String>> {
+        self.renew().await?;
+        let path = format!("{}?labelSelector={LABEL}", self.collection);
+        let list = self.send("GET", &path, None).await?;
+        let items = list.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let found: Vec<Found> = items.iter().map(Found::of).collect();
+        self.seen.retain(|name, _| found.iter().any(|lease| lease.name == *name));
+        let mut there = BTreeSet::from([self.identity.clone()]);
+        for Found { name, replica, version } in found {
+            let silence = self.silence(&name, version);
+            if silence <= GONE_AFTER {
+                there.insert(replica);
+            } else if silence > FORGOTTEN_AFTER {
+                self.delete(&name).await?;
+            }
+        }
+        Ok(there)
+    }
+
+    /// How long a Lease has not changed, by the clock of this replica.
+    fn silence(&mut self, name: &str, version: String) -> Duration {
+        let time = now();
+        let since = match self.seen.get(name) {
+            Some((seen, since)) if *seen == version => *since,
+            _ => time,
+        };
+        self.seen.insert(name.to_owned(), (version, since));
+        time.saturating_duration_since(since)
+    }
+
+    async fn renew(&self) -> kube::Result<()> {
+        let spec = json!({
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": GONE_AFTER.as_secs(),
+            "renewTime": super::lease::micro_time(&Clock::now().to_string()),
+        });
+        let patch = json!({"spec": spec});
+        match self.send("PATCH", &format!("{}/{}", self.collection, self.lease()), Some(patch)).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            written => return written.map(drop),
+        }
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec,
+            "metadata": {"name": self.lease(), "labels": {LABEL: "true", "app.kubernetes.io/name": "suture"}},
+        });
+        self.send("POST", &self.collection, Some(lease)).await.map(drop)
+    }
+
+    /// Takes its Lease away: it leaves.
+    pub async fn leave(self) {
+        if let Err(error) = self.delete(&self.lease()).await {
+            tracing::warn!(why = brief(&error), "the lease of this replica cannot be taken away");
+        }
+    }
+
+    async fn delete(&self, name: &str) -> kube::Result<()> {
+        match self.send("DELETE", &format!("{}/{name}", self.collection), None).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            deleted => deleted.map(drop),
+        }
+    }
+
+    /// The name of its Lease; names of pods and hosts are names of objects, too.
+    fn lease(&self) -> String {
+        format!("suture-replica-{}", self.identity.to_lowercase())
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Option<Value>) -> kube::Result<Value> {
+        let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let request = Request::builder().method(method).uri(path).header("content-type", content).body(body);
+        self.client.request(request.map_err(kube::Error::HttpError)?).await
+    }
+}
+
+impl Found {
+    fn of(lease: &Value) -> Self {
+        let text = |path: &str| lease.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self {
+            name: text("/metadata/name"),
+            replica: text("/spec/holderIdentity"),
+            version: text("/metadata/resourceVersion"),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What this replica has to say about Suture's own resources: how each stands in what is loaded, read and audited.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::setpriority_process;
+use tokio::sync::watch::{Receiver, Sender};
+
+use super::audits::{Auditor, name_of};
+use super::judge::Replicas;
+use super::policies::Edition;
+use super::status::{Audited, Name, Said, Standing};
+use super::store::{Store, View};
+use crate::suite::clock::Clock;
+
+/// How often it is looked whether anything is to be said.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The priority of its thread (`nice(2)`): requests come first.
+const NICE: i32 = 15;
+
+/// Says it, from a thread of its own.
+pub struct Reporter {
+    /// What is loaded and read.
+    pub store: Arc<Store>,
+    /// How replicas share the work.
+    pub replicas: Replicas,
+    /// The name of this replica.
+    pub identity: String,
+    /// Which replicas there are.
+    pub there: Receiver<BTreeSet<String>>,
+    /// Whether the API server is told to ask.
+    pub registered: Receiver<Result<(), String>>,
+}
+
+/// What is known of all resources.
+struct Known<'v> {
+    view: &'v View,
+    /// What each invariant misses.
+    blind: BTreeMap<Name, String>,
+    problems: BTreeMap<&'v str, &'v str>,
+    /// Why no request is judged, if none is.
+    idle: Result<(), String>,
+    now: Clock,
+}
+
+impl Reporter {
+    /// Says it to `said`, until nobody listens any more.
+    pub fn run(self, said: &Sender<Said>) {
+        // of this thread alone (`setpriority(2)`, C library/kernel differences); it does without
+        _ = setpriority_process(None, NICE);
+        let mut auditor = Auditor::default();
+        while !said.is_closed() {
+            let replicas = self.there.borrow().clone();
+            let audits = replicas.first() == Some(&self.identity);
+            if audits {
+                auditor.audit(&self.store);
+            }
+            let standings = self.standings(&self.store.read(), audits.then_some(&auditor));
+            let new = Said { standings, replicas };
+            said.send_if_modified(|old| {
+                let differs = *old != new;
+                if differs {
+                    *old = new;
+                }
+                differs
+            });
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn standings(&self, view: &View, auditor: Option<&Auditor>) -> BTreeMap<Name, Standing> {
+        let problems = &view.loaded.problems;
+        let known = Known {
+            view,
+            blind: view.blind().into_iter().map(|(invariant, why)| (name_of(&invariant), why)).collect(),
+            problems: problems.iter().map(|problem| (&*problem.resource, &*problem.message)).collect(),
+            idle: self.idle(),
+            now: Clock::now(),
+        };
+        let standing = |(name, edition): (&Name, &Edition)| (name.clone(), known.standing(name, edition, auditor));
+        view.loaded.resources.iter().map(standing).collect()
+    }
+
+    /// Why no request is judged by this replica, though one should be.
+    fn idle(&self) -> Result<(), String> {
+        match &self.replicas {
+            Replicas::Audit => Err("replicas mode audit: nothing is denied".to_owned()),
+            // another one judges
+            Replicas::Single(active) if active.check().is_err() => Ok(()),
+            Replicas::Single(_) | Replicas::Announced(_) => self.registered.borrow().clone(),
+        }
+    }
+}
+
+impl Known<'_> {
+    fn standing(&self, name: &Name, edition: &Edition, auditor: Option<&Auditor>) -> Standing {
+        let compiled = match self.problems.get(&*name.label()) {
+            Some(message) => Err((*message).to_owned()),
+            None => Ok(()),
+        };
+        let ready = match self.blind.get(name) {
+            Some(why) => Err(why.clone()),
+            None => compiled.clone(),
+        };
+        let enforced = ready.clone().and_then(|()| self.idle.clone()).and_then(|()| self.current(name));
+        let audited = match auditor {
+            _ if !name.kind.ends_with("Invariant") => Audited::Nothing,
+            _ if compiled.is_err() => Audited::Unknown("DoesNotCompile", String::new()),
+            None => Audited::Elsewhere,
+            Some(auditor) => auditor.says(name),
+        };
+        Standing { uid: edition.uid.clone(), generation: edition.generation, compiled, ready, enforced, audited }
+    }
+
+    /// An exemption ends.
+    fn current(&self, name: &Name) -> Result<(), String> {
+        let exemptions = &self.view.loaded.policy.exemptions;
+        let exemption = exemptions.iter().find(|exemption| name.kind == "Exemption" && *exemption.name == *name.name);
+        let Some(expires) = exemption.map(|exemption| &exemption.spec.expires) else { return Ok(()) };
+        match Clock::parse(expires) {
+            Ok(end) if end.nanos() > self.now.nanos() => Ok(()),
+            _ => Err(format!("expired at {expires}")),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `suture serve` as somebody installs it: the definitions, exactly the rights of `suture manifests rbac`, certificates and
+//! a webhook that it keeps by itself.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::cluster::Cluster;
+use crate::error::Error;
+use crate::kubectl::Kubectl;
+use crate::ports::Port;
+use crate::process::Process;
+use crate::suture::{NAMESPACE, program, run, user};
+use crate::wait;
+
+/// How long it may take to be ready on a busy machine.
+const READY_MAX: Duration = Duration::from_secs(60);
+/// How long a probe may take.
+const PROBE_MAX: Duration = Duration::from_secs(5);
+
+/// One replica.
+#[derive(Debug)]
+pub struct Installed {
+    /// Its process.
+    pub process: Process,
+    name: String,
+    webhook: Port,
+    health: Port,
+}
+
+/// Installs the definitions, and the rights that `manifests rbac` prints for a policy (flags of it).
+pub fn install(admin: &Kubectl, policy: &[&str]) -> Result<(), Error> {
+    admin.apply(&run(&["manifests", "crds"])?)?;
+    let established = ["wait", "--for=condition=Established", "crd", "--selector=app.kubernetes.io/name=suture"];
+    admin.text(&established)?;
+    admin.apply(&run(&[&["manifests", "rbac", "--namespace", NAMESPACE], policy].concat())?)
+}
+
+impl Installed {
+    /// A replica that is still down. The API server calls `url`, else the replica itself.
+    pub fn new(cluster: &Cluster, name: &str, url: Option<&str>, flags: &[&str]) -> Result<Self, Error> {
+        Self::on(cluster, name, Port::reserve()?, url, flags)
+    }
+
+    /// The same on a given port.
+    pub fn on(cluster: &Cluster, name: &str, webhook: Port, url: Option<&str>, flags: &[&str]) -> Result<Self, Error> {
+        let health = Port::reserve()?;
+        let own = format!("https://127.0.0.1:{}", webhook.number());
+        let mut arguments = vec!["serve".to_owned()];
+        arguments.extend([
+            format!("--kubeconfig={}", cluster.kubeconfig(&user().name)?.display()),
+            format!("--namespace={NAMESPACE}"),
+            format!("--identity={name}"),
+            format!("--listen=127.0.0.1:{}", webhook.number()),
+            format!("--health-listen=127.0.0.1:{}", health.number()),
+            format!("--webhook-url={}", url.unwrap_or(&own)),
+            "--drain-secs=0".to_owned(),
+        ]);
+        arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
+        Ok(Self { process: cluster.attach(name, &program(), arguments), name: name.to_owned(), webhook, health })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of its webhook's port.
+    pub fn port(&self) -> u16 {
+        self.webhook.number()
+    }
+
+    /// The number of the port that says whether it is ready.
+    pub fn health_port(&self) -> u16 {
+        self.health.number()
+    }
+
+    /// Waits until it is ready.
+    pub fn wait_ready(&self) -> Result<(), Error> {
+        wait::until(&self.name, READY_MAX, || match (self.process.check(), ready(self.health.number())) {
+            (Err(error), _) => Ok(Err(error)),
+            (Ok(()), Ok(())) => Ok(Ok(())),
+            (Ok(()), Err(missing)) => Err(missing),
+        })?
+    }
+}
+
+/// Whether the replica whose health this port tells is ready.
+pub fn ready(port: u16) -> Result<(), String> {
+    let got = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|mut stream| {
+        stream.set_read_timeout(Some(PROBE_MAX))?;
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    });
+    match got {
+        Ok(text) if text.starts_with("HTTP/1.1 200 ") => Ok(()),
+        Ok(text) => Err(text.split_once("\r\n\r\n").map_or_else(String::new, |(_, body)| body.to_owned())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The requests of a user in the audit log of the API server.
+pub fn requests(cluster: &Cluster, user: &str) -> Result<Vec<Value>, Error> {
+    let path = cluster.audit_log();
+    let text = std::fs::read_to_string(&path).map_err(Error::io(path.display().to_string()))?;
+    // the last line may be half written
+    let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    Ok(events.filter(|event| event["user"]["username"] == user).collect())
+}
