@@ -55,6 +55,8 @@ pub struct Surface<'s, 'a> {
     /// Pods whose controller, node or own facts changed, and those beside them.
     pods: Vec<Arc<Object>>,
     pod_keys: Option<BTreeSet<Key>>,
+    /// Whether the pods were looked for.
+    looked: bool,
     pod_labels: BTreeSet<(Str, Val)>,
     controllers: BTreeSet<Key>,
     selecting: Option<BTreeSet<Key>>,
@@ -91,13 +93,13 @@ impl<'s, 'a> Surface<'s, 'a> {
             followers: BTreeSet::new(),
             pods: Vec::new(),
             pod_keys: None,
+            looked: false,
             pod_labels: BTreeSet::new(),
             controllers: BTreeSet::new(),
             selecting: None,
             nodes: None,
         };
         surface.follow();
-        surface.touch_pods();
         surface
     }
 
@@ -144,8 +146,15 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// Objects that go or stay with a changed one: dependents of an owner that changed in what decides that.
     fn follow(&mut self) {
-        let mut open: Vec<Arc<Object>> =
-            self.changed.values().filter(|v| stays_differently(v)).flatten().cloned().collect();
+        // the dependents of what a cascade takes along are changed themselves
+        let taken = |key: &Key, versions: &[Arc<Object>]| {
+            self.before.delta().is_empty()
+                && versions.len() > 1
+                && versions.iter().zip(versions.iter().skip(1)).all(|(a, b)| Arc::ptr_eq(&a.body, &b.body))
+                && self.scenarios.iter().any(|s| s.leaving.contains_key(key))
+        };
+        let owners = self.changed.iter().filter(|(key, v)| stays_differently(v) && !taken(key, v));
+        let mut open: Vec<Arc<Object>> = owners.flat_map(|(_, v)| v).cloned().collect();
         let mut found: BTreeSet<Key> = BTreeSet::new();
         while let Some(owner) = open.pop() {
             for state in self.states() {
@@ -161,10 +170,19 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// The pods that the change may touch, existing or to be made, and the controllers above them.
     fn touch_pods(&mut self) {
+        if std::mem::replace(&mut self.looked, true) {
+            return;
+        }
         let mut touch = Touch::default();
         for state in self.states() {
-            for object in self.changed.values().flatten() {
-                touch.object(state, object);
+            for versions in self.changed.values() {
+                for (at, object) in versions.iter().enumerate() {
+                    // a mark alone makes no difference
+                    let known = |v: &&Arc<Object>| Arc::ptr_eq(&v.body, &object.body) && v.node == object.node;
+                    if !versions.iter().take(at).any(|v| known(&v)) {
+                        touch.object(state, object);
+                    }
+                }
             }
             for object in self.followers.iter().filter_map(|key| state.get(key)) {
                 touch.object(state, object);
@@ -180,6 +198,9 @@ impl<'s, 'a> Surface<'s, 'a> {
         let uses = Uses::of(compiled);
         let adapters = self.before.base().adapters().clone();
         let mut kinds = InstanceKinds::new(compiled, adapters.as_ref());
+        if kinds.may_be(&Kind::new("", "Pod")) || uses.pods() {
+            self.touch_pods();
+        }
         let mut reached: BTreeSet<Key> = BTreeSet::new();
         for keys in [self.changed.keys().collect::<Vec<_>>(), self.followers.iter().collect()] {
             reached.extend(keys.into_iter().filter(|key| kinds.may_be(&key.kind)).cloned());
@@ -205,8 +226,7 @@ impl<'s, 'a> Surface<'s, 'a> {
             reached.extend(self.claimants());
         }
         if any(&[Func::Instances]) {
-            let pods = self.pods.iter().take(1).map(|pod| &pod.key);
-            let kinds: BTreeSet<&Kind> = self.touched().chain(pods).map(|k| &k.kind).collect();
+            let kinds: BTreeSet<&Kind> = self.touched().map(|k| &k.kind).collect();
             let defined = kinds.iter().flat_map(|k| self.states().filter_map(|s| navigate::definition_of(s, k)));
             reached.extend(defined.map(|d| d.key.clone()));
         }
@@ -279,7 +299,7 @@ impl<'s, 'a> Surface<'s, 'a> {
             let mut kinds: BTreeSet<Kind> = SELECTING.iter().filter_map(|k| Kind::builtin(k)).collect();
             kinds.extend(self.before.base().adapters().kinds());
             for (ns, labels) in &self.pod_labels {
-                for object in self.before.base().selecting(ns, labels).filter(|o| kinds.contains(&o.key.kind)) {
+                for object in kinds.iter().flat_map(|kind| self.before.selecting(kind, ns, labels)) {
                     if navigate::selector_of(self.before, object).is_some_and(|s| s.matches(labels)) {
                         found.insert(object.key.clone());
                     }

@@ -363,6 +363,11 @@ impl Snapshot {
         self.restricting.values()
     }
 
+    /// The objects whose pods are constrained as this one's, itself among them; none for an object without a constraint.
+    pub fn restricted_as(&self, object: &Object) -> Option<&BTreeSet<Key>> {
+        self.restricting.get(&constraint_of(object)?)
+    }
+
     /// The live nodes that match the node constraint of a pod spec, in the order of their names.
     pub fn admitted(&self, spec: &Val) -> Arc<[Arc<Object>]> {
         self.pools.admitted(spec, |name| self.get(&Key::of("Node", "", name)))

@@ -112,14 +112,21 @@ impl<'a> State<'a> {
     /// The live nodes that match the node constraint of a pod spec, in the order of their names.
     pub fn admitted(&self, spec: &Val) -> Arc<[Arc<Object>]> {
         let unchanged = self.base.admitted(spec);
-        let changed: BTreeSet<&Key> = self.changed_keys(&Kind::new("", "Node")).collect();
-        if changed.is_empty() {
+        let mut changed = self.changed_keys(&Kind::new("", "Node")).peekable();
+        if changed.peek().is_none() {
             return unchanged;
         }
-        let mut found: Vec<Arc<Object>> = unchanged.iter().filter(|n| !changed.contains(&n.key)).cloned().collect();
-        let here = changed.into_iter().filter_map(|key| self.get(key));
-        found.extend(here.filter(|n| n.live() && node_matches(spec, n)).cloned());
-        found.sort_by(|a, b| a.key.cmp(&b.key));
+        let mut found = unchanged.to_vec();
+        for key in changed {
+            let at = found.binary_search_by(|node| node.key.cmp(key));
+            let here = self.get(key).filter(|n| n.live() && node_matches(spec, n));
+            match (at, here) {
+                (Ok(at), Some(here)) => found.splice(at..=at, [here.clone()]).for_each(drop),
+                (Ok(at), None) => drop(found.remove(at)),
+                (Err(at), Some(here)) => found.insert(at, here.clone()),
+                (Err(_), None) => {}
+            }
+        }
         found.into()
     }
 

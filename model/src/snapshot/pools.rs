@@ -190,3 +190,62 @@ fn shape(node: &Object) -> Val {
         ("live", Val::Bool(node.live())),
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Key;
+    use crate::snapshot::Snapshot;
+
+    fn node(name: &str, pool: &str, taint: bool) -> Object {
+        let labels = Val::object([(HOSTNAME, Val::str(name)), ("pool", Val::str(pool))]);
+        let meta = Val::object([("name", Val::str(name)), ("labels", labels)]);
+        let taint = Val::object([("key", Val::str("gone")), ("effect", Val::str("NoExecute"))]);
+        let taints = Val::list(if taint { vec![taint] } else { Vec::new() });
+        Object::from_val(&Val::object([
+            ("apiVersion", Val::str("v1")),
+            ("kind", Val::str("Node")),
+            ("metadata", meta),
+            ("spec", Val::object([("taints", taints)])),
+        ]))
+        .unwrap()
+    }
+
+    fn pools(snapshot: &Snapshot) -> Vec<(Vec<&str>, bool)> {
+        let mut found: Vec<_> =
+            snapshot.pools().iter().map(|(_, p)| (p.nodes().iter().map(|n| &**n).collect(), p.is_calm())).collect();
+        found.sort();
+        found
+    }
+
+    fn admitted(snapshot: &Snapshot, spec: &Val) -> Vec<String> {
+        snapshot.admitted(spec).iter().map(|n| n.key.name.to_string()).collect()
+    }
+
+    #[test]
+    fn nodes_that_differ_in_their_hostname_only_share_a_pool() {
+        let mut snapshot = Snapshot::default();
+        for (name, pool, taint) in [("a", "x", false), ("b", "x", false), ("c", "y", false), ("d", "x", true)] {
+            snapshot.insert(node(name, pool, taint));
+        }
+        assert_eq!(pools(&snapshot), [(vec!["a", "b"], true), (vec!["c"], true), (vec!["d"], false)]);
+        snapshot.insert(node("b", "y", false));
+        snapshot.remove(&Key::of("Node", "", "d"));
+        assert_eq!(pools(&snapshot), [(vec!["a"], true), (vec!["b", "c"], true)]);
+    }
+
+    #[test]
+    fn admitted_nodes_follow_the_nodes() {
+        let mut snapshot = Snapshot::default();
+        snapshot.insert(node("b", "x", false));
+        snapshot.insert(node("a", "y", false));
+        let selects = |key: &str, value: &str| Val::object([("nodeSelector", Val::object([(key, Val::str(value))]))]);
+        assert_eq!(admitted(&snapshot, &Val::Null), ["a", "b"]);
+        assert_eq!(admitted(&snapshot, &selects("pool", "x")), ["b"]);
+        snapshot.insert(node("c", "x", false));
+        assert_eq!(admitted(&snapshot, &selects("pool", "x")), ["b", "c"]);
+        assert_eq!(admitted(&snapshot, &selects(HOSTNAME, "c")), ["c"]);
+        snapshot.insert(node("c", "y", false));
+        assert_eq!(admitted(&snapshot, &selects("pool", "x")), ["b"]);
+    }
+}
