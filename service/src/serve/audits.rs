@@ -16,34 +16,38 @@ use super::store::{Store, View};
 use crate::suite::clock::Clock;
 
 /// How often.
-const AUDIT_EVERY: Duration = Duration::from_secs(60);
-/// How soon after the last one, where another policy was loaded.
+const AUDIT_EVERY: Duration = Duration::from_secs(30);
+/// How soon after the last one, where another policy was loaded or something was not read yet.
 const AUDIT_AGAIN: Duration = Duration::from_secs(2);
 /// It pauses so many times as long as it took: a twentieth of a processor.
 const PAUSE_FACTOR: u32 = 20;
 /// With more objects nothing is audited: while it looks, the store may have to keep one more index of all of them.
 const OBJECTS_MAX: usize = 100_000;
 
+/// The reason where something that an invariant reads is not known.
+const NOT_READ: &str = "NotRead";
+
 /// Audits, and remembers what was found.
 #[derive(Default)]
 pub struct Auditor {
     found: BTreeMap<Name, Audited>,
+    /// Since when there is something to look at.
+    since: Option<Instant>,
     /// When the last one ended, how long it took, and the load that it was of.
     last: Option<(Instant, Duration, u64)>,
 }
 
 impl Auditor {
-    /// What is known of an invariant.
+    /// What is known of an invariant; of one that was not looked at yet, what the last replica said that did.
     pub fn says(&self, name: &Name) -> Audited {
-        let unknown = || Audited::Unknown("NotAudited", "not audited yet".to_owned());
-        self.found.get(name).cloned().unwrap_or_else(unknown)
+        self.found.get(name).cloned().unwrap_or(Audited::Elsewhere)
     }
 
     /// Looks, if it is time to.
     pub fn audit(&mut self, store: &Store) {
         let view = store.read();
         let generation = view.loaded.generation;
-        if !self.due(generation) {
+        if !self.due(generation, view.unread().is_empty()) {
             return;
         }
         let began = now();
@@ -63,9 +67,14 @@ impl Auditor {
         self.last = Some((now(), took, generation));
     }
 
-    fn due(&self, generation: u64) -> bool {
-        let Some((ended, took, of)) = self.last else { return true };
-        let least = if of == generation { AUDIT_EVERY } else { AUDIT_AGAIN };
+    fn due(&mut self, generation: u64, read: bool) -> bool {
+        let since = *self.since.get_or_insert_with(now);
+        let Some((ended, took, of)) = self.last else {
+            // what is still being read is waited for, within reason
+            return read || now().saturating_duration_since(since) >= AUDIT_EVERY;
+        };
+        let blind = self.found.values().any(|audited| matches!(audited, Audited::Unknown(NOT_READ, _)));
+        let least = if of != generation || (blind && read) { AUDIT_AGAIN } else { AUDIT_EVERY };
         now().saturating_duration_since(ended) >= least.max(took * PAUSE_FACTOR)
     }
 }
@@ -84,7 +93,7 @@ fn look(invariant: Arc<CompiledInvariant>, view: &View) -> Audited {
         return Audited::Unknown("NotAudited", message);
     }
     if let Some((_, why)) = view.blind().into_iter().find(|(blind, _)| Arc::ptr_eq(blind, &invariant)) {
-        return Audited::Unknown("NotRead", why);
+        return Audited::Unknown(NOT_READ, why);
     }
     let mut engine = match Engine::new(vec![invariant], Settings::default()) {
         Ok(engine) => engine,
@@ -105,7 +114,8 @@ fn look(invariant: Arc<CompiledInvariant>, view: &View) -> Audited {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Auditor, name_of};
+    use super::{AUDIT_EVERY, Auditor, NOT_READ, name_of};
+    use crate::serve::feed::now;
     use crate::serve::policies::Policies;
     use crate::serve::status::Audited;
     use crate::serve::store::{Change, Store};
@@ -123,7 +133,10 @@ mod tests {
         let store = Store::new(Arc::new(loaded));
         let mut auditor = Auditor::default();
         auditor.audit(&store);
-        assert!(matches!(auditor.says(&name), Audited::Unknown("NotRead", _)), "{:?}", auditor.says(&name));
+        assert_eq!(auditor.says(&name), Audited::Elsewhere, "what is still being read is waited for");
+        auditor.since = now().checked_sub(AUDIT_EVERY);
+        auditor.audit(&store);
+        assert!(matches!(auditor.says(&name), Audited::Unknown(NOT_READ, _)), "{:?}", auditor.says(&name));
         store.write(kinds.into_iter().map(|kind| Change::Read(kind, crate::serve::store::Reading::Known)).collect());
         auditor.last = None;
         auditor.audit(&store);

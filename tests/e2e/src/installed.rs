@@ -26,7 +26,7 @@ pub struct Installed {
     /// Its process.
     pub process: Process,
     name: String,
-    webhook: Port,
+    _webhook: Port,
     health: Port,
 }
 
@@ -41,12 +41,18 @@ pub fn install(admin: &Kubectl, policy: &[&str]) -> Result<(), Error> {
 impl Installed {
     /// A replica that is still down. The API server calls `url`, else the replica itself.
     pub fn new(cluster: &Cluster, name: &str, url: Option<&str>, flags: &[&str]) -> Result<Self, Error> {
-        Self::on(cluster, name, Port::reserve()?, url, flags)
+        Self::on(cluster, name, [Port::reserve()?, Port::reserve()?], url, flags)
     }
 
-    /// The same on a given port.
-    pub fn on(cluster: &Cluster, name: &str, webhook: Port, url: Option<&str>, flags: &[&str]) -> Result<Self, Error> {
-        let health = Port::reserve()?;
+    /// The same on given ports, for requests and for its health.
+    pub fn on(
+        cluster: &Cluster,
+        name: &str,
+        ports: [Port; 2],
+        url: Option<&str>,
+        flags: &[&str],
+    ) -> Result<Self, Error> {
+        let [webhook, health] = ports;
         let own = format!("https://127.0.0.1:{}", webhook.number());
         let mut arguments = vec!["serve".to_owned()];
         arguments.extend([
@@ -59,7 +65,12 @@ impl Installed {
             "--drain-secs=0".to_owned(),
         ]);
         arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
-        Ok(Self { process: cluster.attach(name, &program(), arguments), name: name.to_owned(), webhook, health })
+        Ok(Self {
+            process: cluster.attach(name, &program(), arguments),
+            name: name.to_owned(),
+            _webhook: webhook,
+            health,
+        })
     }
 
     /// Its name.
@@ -67,19 +78,14 @@ impl Installed {
         &self.name
     }
 
-    /// The number of its webhook's port.
-    pub fn port(&self) -> u16 {
-        self.webhook.number()
-    }
-
-    /// The number of the port that says whether it is ready.
-    pub fn health_port(&self) -> u16 {
-        self.health.number()
+    /// Whether it is ready, and what is missing.
+    pub fn ready(&self) -> Result<(), String> {
+        ready(self.health.number())
     }
 
     /// Waits until it is ready.
     pub fn wait_ready(&self) -> Result<(), Error> {
-        wait::until(&self.name, READY_MAX, || match (self.process.check(), ready(self.health.number())) {
+        wait::until(&self.name, READY_MAX, || match (self.process.check(), self.ready()) {
             (Err(error), _) => Ok(Err(error)),
             (Ok(()), Ok(())) => Ok(Ok(())),
             (Ok(()), Err(missing)) => Err(missing),

@@ -18,6 +18,7 @@ use suture_e2e::authority::Authority;
 use suture_e2e::installed::{Installed, install, requests};
 use suture_e2e::kubectl::{Kubectl, Output};
 use suture_e2e::objects::{list, namespace};
+use suture_e2e::ports::Port;
 use suture_e2e::{Cluster, Nodes, Options, User, suture, wait};
 
 /// How long anything may take to bind. `kubectl` itself takes a tenth of a second.
@@ -84,8 +85,8 @@ fn admission(folder: &std::path::Path, authority: &std::path::Path, port: u16) -
 impl Scene {
     fn start(folder: PathBuf, authority: PathBuf) -> Self {
         // the port has to be known to the API server before it starts
-        let reserved = suture_e2e::ports::Port::reserve().expect("port");
-        let admission = admission(&folder, &authority, reserved.number());
+        let ports = [(); 2].map(|()| Port::reserve().expect("port"));
+        let admission = admission(&folder, &authority, ports[0].number());
         let users = vec![suture::user(), User::new(BOT, &[]), User::new("ana", &[]), User::new("ben", &[])];
         let options =
             Options { users, nodes: Nodes::new(0), admission_configuration: Some(admission), ..Options::default() };
@@ -99,7 +100,7 @@ impl Scene {
                 .expect("rights");
         }
         let client_ca = format!("--client-ca={}", authority.display());
-        let suture = Installed::on(&cluster, "suture-0", reserved, None, &[&client_ca]).expect("suture");
+        let suture = Installed::on(&cluster, "suture-0", ports, None, &[&client_ca]).expect("suture");
         suture.process.launch().expect("launch");
         suture.wait_ready().expect("ready");
         let scene = Self { cluster, suture, admin, authority };
