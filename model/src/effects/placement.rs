@@ -253,7 +253,7 @@ impl<'l, 'a> Looker<'l, 'a> {
         let topologies: BTreeSet<&Str> = terms.map(|t| &t.topology).filter(|t| &***t != HOSTNAME).collect();
         // constraints are about pods of the namespace only
         let related = templates.iter().any(|t| !t.terms.is_empty());
-        let pods = related.then(|| state.list(&Kind::new("", "Pod"), Some(ns))).unwrap_or_default();
+        let pods = if related { state.list(&Kind::new("", "Pod"), Some(ns)) } else { Vec::new() };
         let busy = pods.into_iter().filter(|p| !p.node.is_empty() && meant(templates, p)).map(|p| p.node.clone());
         Self {
             scenario,

@@ -15,6 +15,9 @@ pub const HOSTNAME: &str = "kubernetes.io/hostname";
 /// So many lists of nodes are kept; a few workloads' constraints make a few.
 const JOINED_MAX: usize = 64;
 
+/// Lists that were worked out; snapshots share them until one of them differs.
+type Known<K, T> = Arc<Mutex<BTreeMap<K, Arc<[T]>>>>;
+
 /// The pools of a snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Pools {
@@ -22,9 +25,9 @@ pub struct Pools {
     by_shape: BTreeMap<Val, usize>,
     of_node: BTreeMap<Str, usize>,
     /// The names of the nodes of several pools; of another allocation once a node comes or goes.
-    joined: Arc<Mutex<BTreeMap<Vec<usize>, Arc<[Str]>>>>,
+    joined: Known<Vec<usize>, Str>,
     /// The nodes that match a constraint; of another allocation once a node changes.
-    admitted: Arc<Mutex<BTreeMap<Val, Arc<[Arc<Object>]>>>>,
+    admitted: Known<Val, Arc<Object>>,
 }
 
 /// Nodes that pods do not tell apart but by their names and by what runs on them.
