@@ -200,8 +200,8 @@ mod tests {
     fn node(name: &str, pool: &str, taint: bool) -> Object {
         let labels = Val::object([(HOSTNAME, Val::str(name)), ("pool", Val::str(pool))]);
         let meta = Val::object([("name", Val::str(name)), ("labels", labels)]);
-        let taint = Val::object([("key", Val::str("gone")), ("effect", Val::str("NoExecute"))]);
-        let taints = Val::list(if taint { vec![taint] } else { Vec::new() });
+        let removes = Val::object([("key", Val::str("gone")), ("effect", Val::str("NoExecute"))]);
+        let taints = Val::list(if taint { vec![removes] } else { Vec::new() });
         Object::from_val(&Val::object([
             ("apiVersion", Val::str("v1")),
             ("kind", Val::str("Node")),
