@@ -15,6 +15,9 @@ pub const HOSTNAME: &str = "kubernetes.io/hostname";
 /// So many lists of nodes are kept; a few workloads' constraints make a few.
 const JOINED_MAX: usize = 64;
 
+/// Lists that were worked out; snapshots share them until one of them differs.
+type Known<K, T> = Arc<Mutex<BTreeMap<K, Arc<[T]>>>>;
+
 /// The pools of a snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Pools {
@@ -22,13 +25,10 @@ pub struct Pools {
     by_shape: BTreeMap<Val, usize>,
     of_node: BTreeMap<Str, usize>,
     /// The names of the nodes of several pools; of another allocation once a node comes or goes.
-    joined: Kept<Vec<usize>, Str>,
+    joined: Known<Vec<usize>, Str>,
     /// The nodes that match a constraint; of another allocation once a node changes.
-    admitted: Kept<Val, Arc<Object>>,
+    admitted: Known<Val, Arc<Object>>,
 }
-
-/// Lists that were worked out before; copies of a snapshot share them.
-type Kept<K, V> = Arc<Mutex<BTreeMap<K, Arc<[V]>>>>;
 
 /// Nodes that pods do not tell apart but by their names and by what runs on them.
 #[derive(Clone, Debug, Default)]
@@ -200,8 +200,8 @@ mod tests {
     fn node(name: &str, pool: &str, taint: bool) -> Object {
         let labels = Val::object([(HOSTNAME, Val::str(name)), ("pool", Val::str(pool))]);
         let meta = Val::object([("name", Val::str(name)), ("labels", labels)]);
-        let gone = Val::object([("key", Val::str("gone")), ("effect", Val::str("NoExecute"))]);
-        let taints = Val::list(if taint { vec![gone] } else { Vec::new() });
+        let removes = Val::object([("key", Val::str("gone")), ("effect", Val::str("NoExecute"))]);
+        let taints = Val::list(if taint { vec![removes] } else { Vec::new() });
         Object::from_val(&Val::object([
             ("apiVersion", Val::str("v1")),
             ("kind", Val::str("Node")),
