@@ -13,7 +13,7 @@ Z3 := .z3/lib/libz3.so
 unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTDOCFLAGS
 export CARGO_TARGET_DIR := target
 
-.PHONY: help build demo test e2e races faults load bench oracle hostile controlplane plane clean
+.PHONY: help build demo test e2e races faults load soak bench oracle hostile controlplane plane clean
 
 help: ## lists these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -35,7 +35,7 @@ test: $(Z3) ## checks format, lints and documentation, and runs every test that 
 	cargo test --locked --workspace --exclude suture-e2e
 
 e2e: plane build ## sends real requests to a real control plane with Suture in front; the first time builds it
-	$(E2E) --test controlplane --test requests --test resources -- $(PRINT)
+	$(E2E) --test controlplane --test requests --test resources --test replay -- $(PRINT)
 
 races: plane build ## sends conflicting requests at the same moment, to one replica and to two
 	$(E2E) --test races -- $(PRINT)
@@ -44,7 +44,10 @@ faults: plane build ## kills, pauses and cuts off parts under traffic; SUTURE_FA
 	$(E2E) --test faults -- $(PRINT)
 
 load: plane build ## measures what Suture adds to requests, beside no webhook and one that allows everything
-	$(E2E) --test load -- $(PRINT)
+	$(E2E) --release --test load -- $(PRINT)
+
+soak: plane build ## churns for SUTURE_SOAK_MINUTES [20] while decisions are made again from scratch
+	$(E2E) --test soak -- $(PRINT)
 
 bench: build ## measures decision time and memory on a generated cluster
 	$(SUTURE) bench

@@ -100,9 +100,7 @@ impl Api {
             .header("content-type", content)
             .header("accept", "application/json");
         let request = self.impersonation.iter().fold(request, |request, (name, value)| request.header(*name, value));
-        let request = request
-            .body(Full::new(Bytes::from(body)))
-            .map_err(|error| failed(&error))?;
+        let request = request.body(Full::new(Bytes::from(body))).map_err(|error| failed(&error))?;
         self.runtime.block_on(async {
             let answer = async {
                 let answer = self.client.request(request).await.map_err(|error| failed(&error))?;

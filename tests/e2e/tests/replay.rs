@@ -36,7 +36,11 @@ struct Place {
 
 impl Place {
     fn collection(&self, namespace: &str) -> String {
-        if self.namespaced { format!("{}/namespaces/{namespace}/{}", self.root, self.plural) } else { format!("{}/{}", self.root, self.plural) }
+        if self.namespaced {
+            format!("{}/namespaces/{namespace}/{}", self.root, self.plural)
+        } else {
+            format!("{}/{}", self.root, self.plural)
+        }
     }
 }
 
@@ -63,7 +67,8 @@ struct Player {
 fn suites_that_pass_offline_get_the_same_verdicts() {
     let chosen = env::var("SUTURE_REPLAY").unwrap_or_default();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases");
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).expect("cases").map(|entry| entry.expect("entry").path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).expect("cases").map(|entry| entry.expect("entry").path()).collect();
     files.sort();
     let mut player = Player::start();
     let (mut steps, mut same, mut skipped, mut differing) = (0, 0, Vec::new(), Vec::new());
@@ -101,7 +106,10 @@ fn suites_that_pass_offline_get_the_same_verdicts() {
     for how in &differing {
         println!("  differs: {how}");
     }
-    println!("replayed: {same} cases with {steps} requests, same verdicts; {count} that cannot be; {} that differ", differing.len());
+    println!(
+        "replayed: {same} cases with {steps} requests, same verdicts; {count} that cannot be; {} that differ",
+        differing.len()
+    );
     assert_eq!(differing, Vec::<String>::new());
 }
 
@@ -113,7 +121,13 @@ impl Player {
         for part in [Part::Kwok, Part::Scheduler, Part::ControllerManager] {
             cluster.stop(part).expect("stop");
         }
-        let everybody = ["create", "clusterrolebinding", "everybody", "--clusterrole=cluster-admin", "--group=system:authenticated"];
+        let everybody = [
+            "create",
+            "clusterrolebinding",
+            "everybody",
+            "--clusterrole=cluster-admin",
+            "--group=system:authenticated",
+        ];
         cluster.kubectl("admin").and_then(|admin| admin.text(&everybody)).expect("rights");
         let admin = Api::new(&cluster, "admin").expect("api");
         let own = Api::new(&cluster, &suture::user().name).expect("api");
@@ -139,7 +153,12 @@ impl Player {
     fn discover(&mut self) {
         let groups = self.own.get("/apis").expect("groups");
         let mut roots = vec![("v1".to_owned(), "/api/v1".to_owned())];
-        for version in groups["groups"].as_array().into_iter().flatten().flat_map(|group| group["versions"].as_array().into_iter().flatten()) {
+        for version in groups["groups"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .flat_map(|group| group["versions"].as_array().into_iter().flatten())
+        {
             let version = version["groupVersion"].as_str().expect("version");
             roots.push((version.to_owned(), format!("/apis/{version}")));
         }
@@ -174,8 +193,12 @@ impl Player {
             Value::Object(both) => (both["group"].as_str(), both["kind"].as_str().unwrap_or_default()),
             kind => (named["group"].as_str(), kind.as_str().unwrap_or_default()),
         };
-        let fits = |version: &str| group.is_none_or(|group| version.rsplit_once('/').map_or("", |(found, _)| found) == group);
-        let found = self.places.iter().find(|((version, found), _)| found == kind && fits(version) && version != "extensions/v1beta1");
+        let fits =
+            |version: &str| group.is_none_or(|group| version.rsplit_once('/').map_or("", |(found, _)| found) == group);
+        let found = self
+            .places
+            .iter()
+            .find(|((version, found), _)| found == kind && fits(version) && version != "extensions/v1beta1");
         found.map(|(_, place)| place).ok_or_else(|| format!("{kind} is not served"))
     }
 
@@ -186,7 +209,11 @@ impl Player {
         let result = self.load(spec, case).and_then(|uids| {
             // what it reads now is all of it
             let process = &judge.replicas[0].process;
-            process.kill().and_then(|()| process.launch()).and_then(|()| judge.wait_ready()).map_err(|error| error.to_string())?;
+            process
+                .kill()
+                .and_then(|()| process.launch())
+                .and_then(|()| judge.wait_ready())
+                .map_err(|error| error.to_string())?;
             self.awake()?;
             self.steps(case, uids)
         });
@@ -202,7 +229,10 @@ impl Player {
     fn awake(&self) -> Result<(), String> {
         let probe = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "probe"}});
         let awake = wait::until("suture", SETTLED_MAX, || {
-            let reply = self.admin.call("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", Some(&probe)).map_err(|error| error.to_string())?;
+            let reply = self
+                .admin
+                .call("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", Some(&probe))
+                .map_err(|error| error.to_string())?;
             if reply.message().contains("failed calling") { Err(reply.message().to_owned()) } else { Ok(()) }
         });
         awake.map_err(|error| error.to_string())
@@ -233,14 +263,17 @@ impl Player {
             _ => 2,
         });
         let mut uids = BTreeMap::new();
-        let known: BTreeSet<String> = state.iter().filter_map(|object| object.pointer("/metadata/uid")?.as_str().map(str::to_owned)).collect();
+        let known: BTreeSet<String> =
+            state.iter().filter_map(|object| object.pointer("/metadata/uid")?.as_str().map(str::to_owned)).collect();
         let mut waiting = state;
         while !waiting.is_empty() {
             let before = waiting.len();
             let mut later = Vec::new();
             for object in waiting {
                 let owners = object.pointer("/metadata/ownerReferences").map(&list).unwrap_or_default();
-                let open = |owner: &Value| owner["uid"].as_str().is_some_and(|uid| known.contains(uid) && !uids.contains_key(uid));
+                let open = |owner: &Value| {
+                    owner["uid"].as_str().is_some_and(|uid| known.contains(uid) && !uids.contains_key(uid))
+                };
                 if owners.iter().any(open) {
                     later.push(object);
                     continue;
@@ -268,7 +301,11 @@ impl Player {
             if self.place(object).is_ok() {
                 continue;
             }
-            let of_state = state.iter().find(|o| o["kind"] == "CustomResourceDefinition" && o["spec"]["group"] == group && o["spec"]["names"]["kind"] == kind);
+            let of_state = state.iter().find(|o| {
+                o["kind"] == "CustomResourceDefinition"
+                    && o["spec"]["group"] == group
+                    && o["spec"]["names"]["kind"] == kind
+            });
             if of_state.is_none() {
                 let mut definition = definition(group, kind);
                 definition["spec"]["versions"][0]["name"] = json!(version);
@@ -302,13 +339,16 @@ impl Player {
     fn make(&self, object: &Value, uids: &BTreeMap<String, Value>) -> Result<Value, String> {
         let place = self.place(object)?.clone();
         let title = key(object).join("/");
-        let collection = place.collection(object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default"));
+        let collection =
+            place.collection(object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default"));
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let path = format!("{collection}/{name}");
         let mut body = renewed(object, uids);
         let status = if place.status { body.as_object_mut().and_then(|map| map.remove("status")) } else { None };
         let leaving = object.pointer("/metadata/deletionTimestamp").is_some();
-        let answer = |reply: Result<Reply, suture_e2e::Error>| -> Result<Reply, String> { reply.map_err(|error| error.to_string()) };
+        let answer = |reply: Result<Reply, suture_e2e::Error>| -> Result<Reply, String> {
+            reply.map_err(|error| error.to_string())
+        };
         let mut made = answer(self.own.call("POST", &collection, Some(&body)))?;
         if made.code == 409 {
             made = answer(self.own.call("PATCH", &path, Some(&body)))?;
@@ -359,9 +399,13 @@ impl Player {
             sent += 1;
             let expected = step["expect"].as_str().unwrap_or("Allowed");
             let by = step["by"].as_array().cloned().unwrap_or_default();
-            let unnamed = by.iter().filter_map(Value::as_str).find(|name| verdict == "Denied" && !reply.message().contains(name));
+            let unnamed =
+                by.iter().filter_map(Value::as_str).find(|name| verdict == "Denied" && !reply.message().contains(name));
             if verdict != expected && !(expected == "Warned" && verdict == "Allowed") {
-                return Ok(Err(format!("step {number}: {method} {path}: {verdict} instead of {expected}: {}", reply.message().replace('\n', " | "))));
+                return Ok(Err(format!(
+                    "step {number}: {method} {path}: {verdict} instead of {expected}: {}",
+                    reply.message().replace('\n', " | ")
+                )));
             }
             if let Some(name) = unnamed {
                 return Ok(Err(format!("step {number}: not by {name}: {}", reply.message().replace('\n', " | "))));
@@ -375,7 +419,14 @@ impl Player {
             Value::String(user) => (user.clone(), Vec::new()),
             Value::Object(given) => (
                 given["username"].as_str().unwrap_or_default().to_owned(),
-                given.get("groups").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
+                given
+                    .get("groups")
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect(),
             ),
             _ => ("kubernetes-admin".to_owned(), vec!["system:masters".to_owned()]),
         };
@@ -384,20 +435,33 @@ impl Player {
     }
 
     /// The request of a step.
-    fn request(&self, step: &Value, uids: &BTreeMap<String, Value>) -> Result<Option<(&'static str, String, Option<Value>)>, String> {
-        let verb = ["create", "update", "patch", "delete", "scale", "evict", "bind", "review", "batch"].into_iter().find(|verb| step.get(verb).is_some());
+    fn request(
+        &self,
+        step: &Value,
+        uids: &BTreeMap<String, Value>,
+    ) -> Result<Option<(&'static str, String, Option<Value>)>, String> {
+        let verb = ["create", "update", "patch", "delete", "scale", "evict", "bind", "review", "batch"]
+            .into_iter()
+            .find(|verb| step.get(verb).is_some());
         let verb = verb.ok_or("a step of another kind")?;
         let what = &step[verb];
         let path_of = |place: &Place| -> String {
             let namespace = what["namespace"].as_str().unwrap_or("default");
             format!("{}/{}", place.collection(namespace), what["name"].as_str().unwrap_or_default())
         };
-        let pod = || format!("/api/v1/namespaces/{}/pods/{}", what["namespace"].as_str().unwrap_or("default"), what["name"].as_str().unwrap_or_default());
+        let pod = || {
+            format!(
+                "/api/v1/namespaces/{}/pods/{}",
+                what["namespace"].as_str().unwrap_or("default"),
+                what["name"].as_str().unwrap_or_default()
+            )
+        };
         let subresource = step["subresource"].as_str().map_or_else(String::new, |name| format!("/{name}"));
         Ok(Some(match verb {
             "create" | "update" => {
                 let place = self.place(what)?;
-                let collection = place.collection(what.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default"));
+                let collection =
+                    place.collection(what.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default"));
                 let name = what.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
                 let path = format!("{collection}/{name}");
                 let mut body = renewed(what, uids);
@@ -470,11 +534,27 @@ impl Player {
 
     /// All objects, by path, but those that the API server keeps for itself.
     fn everything(&self) -> Vec<(String, Value)> {
-        let kept = ["events", "leases", "endpointslices", "componentstatuses", "flowschemas", "prioritylevelconfigurations", "clusterroles",
-            "clusterrolebindings", "apiservices", "ipaddresses", "servicecidrs", "validatingwebhookconfigurations"];
+        let kept = [
+            "events",
+            "leases",
+            "endpointslices",
+            "componentstatuses",
+            "flowschemas",
+            "prioritylevelconfigurations",
+            "clusterroles",
+            "clusterrolebindings",
+            "apiservices",
+            "ipaddresses",
+            "servicecidrs",
+            "validatingwebhookconfigurations",
+        ];
         let mut all = Vec::new();
-        let places: BTreeMap<String, &Place> = self.places.values().filter(|place| !kept.contains(&place.plural.as_str()))
-            .map(|place| (format!("{}/{}", place.root, place.plural), place)).collect();
+        let places: BTreeMap<String, &Place> = self
+            .places
+            .values()
+            .filter(|place| !kept.contains(&place.plural.as_str()))
+            .map(|place| (format!("{}/{}", place.root, place.plural), place))
+            .collect();
         for (path, place) in places {
             let Ok(list) = self.own.get(&path) else { continue };
             for item in list["items"].as_array().into_iter().flatten() {
@@ -488,9 +568,13 @@ impl Player {
 
     /// Takes away what a case has left; namespaces and definitions last.
     fn clean(&mut self) {
-        let last = |path: &str| path.starts_with("/api/v1/namespaces/") && path.matches('/').count() == 4 || path.contains("/customresourcedefinitions/")
-            || (path.starts_with("/api/v1/namespaces") && path.matches('/').count() == 4);
-        let left: Vec<String> = self.everything().into_iter().map(|(path, _)| path).filter(|path| !self.baseline.contains(path)).collect();
+        let last = |path: &str| {
+            path.starts_with("/api/v1/namespaces/") && path.matches('/').count() == 4
+                || path.contains("/customresourcedefinitions/")
+                || (path.starts_with("/api/v1/namespaces") && path.matches('/').count() == 4)
+        };
+        let left: Vec<String> =
+            self.everything().into_iter().map(|(path, _)| path).filter(|path| !self.baseline.contains(path)).collect();
         left.iter().filter(|path| !last(path)).for_each(|path| self.remove(path));
         let definitions = left.iter().any(|path| path.contains("/customresourcedefinitions/"));
         left.iter().filter(|path| last(path)).for_each(|path| self.remove(path));
@@ -508,7 +592,8 @@ impl Player {
                 return Ok(());
             }
             _ = self.own.call("PATCH", path, Some(&json!({"metadata": {"finalizers": null}})));
-            if path.starts_with("/api/v1/namespaces/") && path.matches('/').count() == 4
+            if path.starts_with("/api/v1/namespaces/")
+                && path.matches('/').count() == 4
                 && let Ok(mut stored) = self.own.get(path)
             {
                 // what its controller does, which is down
@@ -536,15 +621,26 @@ fn names(reference: &Value, object: &Value) -> bool {
         Value::Object(both) => (both["group"].as_str(), both["kind"].as_str()),
         kind => (reference["group"].as_str(), kind.as_str()),
     };
-    of_kind == Some(&kind) && of_group.is_none_or(|of| of == group)
-        && reference["namespace"].as_str().unwrap_or_default() == namespace && reference["name"] == name.as_str()
+    of_kind == Some(&kind)
+        && of_group.is_none_or(|of| of == group)
+        && reference["namespace"].as_str().unwrap_or_default() == namespace
+        && reference["name"] == name.as_str()
 }
 
 /// An object without what the API server gives itself, its owners by their new uids.
 fn renewed(object: &Value, uids: &BTreeMap<String, Value>) -> Value {
     let mut body = mapped(object, uids);
     if let Some(metadata) = body["metadata"].as_object_mut() {
-        for field in ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        for field in [
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "generation",
+            "managedFields",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
             metadata.remove(field);
         }
     }
@@ -556,7 +652,9 @@ fn mapped(value: &Value, uids: &BTreeMap<String, Value>) -> Value {
     match value {
         Value::String(text) => uids.get(text).cloned().unwrap_or_else(|| value.clone()),
         Value::Array(items) => items.iter().map(|item| mapped(item, uids)).collect(),
-        Value::Object(map) => Value::Object(map.iter().map(|(name, item)| (name.clone(), mapped(item, uids))).collect::<Map<_, _>>()),
+        Value::Object(map) => {
+            Value::Object(map.iter().map(|(name, item)| (name.clone(), mapped(item, uids))).collect::<Map<_, _>>())
+        }
         _ => value.clone(),
     }
 }

@@ -95,7 +95,13 @@ fn memory_stays_flat_and_decisions_are_right() {
             resident.push(mib);
             let requests = sent.load(Ordering::Relaxed);
             println!("  minute {minute}: {mib:.1} MiB resident, {requests} requests, {compared} decisions compared");
-            table.row([minute.to_string(), format!("{mib:.1}"), requests.to_string(), compared.to_string(), denied.to_string()]);
+            table.row([
+                minute.to_string(),
+                format!("{mib:.1}"),
+                requests.to_string(),
+                compared.to_string(),
+                denied.to_string(),
+            ]);
         }
         drop(ends);
     });
@@ -188,7 +194,10 @@ fn churn(cluster: &Cluster, churner: usize, done: &AtomicBool, sent: &AtomicUsiz
 
 fn pods_of(list: &Value) -> Vec<(String, String)> {
     let all = list["items"].as_array().into_iter().flatten();
-    all.filter_map(|pod| Some((pod["metadata"]["namespace"].as_str()?.to_owned(), pod["metadata"]["name"].as_str()?.to_owned()))).collect()
+    all.filter_map(|pod| {
+        Some((pod["metadata"]["namespace"].as_str()?.to_owned(), pod["metadata"]["name"].as_str()?.to_owned()))
+    })
+    .collect()
 }
 
 /// One decision and what is wrong with it.
@@ -210,7 +219,8 @@ fn sample(cluster: &Cluster, suture: &Suture, seed: usize, count: usize) -> Vec<
         thread::sleep(Duration::from_millis(500));
         let before = dump(&api);
         let mut dice = Dice((seed * 31 + attempt) as u64 ^ 0xdead_beef);
-        let pods = pods_of(&json!({"items": before.iter().filter(|object| object["kind"] == "Pod").collect::<Vec<_>>()}));
+        let pods =
+            pods_of(&json!({"items": before.iter().filter(|object| object["kind"] == "Pod").collect::<Vec<_>>()}));
         let mut asked = Vec::new();
         while asked.len() < count {
             let (method, path, body) = request(&mut dice, &pods);
@@ -226,13 +236,16 @@ fn sample(cluster: &Cluster, suture: &Suture, seed: usize, count: usize) -> Vec<
         }
         let state = cluster.folder().join("soak-state.json");
         fs::write(&state, list(before.clone())).expect("state");
-        return asked.into_iter().map(|(method, path, body, refused, message)| {
-            let again = again(cluster, &state, &before, method, &path, body.as_ref());
-            let wrong = (again != refused).then(|| {
-                format!("{method} {path} was {} and is {} from scratch: {message}", word(refused), word(again))
-            });
-            Verdict { denied: refused, wrong }
-        }).collect();
+        return asked
+            .into_iter()
+            .map(|(method, path, body, refused, message)| {
+                let again = again(cluster, &state, &before, method, &path, body.as_ref());
+                let wrong = (again != refused).then(|| {
+                    format!("{method} {path} was {} and is {} from scratch: {message}", word(refused), word(again))
+                });
+                Verdict { denied: refused, wrong }
+            })
+            .collect();
     }
     panic_late()
 }
@@ -261,11 +274,21 @@ fn dump(api: &Api) -> Vec<Value> {
 
 fn versions(objects: &[Value]) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    objects.iter().map(|object| (text(&object["metadata"]["uid"]), text(&object["metadata"]["resourceVersion"]))).collect()
+    objects
+        .iter()
+        .map(|object| (text(&object["metadata"]["uid"]), text(&object["metadata"]["resourceVersion"])))
+        .collect()
 }
 
 /// Whether `suture check` refuses the same request in the same state.
-fn again(cluster: &Cluster, state: &std::path::Path, objects: &[Value], method: &str, path: &str, body: Option<&Value>) -> bool {
+fn again(
+    cluster: &Cluster,
+    state: &std::path::Path,
+    objects: &[Value],
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> bool {
     let review = cluster.folder().join("soak-review.json");
     fs::write(&review, review_of(objects, method, path, body).to_string()).expect("review");
     let mut command = Command::new(suture::program());
@@ -290,16 +313,22 @@ fn review_of(objects: &[Value], method: &str, path: &str, body: Option<&Value>) 
     let version = if parts[0] == "api" { parts[1] } else { parts[2] };
     let (namespace, plural) = (rest[1], rest[2]);
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    let kind = KINDS.iter().find(|(path, of, _)| *of == api_version && path.ends_with(&format!("/{plural}"))).expect("kind").2;
-    let name = rest.get(3).map_or_else(|| body.expect("object")["metadata"]["name"].as_str().expect("name"), |name| *name);
+    let kind =
+        KINDS.iter().find(|(path, of, _)| *of == api_version && path.ends_with(&format!("/{plural}"))).expect("kind").2;
+    let name =
+        rest.get(3).map_or_else(|| body.expect("object")["metadata"]["name"].as_str().expect("name"), |name| *name);
     let sub = rest.get(4).copied().unwrap_or_default();
-    let found = objects.iter().find(|o| o["kind"] == kind && o["metadata"]["namespace"] == namespace && o["metadata"]["name"] == name);
+    let found = objects
+        .iter()
+        .find(|o| o["kind"] == kind && o["metadata"]["namespace"] == namespace && o["metadata"]["name"] == name);
     let (operation, object, old) = match (method, sub) {
         ("POST", _) => ("CREATE", placed(body, namespace), Value::Null),
         ("DELETE", _) => ("DELETE", Value::Null, found.cloned().unwrap_or_default()),
         _ => {
-            let scale = |replicas: &Value| json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
-                "metadata": {"name": name, "namespace": namespace}, "spec": {"replicas": replicas}});
+            let scale = |replicas: &Value| {
+                json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
+                "metadata": {"name": name, "namespace": namespace}, "spec": {"replicas": replicas}})
+            };
             let wanted = &body.expect("patch")["spec"]["replicas"];
             ("UPDATE", scale(wanted), scale(&found.map(|o| o["spec"]["replicas"].clone()).unwrap_or_default()))
         }
