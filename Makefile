@@ -44,7 +44,7 @@ faults: plane build ## kills, pauses and cuts off parts under traffic; SUTURE_FA
 	$(E2E) --test faults -- $(PRINT)
 
 load: plane build ## measures what Suture adds to requests, beside no webhook and one that allows everything
-	$(E2E) --test load -- $(PRINT)
+	$(E2E) --release --test load -- $(PRINT)
 
 soak: plane build ## churns a cluster for SUTURE_SOAK_MINUTES [20], and judges SUTURE_SOAK_SAMPLES decisions [1000] again
 	$(E2E) --test soak -- $(PRINT)

@@ -111,7 +111,8 @@ impl Layout {
             ("cert-dir", &self.display("kube-apiserver")),
             // there is no other API server, and 127.0.0.1 is not a valid endpoint address
             ("endpoint-reconciler-type", "none"),
-            ("service-cluster-ip-range", "10.0.0.0/24"),
+            // more Services than a load test makes
+            ("service-cluster-ip-range", "10.0.0.0/16"),
             ("service-account-issuer", "https://kubernetes.default.svc"),
             ("service-account-signing-key-file", &self.token_key().display().to_string()),
             ("service-account-key-file", &self.token_public_key().display().to_string()),
