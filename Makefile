@@ -5,13 +5,15 @@ PYTHON ?= python3
 SUTURE_NODES ?= 5
 
 SUTURE := target/release/suture
+E2E := cargo test --locked --package suture-e2e
+PRINT := --nocapture --test-threads=1
 Z3 := .z3/lib/libz3.so
 
 # libz3 is found by an rpath that .cargo/config.toml sets and that is relative to target/; both would be lost to these
 unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTDOCFLAGS
 export CARGO_TARGET_DIR := target
 
-.PHONY: help build demo test e2e bench oracle hostile controlplane clean
+.PHONY: help build demo test e2e races faults load bench oracle hostile controlplane plane clean
 
 help: ## lists these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -32,9 +34,17 @@ test: $(Z3) ## checks format, lints and documentation, and runs every test that 
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
 	cargo test --locked --workspace --exclude suture-e2e
 
-e2e: ## runs the tests that need a real control plane; the first time builds it, which takes minutes
-	tests/controlplane/build >/dev/null
-	cargo test --locked --package suture-e2e -- --nocapture --test-threads=1
+e2e: plane build ## sends real requests to a real control plane with Suture in front; the first time builds it
+	$(E2E) --test controlplane --test requests --test resources -- $(PRINT)
+
+races: plane build ## sends conflicting requests at the same moment, to one replica and to two
+	$(E2E) --test races -- $(PRINT)
+
+faults: plane build ## kills, pauses and cuts off parts under traffic; SUTURE_FAULTS=short for some of them
+	$(E2E) --test faults -- $(PRINT)
+
+load: plane build ## measures what Suture adds to requests, beside no webhook and one that allows everything
+	$(E2E) --test load -- $(PRINT)
 
 bench: build ## measures decision time and memory on a generated cluster
 	$(SUTURE) bench
@@ -47,9 +57,11 @@ hostile: export SUTURE_HOSTILE_CASES ?= 10000
 hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES random cases [10000]
 	cargo test --release --locked --package suture-tests --test hostile -- --nocapture
 
-controlplane: ## starts a real control plane with SUTURE_NODES nodes and kubeconfigs to try it, until Ctrl-C
-	tests/controlplane/build >/dev/null
+controlplane: plane ## starts a real control plane with SUTURE_NODES nodes and kubeconfigs to try it, until Ctrl-C
 	cargo run --locked --package suture-e2e --bin controlplane -- $(SUTURE_NODES)
+
+plane:
+	tests/controlplane/build >/dev/null
 
 clean: ## removes what was built and downloaded, but not the control plane, which is cached outside the checkout
 	cargo clean

@@ -10,17 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_encode::affected::Surface;
-use suture_encode::alike::{blind_message, blind_to_identity};
+use suture_encode::alike::{blind_message, blind_to_identity, reads_nodes_only};
 use suture_encode::eval::Refusal;
 use suture_encode::outage::outages;
 use suture_encode::problem::Label;
 use suture_encode::question::{Inputs, Judged, Question, encode, replay};
 use suture_encode::scene::{Preparations, Scene};
 use suture_encode::term::{Assignment, Bool, Int};
+use suture_model::cascade::expected_to_go;
 use suture_model::change::{Change, Request};
 use suture_model::effects::View;
 use suture_model::futures::{Faults, Moment, Outage};
 use suture_model::interpret::Choice;
+use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::{Scenario, scenarios};
 use suture_model::snapshot::Snapshot;
@@ -95,6 +97,8 @@ enum Mates {
     Unasked,
     /// These, the instance among them.
     Are(BTreeSet<Key>),
+    /// Those with the same constraint on nodes: nothing else of them is read, and nothing happens to them.
+    ByNodes,
     /// None.
     None,
 }
@@ -281,6 +285,7 @@ impl Engine {
             // faults tell nodes apart, and what else is on them
             let blind = compiled.faults == Faults::default() && blind_to_identity(&compiled);
             let mut settled: BTreeMap<Key, Arc<Settled>> = BTreeMap::new();
+            let mut by_nodes: BTreeMap<Kind, bool> = BTreeMap::new();
             for key in surface.instances(&compiled) {
                 if scope.only.is_some_and(|only| !only.contains(&(compiled.name.to_string(), key.to_string()))) {
                     continue;
@@ -305,7 +310,18 @@ impl Engine {
                 }
                 let object = object.clone();
                 self.assumed.clear();
-                self.mates = if blind && may_have_mates(&object) { Mates::Unasked } else { Mates::None };
+                let pods_alike = || blind && may_have_mates(&object);
+                let nodes_only = *by_nodes.entry(object.key.kind.clone()).or_insert_with(|| {
+                    compiled.faults == Faults::default() && reads_nodes_only(&compiled, &object.key.kind)
+                });
+                let plain = before.adapter(&object).is_none() && before.base().restricted_as(&object).is_some();
+                self.mates = if nodes_only && plain {
+                    Mates::ByNodes
+                } else if pods_alike() {
+                    Mates::Unasked
+                } else {
+                    Mates::None
+                };
                 let instance = Instance {
                     compiled: &compiled,
                     object: &object,
@@ -321,12 +337,13 @@ impl Engine {
                         if self.settings.verbose {
                             verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
                         }
-                        self.settle(&instance, Settled::Proved(assumed), &mut settled);
+                        self.settle(&instance, with, &baseline, Settled::Proved(assumed), &mut settled);
                     }
                     Ok(Some(violation)) => {
                         let verdict = explain::refuted(&instance, &violation);
                         if self.applies_to_mates(&instance, &violation) {
-                            self.settle(&instance, Settled::Refuted(Box::new(verdict.clone())), &mut settled);
+                            let found = Settled::Refuted(Box::new(verdict.clone()));
+                            self.settle(&instance, with, &baseline, found, &mut settled);
                         }
                         verdicts.push(verdict);
                     }
@@ -341,16 +358,46 @@ impl Engine {
     }
 
     /// Notes what was found out for those that every question took for the instance's equals.
-    fn settle(&mut self, instance: &Instance<'_, '_>, found: Settled, settled: &mut BTreeMap<Key, Arc<Settled>>) {
-        let Mates::Are(mates) = std::mem::take(&mut self.mates) else { return };
+    fn settle(
+        &mut self,
+        instance: &Instance<'_, '_>,
+        with: &[Scenario<'_>],
+        baseline: &[Scenario<'_>],
+        found: Settled,
+        settled: &mut BTreeMap<Key, Arc<Settled>>,
+    ) {
         let found = Arc::new(found);
-        let mates = mates.into_iter().filter(|key| instance.is_like(key));
-        settled.extend(mates.map(|key| (key, found.clone())));
+        match std::mem::take(&mut self.mates) {
+            Mates::Are(mates) => {
+                let mates = mates.into_iter().filter(|key| instance.is_like(key));
+                settled.extend(mates.map(|key| (key, found.clone())));
+            }
+            Mates::ByNodes => {
+                let scenarios: Vec<&Scenario<'_>> = with.iter().chain(baseline).collect();
+                let own = instance.object;
+                if !stays_as_it_is(own, instance.before, &scenarios) {
+                    return;
+                }
+                let mates = instance.before.base().restricted_as(own).into_iter().flatten();
+                let mates = mates.filter(|key| key.kind == own.key.kind).filter(|key| {
+                    let other = instance.before.get(key);
+                    other.is_some_and(|other| {
+                        judges(instance.compiled, other) && stays_as_it_is(other, instance.before, &scenarios)
+                    })
+                });
+                settled.extend(mates.map(|key| (key.clone(), found.clone())));
+            }
+            Mates::Unasked | Mates::None => {}
+        }
     }
 
     /// Whether a violation, as it is told, is one of each mate as well.
     fn applies_to_mates(&self, instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> bool {
-        let Mates::Are(mates) = &self.mates else { return false };
+        let mates = match &self.mates {
+            Mates::Are(mates) => mates,
+            Mates::ByNodes => return true,
+            Mates::Unasked | Mates::None => return false,
+        };
         blind_message(instance.compiled, violation.clause) && explain::names_none(violation, &mates.iter().collect())
     }
 
@@ -486,6 +533,12 @@ impl Engine {
             return;
         }
         let scene = &question.scene;
+        if matches!(self.mates, Mates::ByNodes) {
+            if !scene.coded().is_empty() {
+                self.mates = Mates::None;
+            }
+            return;
+        }
         let found = scene.alike(&instance.object.key).filter(|_| !scene.grain.identity && !scene.grain.nodes);
         self.mates = match (std::mem::take(&mut self.mates), found) {
             (Mates::Unasked, Some(found)) => Mates::Are(found.into_iter().cloned().collect()),
@@ -674,6 +727,12 @@ impl Violation<'_, '_> {
             _ => None,
         }
     }
+}
+
+/// Whether an object is in every scenario what it is before, and nothing may happen to it.
+fn stays_as_it_is(object: &Arc<Object>, before: &State<'_>, scenarios: &[&Scenario<'_>]) -> bool {
+    let same = |state: &State<'_>| state.get(&object.key).is_some_and(|here| Arc::ptr_eq(here, object));
+    object.live() && same(before) && scenarios.iter().all(|s| same(&s.state) && !expected_to_go(&s.state, object))
 }
 
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name.

@@ -23,6 +23,8 @@ use crate::engine::{Input, Instance, Undecided, Violation, names, versions};
 
 /// How many lines a message has at most.
 const LINES_MAX: usize = 10;
+/// An object with more dependents than these is not tried without them: each becomes a thing of its own then.
+const ORPHANS_MAX: usize = 32;
 /// How many variants of a refused request are tried.
 const VARIANTS_MAX: i64 = 6;
 
@@ -255,8 +257,8 @@ pub fn variants(input: &Input<'_>) -> Vec<(String, Request)> {
     let mut found = Vec::new();
     if request.operation == Operation::Delete && request.propagation != Some(Propagation::Orphan) {
         let state = State::new(input.snapshot);
-        let owns = state.get(&request.target).is_some_and(|o| !state.owned_by(&o.uid).is_empty());
-        if owns {
+        let dependents = state.get(&request.target).map_or(0, |o| state.owned_by(&o.uid).len());
+        if (1..=ORPHANS_MAX).contains(&dependents) {
             let orphan = Request { propagation: Some(Propagation::Orphan), ..request.clone() };
             found.push(("delete it with propagationPolicy Orphan".to_owned(), orphan));
         }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use suture_model::effects::group_name;
 use suture_model::kinds::Kind;
 use suture_model::navigate;
-use suture_model::object::{Key, Object};
+use suture_model::object::{Body, Key, Object};
 use suture_model::references::references;
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
@@ -53,7 +53,10 @@ pub struct Surface<'s, 'a> {
     /// Objects that go or stay with a changed one.
     followers: BTreeSet<Key>,
     /// Pods whose controller, node or own facts changed, and those beside them.
-    pods: BTreeSet<Key>,
+    pods: Vec<Arc<Object>>,
+    pod_keys: Option<BTreeSet<Key>>,
+    /// Whether the pods were looked for.
+    looked: bool,
     pod_labels: BTreeSet<(Str, Val)>,
     controllers: BTreeSet<Key>,
     selecting: Option<BTreeSet<Key>>,
@@ -88,14 +91,15 @@ impl<'s, 'a> Surface<'s, 'a> {
             scenarios,
             changed: versions,
             followers: BTreeSet::new(),
-            pods: BTreeSet::new(),
+            pods: Vec::new(),
+            pod_keys: None,
+            looked: false,
             pod_labels: BTreeSet::new(),
             controllers: BTreeSet::new(),
             selecting: None,
             nodes: None,
         };
         surface.follow();
-        surface.touch_pods();
         surface
     }
 
@@ -109,9 +113,20 @@ impl<'s, 'a> Surface<'s, 'a> {
         std::iter::once(self.before).chain(self.scenarios.iter().map(|s| &s.state))
     }
 
-    /// The keys of all objects that may meet other fates than without the change.
+    /// The keys of all objects but pods that may meet other fates than without the change, and of some pods.
     fn touched(&self) -> impl Iterator<Item = &Key> {
-        self.changed().chain(&self.followers).chain(&self.pods)
+        self.changed().chain(&self.followers)
+    }
+
+    /// The keys of the pods that may.
+    fn pod_keys(&mut self) -> &BTreeSet<Key> {
+        self.pod_keys.get_or_insert_with(|| self.pods.iter().map(|pod| pod.key.clone()).collect())
+    }
+
+    /// One of those pods for all that differ in their header only.
+    fn distinct_pods(&self) -> impl Iterator<Item = &Arc<Object>> {
+        let mut seen: BTreeSet<(&Str, *const Body)> = BTreeSet::new();
+        self.pods.iter().filter(move |pod| seen.insert((&pod.key.ns, Arc::as_ptr(&pod.body))))
     }
 
     /// Whether an object of such a kind may meet other fates, or be made.
@@ -131,8 +146,15 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// Objects that go or stay with a changed one: dependents of an owner that changed in what decides that.
     fn follow(&mut self) {
-        let mut open: Vec<Arc<Object>> =
-            self.changed.values().filter(|v| stays_differently(v)).flatten().cloned().collect();
+        // the dependents of what a cascade takes along are changed themselves
+        let taken = |key: &Key, versions: &[Arc<Object>]| {
+            self.before.delta().is_empty()
+                && versions.len() > 1
+                && versions.iter().zip(versions.iter().skip(1)).all(|(a, b)| Arc::ptr_eq(&a.body, &b.body))
+                && self.scenarios.iter().any(|s| s.leaving.contains_key(key))
+        };
+        let owners = self.changed.iter().filter(|(key, v)| stays_differently(v) && !taken(key, v));
+        let mut open: Vec<Arc<Object>> = owners.flat_map(|(_, v)| v).cloned().collect();
         let mut found: BTreeSet<Key> = BTreeSet::new();
         while let Some(owner) = open.pop() {
             for state in self.states() {
@@ -148,10 +170,19 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// The pods that the change may touch, existing or to be made, and the controllers above them.
     fn touch_pods(&mut self) {
+        if std::mem::replace(&mut self.looked, true) {
+            return;
+        }
         let mut touch = Touch::default();
         for state in self.states() {
-            for object in self.changed.values().flatten() {
-                touch.object(state, object);
+            for versions in self.changed.values() {
+                for (at, object) in versions.iter().enumerate() {
+                    // a mark alone makes no difference
+                    let known = |v: &&Arc<Object>| Arc::ptr_eq(&v.body, &object.body) && v.node == object.node;
+                    if !versions.iter().take(at).any(|v| known(&v)) {
+                        touch.object(state, object);
+                    }
+                }
             }
             for object in self.followers.iter().filter_map(|key| state.get(key)) {
                 touch.object(state, object);
@@ -167,12 +198,15 @@ impl<'s, 'a> Surface<'s, 'a> {
         let uses = Uses::of(compiled);
         let adapters = self.before.base().adapters().clone();
         let mut kinds = InstanceKinds::new(compiled, adapters.as_ref());
+        if kinds.may_be(&Kind::new("", "Pod")) || uses.pods() {
+            self.touch_pods();
+        }
         let mut reached: BTreeSet<Key> = BTreeSet::new();
         for keys in [self.changed.keys().collect::<Vec<_>>(), self.followers.iter().collect()] {
             reached.extend(keys.into_iter().filter(|key| kinds.may_be(&key.kind)).cloned());
         }
         if kinds.may_be(&Kind::new("", "Pod")) {
-            reached.extend(self.pods.iter().cloned());
+            reached.extend(self.pod_keys().iter().cloned());
         }
         let any = |funcs: &[Func]| funcs.iter().any(|f| uses.funcs.contains(f));
         if any(&[Func::Selects, Func::Endpoints, Func::DisruptionsWhenSettled, Func::WantedReplicas, Func::HasSelector])
@@ -200,14 +234,18 @@ impl<'s, 'a> Surface<'s, 'a> {
             reached.extend(self.volumes(uses.volume_nodes));
         }
         if any(&[Func::AdmittedNodes]) {
-            reached.extend(self.admitting().iter().cloned());
+            let admitting = self.admitting();
+            reached.extend(admitting.iter().filter(|key| kinds.may_be(&key.kind)).cloned());
         }
-        let definitions = || self.changed().any(|key| key.kind.is("CustomResourceDefinition"));
         let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
-            || uses.named.iter().any(|name| self.touches(|k| *k.kind == **name))
-            || (any(&[Func::DisruptionsWhenSettled]) && definitions());
+            || uses.named.iter().any(|name| self.touches(|k| *k.kind == **name));
         if listed || (uses.everything && !self.changed.is_empty()) {
             reached.extend(self.of_kinds(compiled, None));
+        }
+        if any(&[Func::DisruptionsWhenSettled]) {
+            for ns in self.scaled() {
+                reached.extend(self.of_kinds(compiled, Some(&ns)));
+            }
         }
         for (kind, place) in &uses.within {
             for ns in self.namespaces_of(kind) {
@@ -248,9 +286,9 @@ impl<'s, 'a> Surface<'s, 'a> {
         }
     }
 
-    /// All versions of what may meet other fates.
+    /// All versions of what may meet other fates, pods that are beside changed ones aside.
     fn touched_versions(&self) -> impl Iterator<Item = &Arc<Object>> {
-        let others = self.followers.iter().chain(&self.pods).filter_map(|key| self.before.get(key));
+        let others = self.followers.iter().filter_map(|key| self.before.get(key));
         self.changed.values().flatten().chain(others)
     }
 
@@ -258,16 +296,11 @@ impl<'s, 'a> Surface<'s, 'a> {
     fn selecting(&mut self) -> &BTreeSet<Key> {
         if self.selecting.is_none() {
             let mut found = self.controllers.clone();
-            let mut by_namespace: BTreeMap<&Str, Vec<&Val>> = BTreeMap::new();
-            for (ns, labels) in &self.pod_labels {
-                by_namespace.entry(ns).or_default().push(labels);
-            }
-            let mut kinds: Vec<Kind> = SELECTING.iter().filter_map(|k| Kind::builtin(k)).collect();
+            let mut kinds: BTreeSet<Kind> = SELECTING.iter().filter_map(|k| Kind::builtin(k)).collect();
             kinds.extend(self.before.base().adapters().kinds());
-            for (ns, labels) in by_namespace {
-                for object in kinds.iter().flat_map(|kind| self.before.list(kind, Some(ns))) {
-                    let selector = navigate::selector_of(self.before, object);
-                    if selector.is_some_and(|s| labels.iter().any(|l| s.matches(l))) {
+            for (ns, labels) in &self.pod_labels {
+                for object in kinds.iter().flat_map(|kind| self.before.selecting(kind, ns, labels)) {
+                    if navigate::selector_of(self.before, object).is_some_and(|s| s.matches(labels)) {
                         found.insert(object.key.clone());
                     }
                 }
@@ -288,8 +321,8 @@ impl<'s, 'a> Surface<'s, 'a> {
             }
         }
         let makers = self.controllers.iter().filter_map(|key| self.before.get(key));
-        let mut seen: BTreeSet<(&Str, *const suture_model::object::Body)> = BTreeSet::new();
-        for object in self.touched_versions().chain(makers) {
+        let mut seen: BTreeSet<(&Str, *const Body)> = BTreeSet::new();
+        for object in self.touched_versions().chain(self.distinct_pods()).chain(makers) {
             if !seen.insert((&object.key.ns, Arc::as_ptr(&object.body))) {
                 continue;
             }
@@ -310,12 +343,15 @@ impl<'s, 'a> Surface<'s, 'a> {
     /// Owners and dependents of touched objects.
     fn kin(&self) -> BTreeSet<Key> {
         let mut found = BTreeSet::new();
-        for object in self.touched_versions() {
-            for state in self.states() {
-                found.extend(state.owned_by(&object.uid).into_iter().map(|o| o.key.clone()));
+        for state in self.states() {
+            for object in self.touched_versions().chain(self.distinct_pods()) {
                 let owners = object.owners().iter().filter_map(|o| navigate::owner_object(state, object, o));
                 found.extend(owners.map(|o| o.key.clone()));
                 found.extend(state.adapter(object).and_then(|f| f.children.clone()).unwrap_or_default());
+            }
+            let pods = if state.owns(&Kind::new("", "Pod")) { self.pods.as_slice() } else { &[] };
+            for object in self.touched_versions().chain(pods) {
+                found.extend(state.owned_by(&object.uid).into_iter().map(|o| o.key.clone()));
             }
         }
         found
@@ -367,6 +403,22 @@ impl<'s, 'a> Surface<'s, 'a> {
         found
     }
 
+    /// The namespaces in which pods are made by custom resources whose definition changes, and with it their scale.
+    fn scaled(&self) -> BTreeSet<Str> {
+        let definitions = self.changed.iter().filter(|(key, _)| key.kind.is("CustomResourceDefinition"));
+        let kinds: BTreeSet<Kind> =
+            definitions.flat_map(|(_, v)| v).filter_map(|d| navigate::defined_kind(d)).collect();
+        let mut found = BTreeSet::new();
+        for state in self.states() {
+            for custom in kinds.iter().flat_map(|kind| state.list(kind, None)) {
+                let pods = state.owned_by(&custom.uid).into_iter().filter(|o| o.key.kind.is("Pod"));
+                found.extend(pods.map(|pod| pod.key.ns.clone()));
+                found.extend(state.adapter(custom).is_some().then(|| custom.key.ns.clone()));
+            }
+        }
+        found
+    }
+
     /// Workloads whose node constraints match a changed node, before or after.
     fn admitting(&mut self) -> &BTreeSet<Key> {
         if self.nodes.is_none() {
@@ -378,16 +430,21 @@ impl<'s, 'a> Surface<'s, 'a> {
                 .flat_map(|(_, versions)| versions)
                 .collect();
             if !nodes.is_empty() {
-                let adapted = self.before.base().adapters().kinds();
-                let adapted = adapted.iter().flat_map(|k| self.before.list(k, None));
-                let restricting = self.before.base().restricting().filter_map(|key| self.before.get(key));
-                for object in restricting.chain(adapted) {
-                    let Some(spec) = navigate::pod_spec(self.before, object) else { continue };
-                    let restricted = navigate::restricts_nodes(&spec);
-                    if restricted && nodes.iter().any(|n| suture_model::selector::node_matches(&spec, n)) {
-                        found.insert(object.key.clone());
+                let admits = |object: &Object| {
+                    navigate::pod_spec(self.before, object).is_some_and(|spec| {
+                        navigate::restricts_nodes(&spec)
+                            && nodes.iter().any(|n| suture_model::selector::node_matches(&spec, n))
+                    })
+                };
+                // objects of one constraint admit alike
+                for alike in self.before.base().restricting() {
+                    if alike.first().and_then(|key| self.before.get(key)).is_some_and(|o| admits(o)) {
+                        found.extend(alike.iter().cloned());
                     }
                 }
+                let adapted = self.before.base().adapters().kinds();
+                let adapted = adapted.iter().flat_map(|k| self.before.list(k, None));
+                found.extend(adapted.filter(|o| admits(o)).map(|o| o.key.clone()));
             }
             self.nodes = Some(found);
         }
@@ -418,9 +475,20 @@ fn stays_differently(versions: &[Arc<Object>]) -> bool {
 struct Touch {
     labels: BTreeSet<(Str, Val)>,
     controllers: BTreeSet<Key>,
-    pods: BTreeSet<Key>,
+    /// The pods; one may be there several times.
+    pods: Vec<Arc<Object>>,
     groups: BTreeSet<Key>,
-    bodies: BTreeSet<(Str, *const suture_model::object::Body)>,
+    /// Pods that were looked at, up to those that differ in their header only, by state.
+    followed: BTreeSet<Equals>,
+    labelled: BTreeSet<Equals>,
+    last: Option<Equals>,
+}
+
+/// Pods of one body in a namespace of a state.
+type Equals = (usize, Str, *const Body);
+
+fn equals(state: &State<'_>, pod: &Arc<Object>) -> Equals {
+    (std::ptr::from_ref(state) as usize, pod.key.ns.clone(), Arc::as_ptr(&pod.body))
 }
 
 impl Touch {
@@ -471,10 +539,24 @@ impl Touch {
     }
 
     fn pod(&mut self, state: &State<'_>, pod: &Arc<Object>) {
-        if self.pods.insert(pod.key.clone()) || self.bodies.insert((pod.key.ns.clone(), Arc::as_ptr(&pod.body))) {
+        self.beside(state, pod);
+        // who adopts a pod depends on its name as well
+        if self.followed.insert(equals(state, pod)) || pod.controller().is_none() {
+            self.group(state, pod);
+        }
+    }
+
+    /// A pod without the others of its workload.
+    fn beside(&mut self, state: &State<'_>, pod: &Arc<Object>) {
+        self.pods.push(pod.clone());
+        let this = equals(state, pod);
+        if self.last.as_ref() == Some(&this) {
+            return;
+        }
+        self.last = Some(this.clone());
+        if self.labelled.insert(this) {
             self.labels.insert((pod.key.ns.clone(), pod.labels().clone()));
             self.above(state, pod);
-            self.group(state, pod);
         }
     }
 
@@ -505,11 +587,7 @@ impl Touch {
         }
         let pods = navigate::pods_owned_by(state, &workload).into_iter().chain(navigate::selected(state, &workload));
         for pod in pods {
-            self.pods.insert(pod.key.clone());
-            if self.bodies.insert((pod.key.ns.clone(), Arc::as_ptr(&pod.body))) {
-                self.labels.insert((pod.key.ns.clone(), pod.labels().clone()));
-                self.above(state, pod);
-            }
+            self.beside(state, pod);
         }
     }
 }

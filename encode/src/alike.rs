@@ -7,7 +7,7 @@ use suture_model::adapter::Adapters;
 use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
 use suture_specs::compile::{CompiledInvariant, Kinds};
-use suture_specs::eval::{Env, eval_bool};
+use suture_specs::eval::{Env, eval, eval_bool};
 use suture_specs::functions::{Class, Func};
 use suture_specs::ir::{Expr, Node, Type};
 use suture_specs::value::Value;
@@ -74,6 +74,102 @@ fn reads_kind_only(expr: &Expr, var: &str) -> bool {
         );
     });
     all == kinds
+}
+
+/// Whether an invariant reads nothing of its instances of a kind but the kind, whether they are there, and which nodes
+/// their constraint admits: parts that the kind alone decides are left out.
+pub fn reads_nodes_only(compiled: &CompiledInvariant, kind: &Kind) -> bool {
+    let mut folded = Folded { compiled, env: Env::without_worlds() };
+    let bare = Object::bare(Key::new(kind.clone(), "", ""));
+    folded.env.bind(&compiled.for_each.var, Ok(Value::Object(std::sync::Arc::new(bare))));
+    folded.env.bind("params", Ok(Value::from(&compiled.params)));
+    for (name, expr) in &compiled.lets {
+        if let Some(value) = folded.value(expr) {
+            folded.env.bind(name, Ok(value));
+        }
+    }
+    // what always holds says nothing
+    let clauses = compiled.require.iter().filter(|c| folded.truth(&c.expression) != Some(true));
+    let clauses = clauses.flat_map(|c| std::iter::once(&c.expression).chain(&c.message));
+    clauses.chain(&compiled.for_each.where_).chain(&compiled.degree).all(|expr| folded.reads_nodes_only(expr))
+}
+
+/// Expressions with what the kind of the instance decides already.
+struct Folded<'c> {
+    compiled: &'c CompiledInvariant,
+    env: Env<'c>,
+}
+
+impl Folded<'_> {
+    /// The value of an expression, if the kind decides it.
+    fn value(&self, expr: &Expr) -> Option<Value> {
+        match &expr.node {
+            Node::And(a, b) | Node::Or(a, b) => {
+                let decides = matches!(&expr.node, Node::Or(..));
+                match (self.truth(a), self.truth(b)) {
+                    (Some(x), _) | (_, Some(x)) if x == decides => Some(Value::Bool(decides)),
+                    (Some(_), Some(_)) => Some(Value::Bool(!decides)),
+                    _ => None,
+                }
+            }
+            Node::Not(a) => self.truth(a).map(|a| Value::Bool(!a)),
+            Node::Cond { cond, then, otherwise } => self.value(if self.truth(cond)? { then } else { otherwise }),
+            _ => {
+                let known = reads_kind_only(expr, &self.compiled.for_each.var);
+                known.then(|| eval(expr, &self.env).ok()).flatten()
+            }
+        }
+    }
+
+    fn truth(&self, expr: &Expr) -> Option<bool> {
+        match self.value(expr) {
+            Some(Value::Bool(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn reads_nodes_only(&self, expr: &Expr) -> bool {
+        if self.value(expr).is_some() {
+            return true;
+        }
+        let all = |parts: &[&Expr]| parts.iter().all(|part| self.reads_nodes_only(part));
+        match &expr.node {
+            Node::Const(_) => true,
+            Node::Var(name) => match self.compiled.lets.iter().find(|(known, _)| known == name) {
+                Some((_, expr)) => self.reads_nodes_only(expr),
+                None => *name != self.compiled.for_each.var,
+            },
+            Node::Call { func, args } => match args.as_slice() {
+                [object, rest @ ..]
+                    if matches!(func, Func::ExistsIn | Func::LiveIn | Func::RestrictsNodes | Func::AdmittedNodes) =>
+                {
+                    self.is_instance(object) && rest.iter().all(|a| a.ty == Type::World)
+                }
+                args => {
+                    let plain = args.iter().all(|a| !holds_objects(&a.ty) || *func == Func::Size);
+                    plain && func.class() == Class::Pure && args.iter().all(|a| self.reads_nodes_only(a))
+                }
+            },
+            Node::Not(a) => all(&[a.as_ref()]),
+            // a part that the kind decides was no use to the whole, but is to what is left of it
+            Node::And(a, b) | Node::Or(a, b) => all(&[a.as_ref(), b.as_ref()]),
+            Node::Cond { cond, then, otherwise } => match self.truth(cond) {
+                Some(true) => self.reads_nodes_only(then),
+                Some(false) => self.reads_nodes_only(otherwise),
+                None => all(&[cond.as_ref(), then.as_ref(), otherwise.as_ref()]),
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether an expression is the instance, in some state.
+    fn is_instance(&self, expr: &Expr) -> bool {
+        match &expr.node {
+            Node::Var(name) => *name == self.compiled.for_each.var,
+            Node::Call { func: Func::At, args } => args.first().is_some_and(|object| self.is_instance(object)),
+            _ => false,
+        }
+    }
 }
 
 /// Whether no expression of an invariant tells objects apart that differ in name, uid, times and node only.
@@ -185,3 +281,6 @@ fn holds_objects(ty: &Type) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

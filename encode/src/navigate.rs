@@ -16,7 +16,7 @@ use suture_model::state::State;
 use suture_model::value::{Str, Val};
 use suture_specs::error::EvalErrorKind;
 use suture_specs::functions::{Func, Worlds, call_nav};
-use suture_specs::value::Value;
+use suture_specs::value::{ListValue, Value};
 
 use crate::eval::{Evaluator, Refusal};
 use crate::scene::ClassId;
@@ -263,14 +263,9 @@ where
         let state = self.scene.state();
         let existing: Vec<Arc<Object>> = state.pods_matching(ns, &selector).into_iter().cloned().collect();
         let mut groups: BTreeSet<Key> = existing.iter().map(|p| self.scene.group_of(p)).collect();
-        for maker in MAKERS.iter().filter_map(|k| Kind::builtin(k)) {
-            for workload in state.list(&maker, Some(ns)) {
-                let labels = model::template_labels(state, workload).unwrap_or(Val::Null);
-                if selector.matches(&labels) {
-                    groups.insert(suture_model::effects::group_name(state, workload));
-                }
-            }
-        }
+        let makers: Vec<Kind> = MAKERS.iter().filter_map(|k| Kind::builtin(k)).collect();
+        let makers = state.making(&makers, ns, &selector);
+        groups.extend(makers.into_iter().map(|o| suture_model::effects::group_name(state, o)));
         let ns = ns.clone();
         self.pods_of(groups, &|pod| pod.key.ns == ns && selector.matches(pod.labels()) && holds(pod))
     }
@@ -388,11 +383,22 @@ where
     fn listed(&mut self, func: Func, values: &[Value], holds: Predicate<'_>) -> Answer {
         match self.concretely(func, values)? {
             Sym::Known(Value::List(list)) => {
+                if func == Func::AdmittedNodes && self.plain_nodes(&list) {
+                    return Ok(Sym::Known(Value::List(list)));
+                }
                 let objects = list.iter().filter_map(|v| v.as_object().cloned()).collect();
                 Ok(Sym::Bag(self.expand(objects, holds)?))
             }
             other => Ok(other),
         }
+    }
+
+    /// Whether these nodes are in every future as they are here; no outage takes one of them.
+    fn plain_nodes(&mut self, list: &ListValue) -> bool {
+        let ListValue::Objects(nodes) = list else { return false };
+        self.scene.reads_nodes |= !nodes.is_empty();
+        let plain = |n: &Arc<Object>| n.live() && n.owners().is_empty() && n.key.ns.is_empty();
+        self.scene.view.outage.nodes.is_empty() && nodes.iter().all(plain)
     }
 
     fn expand(&mut self, objects: Vec<Arc<Object>>, holds: Predicate<'_>) -> Result<Vec<Item>, Refusal> {

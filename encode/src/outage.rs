@@ -11,7 +11,7 @@ use suture_model::effects::{new_templates, node_classes};
 use suture_model::futures::{FateKind, Faults, Outage};
 use suture_model::kinds::Kind;
 use suture_model::navigate::node_zone;
-use suture_model::object::{Body, Key};
+use suture_model::object::{Body, Key, Object};
 use suture_model::value::Str;
 
 use crate::scene::{Class, Coded, Scene};
@@ -79,8 +79,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
                 None => (at, class_at),
             };
             for entity in &class.entities {
-                let key = coded.group.entities.get(*entity).and_then(|e| e.key.as_ref());
-                let Some(pod) = key.and_then(|k| scene.state().get(k)) else { continue };
+                let Some(pod) = coded.group.entities.get(*entity).and_then(|e| e.object.as_ref()) else { continue };
                 if !pod.node.is_empty() {
                     held.entry(pod.node.clone()).or_default().push((at, class_at));
                 }
@@ -89,13 +88,18 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     }
     let mut admission: BTreeMap<Str, Vec<(usize, usize)>> = BTreeMap::new();
     if !scene.view.coarse {
-        for (at, coded) in scene.coded().iter().enumerate() {
-            let templates = new_templates(&coded.group);
-            let Some(name) = coded.group.name.as_ref().filter(|_| !templates.is_empty()) else { continue };
+        let makers = scene.coded().iter().enumerate().map(|(at, coded)| (at, coded, new_templates(&coded.group)));
+        let makers: Vec<_> = makers.filter(|(_, coded, new)| coded.group.name.is_some() && !new.is_empty()).collect();
+        // of nodes that hold nothing, some stand for all, unless two workloads or their zones tell them apart
+        let most = if makers.len() == 1 && faults.zones == 0 { faults.nodes as usize } else { usize::MAX };
+        for (at, coded, templates) in makers {
+            let Some(name) = &coded.group.name else { continue };
             let new = coded.group.entities.iter().map(|e| i64::from(e.count)).sum();
             let classes = node_classes(scene.scenario, &name.ns, &templates, new);
             for (nodes, number) in classes.nodes().zip(classes.admission()) {
-                for node in nodes {
+                let empty = nodes.iter().filter(|n| !held.contains_key(*n) && (most == usize::MAX || is_live(n)));
+                let holding = held.keys().filter(|n| nodes.binary_search(n).is_ok());
+                for node in empty.take(most).chain(holding) {
                     admission.entry(node.clone()).or_default().push((at, number));
                 }
             }
@@ -119,8 +123,8 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     let mut found: Vec<Vec<Str>> = classes.into_values().filter(|nodes| !nodes.is_empty()).collect();
     if scene.view.coarse {
         // one node that holds nothing stands for all: new pods may have been on it
-        let nodes = scene.state().list(&Kind::new("", "Node"), None).into_iter();
-        let empty = nodes.filter(|n| n.live() && !held.contains_key(&n.key.name)).take(faults.nodes as usize);
+        let is_empty = |n: &Object| n.live() && !held.contains_key(&n.key.name);
+        let empty = scene.state().first(&Kind::new("", "Node"), faults.nodes as usize, &is_empty).into_iter();
         let empty: Vec<Str> = empty.map(|n| n.key.name.clone()).collect();
         found.extend((!empty.is_empty()).then_some(empty));
     }

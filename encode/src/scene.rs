@@ -290,8 +290,11 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     fn signature(&self, entity: &Entity, at: usize) -> Signature {
-        let object = entity.key.as_ref().and_then(|key| self.state().get(key));
-        let before = entity.key.as_ref().and_then(|key| self.before.get(key));
+        let object = entity.object.as_ref();
+        // what the scenario does not change is as it was before
+        let differs = |key: &&Key| self.state().delta().contains_key(*key) || self.before.delta().contains_key(*key);
+        let changed = entity.key.as_ref().filter(differs);
+        let before = changed.and_then(|key| self.before.get(key));
         let alone = self.grain.identity || entity.key.is_none();
         let mut sets = entity.sets.clone();
         sets.sort();

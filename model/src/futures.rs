@@ -76,6 +76,8 @@ pub struct Fate {
 pub struct Entity {
     /// The object as the state shows it; `None` for a pod not made yet.
     pub key: Option<Key>,
+    /// That object.
+    pub object: Option<Arc<Object>>,
     /// How many interchangeable ones of it there are: 1 for an object that exists, the number of pods that a
     /// controller may make otherwise.
     pub count: u32,
@@ -93,7 +95,7 @@ pub struct SetId(pub u32);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The nodes; more than one only when telling them apart makes no difference.
-    pub nodes: Vec<Str>,
+    pub nodes: Arc<[Str]>,
     /// Whether they are down in this outage.
     pub down: bool,
 }

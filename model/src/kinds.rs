@@ -51,11 +51,16 @@ fn builtin(kind: &str) -> Option<&'static (Kind, bool)> {
     static KNOWN: LazyLock<Vec<(Kind, bool)>> = LazyLock::new(|| {
         let known = BUILTIN.iter().map(|(g, k, n)| (Kind { group: Str::from(*g), kind: Str::from(*k) }, *n));
         let mut known: Vec<_> = known.collect();
-        known.sort_by(|a, b| a.0.kind.cmp(&b.0.kind));
+        known.sort_by(|a, b| by_length(&a.0.kind, &b.0.kind));
         known
     });
-    let at = KNOWN.binary_search_by(|(known, _)| (*known.kind).cmp(kind)).ok()?;
+    let at = KNOWN.binary_search_by(|(known, _)| by_length(&known.kind, kind)).ok()?;
     KNOWN.get(at)
+}
+
+/// An order that mostly has no text to read.
+fn by_length(a: &str, b: &str) -> Ordering {
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
 /// Equality of shared texts.

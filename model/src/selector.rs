@@ -65,7 +65,8 @@ impl Selector {
     }
 }
 
-fn text(v: &Val) -> Str {
+/// A label's value as a text, whatever the manifest wrote.
+pub(crate) fn text(v: &Val) -> Str {
     match v {
         Val::Str(s) => s.clone(),
         Val::Null => "".into(),
@@ -107,8 +108,11 @@ impl Requirement {
 
 /// Whether a node satisfies a pod's `nodeSelector` and required node affinity (pod spec given).
 pub fn node_matches(pod_spec: &Val, node: &Object) -> bool {
-    let by_selector =
-        pod_spec.at_some(&["nodeSelector"]).is_none_or(|pairs| Selector::from_pairs(pairs).matches(node.labels()));
+    let bears = |(key, value): (&Str, &Val)| match (node.labels().get(key), value) {
+        (Some(Val::Str(here)), Val::Str(wanted)) => here == wanted,
+        (here, wanted) => here.is_some_and(|here| text(here) == text(wanted)),
+    };
+    let by_selector = pod_spec.at_some(&["nodeSelector"]).is_none_or(|pairs| pairs.entries().all(bears));
     let required = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
     by_selector && pod_spec.at_some(&required).is_none_or(|required| node_terms_match(required, node))
 }

@@ -7,12 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use pools::{HOSTNAME, Pool, Pools, names_nodes, node_constraint};
+
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
 use crate::intern::Interner;
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::references::references;
+use crate::selector::text;
 use crate::value::{Str, Val};
+
+mod pools;
 
 type Slot = u32;
 
@@ -24,12 +29,16 @@ pub struct Snapshot {
     by_key: BTreeMap<Key, Slot>,
     by_uid: BTreeMap<Str, Slot>,
     by_owner: BTreeMap<Str, Vec<Slot>>,
+    /// How many references there are to owners of each kind.
+    owner_kinds: BTreeMap<Kind, usize>,
     by_node: BTreeMap<Str, Vec<Slot>>,
     usage: BTreeMap<Str, Usage>,
+    pools: Pools,
     by_label: BTreeMap<LabelKey, Vec<Slot>>,
+    by_selector: BTreeMap<LabelKey, Vec<Slot>>,
     by_reference: BTreeMap<Key, Vec<Slot>>,
     interner: Interner,
-    restricting: BTreeSet<Key>,
+    restricting: BTreeMap<Val, BTreeSet<Key>>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
 }
@@ -46,6 +55,13 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// This and so many times another.
+    #[must_use]
+    pub fn plus(self, other: Self, times: i64) -> Self {
+        let sum = |a: i64, b: i64| a.saturating_add(b.saturating_mul(times));
+        Self { pods: sum(self.pods, other.pods), cpu: sum(self.cpu, other.cpu), memory: sum(self.memory, other.memory) }
+    }
+
     /// Adds a pod so many times.
     pub fn add(&mut self, pod: &Object, times: i64) {
         if !pod.key.kind.is("Pod") || crate::navigate::finished(pod) {
@@ -76,12 +92,15 @@ impl Snapshot {
             by_key: BTreeMap::new(),
             by_uid: BTreeMap::new(),
             by_owner: BTreeMap::new(),
+            owner_kinds: BTreeMap::new(),
             by_node: BTreeMap::new(),
             usage: BTreeMap::new(),
+            pools: Pools::default(),
             by_label: BTreeMap::new(),
+            by_selector: BTreeMap::new(),
             by_reference: BTreeMap::new(),
             interner: Interner::default(),
-            restricting: BTreeSet::new(),
+            restricting: BTreeMap::new(),
             adapters,
             unknown: BTreeSet::new(),
         }
@@ -139,16 +158,24 @@ impl Snapshot {
         }
         for owner in object.owners() {
             self.by_owner.entry(owner.uid.clone()).or_default().push(slot);
+            *self.owner_kinds.entry(owner.kind.clone()).or_default() += 1;
         }
         if !object.node.is_empty() {
             self.by_node.entry(object.node.clone()).or_default().push(slot);
             self.usage.entry(object.node.clone()).or_default().add(&object, 1);
+            self.pools.touch(&object.node);
+        }
+        if object.key.kind.is("Node") {
+            self.pools.insert(&object);
         }
         for label in labels_of(&object) {
             self.by_label.entry(label).or_default().push(slot);
         }
-        if constrains_nodes(&object) {
-            self.restricting.insert(object.key.clone());
+        if let Some(pair) = self.selector_pair(&object) {
+            self.by_selector.entry(pair).or_default().push(slot);
+        }
+        if let Some(constraint) = constraint_of(&object) {
+            self.restricting.entry(constraint).or_default().insert(object.key.clone());
         }
         for reference in references(&object, self.adapters.as_ref()) {
             self.by_reference.entry(reference.target).or_default().push(slot);
@@ -168,15 +195,32 @@ impl Snapshot {
         }
         for owner in object.owners() {
             drop_slot(&mut self.by_owner, &owner.uid, slot);
+            if let Some(count) = self.owner_kinds.get_mut(&owner.kind) {
+                *count = count.saturating_sub(1);
+            }
         }
         drop_slot(&mut self.by_node, &object.node, slot);
         if let Some(usage) = self.usage.get_mut(&object.node) {
             usage.add(&object, -1);
+            self.pools.touch(&object.node);
+        }
+        if object.key.kind.is("Node") {
+            self.pools.remove(&object.key.name);
         }
         for label in labels_of(&object) {
             drop_slot(&mut self.by_label, &label, slot);
         }
-        self.restricting.remove(key);
+        if let Some(pair) = self.selector_pair(&object) {
+            drop_slot(&mut self.by_selector, &pair, slot);
+        }
+        if let Some(constraint) = constraint_of(&object)
+            && let Some(keys) = self.restricting.get_mut(&constraint)
+        {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.restricting.remove(&constraint);
+            }
+        }
         for reference in references(&object, self.adapters.as_ref()) {
             drop_slot(&mut self.by_reference, &reference.target, slot);
         }
@@ -232,6 +276,12 @@ impl Snapshot {
             .collect()
     }
 
+    /// The objects of a kind, in the order of their keys, one by one.
+    pub fn iter_kind<'s>(&'s self, kind: &Kind) -> impl Iterator<Item = &'s Arc<Object>> + use<'s> {
+        let (kind, low) = (kind.clone(), Key::new(kind.clone(), "", ""));
+        self.by_key.range(low..).take_while(move |(key, _)| key.kind == kind).filter_map(|(_, slot)| self.at(*slot))
+    }
+
     /// The objects in a namespace, of every kind.
     pub fn in_namespace(&self, ns: &str) -> Vec<&Arc<Object>> {
         let mut found = Vec::new();
@@ -259,9 +309,19 @@ impl Snapshot {
         self.slots_of(self.by_owner.get(uid))
     }
 
+    /// Whether an object names an owner of this kind.
+    pub fn owns(&self, kind: &Kind) -> bool {
+        self.owner_kinds.get(kind).is_some_and(|count| *count > 0)
+    }
+
     /// The pods assigned to this node.
     pub fn pods_on(&self, node: &str) -> Vec<&Arc<Object>> {
         self.slots_of(self.by_node.get(node))
+    }
+
+    /// The nodes by what pods see of them.
+    pub fn pools(&self) -> &Pools {
+        &self.pools
     }
 
     /// What the pods on this node take of it.
@@ -269,7 +329,21 @@ impl Snapshot {
         self.usage.get(node).copied().unwrap_or_default()
     }
 
-    /// The objects (pods and claims) in a namespace that bear this label.
+    /// The objects in a namespace whose selector may match pods with these labels.
+    pub fn selecting(&self, ns: &Str, labels: &Val) -> impl Iterator<Item = &Arc<Object>> {
+        let pairs = labels.entries().map(|(key, value)| (ns.clone(), key.clone(), text(value)));
+        let all = pairs.chain([(ns.clone(), "".into(), "".into())]).collect::<Vec<_>>().into_iter();
+        all.flat_map(|pair| self.by_selector.get(&pair).into_iter().flatten()).filter_map(|slot| self.at(*slot))
+    }
+
+    /// The pair of labels that an object's selector asks for, by which it is found; none asked for is a pair as well.
+    fn selector_pair(&self, object: &Object) -> Option<LabelKey> {
+        let selector = crate::navigate::selector_by(self.adapters.as_ref(), object)?;
+        let (key, value) = selector.a_pair().map_or_else(|| ("".into(), "".into()), |(k, v)| (k.clone(), v.clone()));
+        Some((object.key.ns.clone(), key, value))
+    }
+
+    /// The objects in a namespace that bear this label: pods, claims, and workloads whose template bears it.
     pub fn labelled(&self, ns: &str, key: &Str, value: &Str) -> Vec<&Arc<Object>> {
         self.slots_of(self.by_label.get(&(Str::from(ns), key.clone(), value.clone())))
     }
@@ -284,9 +358,19 @@ impl Snapshot {
         self.slots_of(self.by_label.get(&(Str::from(ns), CLAIM.into(), name.into())))
     }
 
-    /// The objects whose pods are constrained by node labels; of built-in kinds only.
-    pub fn restricting(&self) -> impl Iterator<Item = &Key> {
-        self.restricting.iter()
+    /// The objects whose pods are constrained by node labels, by their constraint; of built-in kinds only.
+    pub fn restricting(&self) -> impl Iterator<Item = &BTreeSet<Key>> {
+        self.restricting.values()
+    }
+
+    /// The objects whose pods are constrained as this one's, itself among them; none for an object without a constraint.
+    pub fn restricted_as(&self, object: &Object) -> Option<&BTreeSet<Key>> {
+        self.restricting.get(&constraint_of(object)?)
+    }
+
+    /// The live nodes that match the node constraint of a pod spec, in the order of their names.
+    pub fn admitted(&self, spec: &Val) -> Arc<[Arc<Object>]> {
+        self.pools.admitted(spec, |name| self.get(&Key::of("Node", "", name)))
     }
 
     /// The objects that refer to this key.
@@ -321,12 +405,12 @@ const HOST: &str = "(host)";
 /// The label under which PersistentVolumes are indexed by their claim.
 const CLAIM: &str = "(claim)";
 
-fn constrains_nodes(object: &Object) -> bool {
+fn constraint_of(object: &Object) -> Option<Val> {
     let spec = match crate::navigate::template_path(object) {
         Some(path) => object.val().at(path).and_then(|template| template.get("spec")),
         None => object.val().get("spec").filter(|_| object.key.kind.is("Pod")),
     };
-    spec.is_some_and(crate::navigate::restricts_nodes)
+    spec.filter(|spec| crate::navigate::restricts_nodes(spec)).map(node_constraint)
 }
 
 fn labels_of(object: &Object) -> Vec<LabelKey> {
@@ -338,11 +422,14 @@ fn labels_of(object: &Object) -> Vec<LabelKey> {
         let part = |field| object.val().str_at(&["spec", "claimRef", field]).cloned();
         return part("namespace").zip(part("name")).map(|(ns, name)| (ns, CLAIM.into(), name)).into_iter().collect();
     }
-    if !object.key.kind.is("Pod") && !object.key.kind.is("PersistentVolumeClaim") {
-        return Vec::new();
-    }
-    let pairs = object.labels().entries();
-    pairs.filter_map(|(k, v)| Some((object.key.ns.clone(), k.clone(), v.as_str()?.clone()))).collect()
+    let labels = if object.key.kind.is("Pod") || object.key.kind.is("PersistentVolumeClaim") {
+        Some(object.labels())
+    } else {
+        let path = crate::navigate::template_path(object);
+        path.and_then(|path| object.val().at(path)).and_then(|template| template.at(&["metadata", "labels"]))
+    };
+    let pairs = labels.into_iter().flat_map(Val::entries);
+    pairs.map(|(k, v)| (object.key.ns.clone(), k.clone(), text(v))).collect()
 }
 
 fn drop_slot<K: Ord>(index: &mut BTreeMap<K, Vec<Slot>>, key: &K, slot: Slot) {

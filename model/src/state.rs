@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
 use crate::kinds::Kind;
+use crate::navigate::template_labels;
 use crate::object::{Key, Object};
 use crate::references::references;
-use crate::selector::Selector;
+use crate::selector::{Selector, node_matches};
 use crate::snapshot::Snapshot;
-use crate::value::Str;
+use crate::value::{Str, Val};
 
 /// A snapshot overlaid with changed, added and removed objects.
 #[derive(Clone, Debug)]
@@ -44,6 +45,12 @@ impl<'a> State<'a> {
     /// What differs from the snapshot: `None` for an object that is gone.
     pub fn delta(&self) -> &BTreeMap<Key, Option<Arc<Object>>> {
         &self.delta
+    }
+
+    /// The keys of what differs of a kind.
+    pub fn changed_keys<'s>(&'s self, kind: &Kind) -> impl Iterator<Item = &'s Key> + use<'s> {
+        let (kind, low) = (kind.clone(), Key::new(kind.clone(), "", ""));
+        self.delta.range(low..).map(|(key, _)| key).take_while(move |key| key.kind == kind)
     }
 
     /// Adds or replaces an object.
@@ -102,6 +109,27 @@ impl<'a> State<'a> {
         }
     }
 
+    /// The live nodes that match the node constraint of a pod spec, in the order of their names.
+    pub fn admitted(&self, spec: &Val) -> Arc<[Arc<Object>]> {
+        let unchanged = self.base.admitted(spec);
+        let mut changed = self.changed_keys(&Kind::new("", "Node")).peekable();
+        if changed.peek().is_none() {
+            return unchanged;
+        }
+        let mut found = unchanged.to_vec();
+        for key in changed {
+            let at = found.binary_search_by(|node| node.key.cmp(key));
+            let here = self.get(key).filter(|n| n.live() && node_matches(spec, n));
+            match (at, here) {
+                (Ok(at), Some(here)) => found.splice(at..=at, [here.clone()]).for_each(drop),
+                (Ok(at), None) => drop(found.remove(at)),
+                (Err(at), Some(here)) => found.insert(at, here.clone()),
+                (Err(_), None) => {}
+            }
+        }
+        found.into()
+    }
+
     /// What the adapter of this object says about it.
     pub fn adapter(&self, object: &Object) -> Option<Arc<AdapterFacts>> {
         self.base.adapter(object)
@@ -129,6 +157,17 @@ impl<'a> State<'a> {
     /// The objects of a kind, in one namespace or all, in the order of their keys.
     pub fn list(&self, kind: &Kind, ns: Option<&str>) -> Vec<&Arc<Object>> {
         self.merged(self.base.list(kind, ns), self.changed_in(kind, ns))
+    }
+
+    /// The first so many objects of a kind, in the order of their keys, that satisfy a predicate.
+    pub fn first<'s>(&'s self, kind: &Kind, count: usize, holds: &dyn Fn(&Object) -> bool) -> Vec<&'s Arc<Object>> {
+        let unchanged = self.base.iter_kind(kind).filter_map(|o| self.marked(o));
+        let changed = self.changed_in(kind, None);
+        let mut found: Vec<&Arc<Object>> = unchanged.filter(|o| holds(o)).take(count).collect();
+        found.extend(changed.filter(|o| holds(o)));
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found.truncate(count);
+        found
     }
 
     /// The objects in a namespace, of every kind.
@@ -159,6 +198,12 @@ impl<'a> State<'a> {
         self.merged(self.base.owned_by(uid), self.indexed(self.index.by_owner.get(uid)))
     }
 
+    /// Whether an object may name an owner of this kind.
+    pub fn owns(&self, kind: &Kind) -> bool {
+        self.base.owns(kind)
+            || self.delta.values().flatten().any(|o| o.owners().iter().any(|owner| owner.kind == *kind))
+    }
+
     /// The pods assigned to this node.
     pub fn pods_on(&self, node: &str) -> Vec<&Arc<Object>> {
         if node.is_empty() {
@@ -183,6 +228,31 @@ impl<'a> State<'a> {
         self.merged(candidates.into_iter().filter(|o| matches(o)).collect(), changed)
     }
 
+    /// The workloads of these kinds in a namespace whose template's labels match, in the order of their keys.
+    pub fn making(&self, kinds: &[Kind], ns: &str, selector: &Selector) -> Vec<&Arc<Object>> {
+        let candidates = match selector.a_pair() {
+            Some((key, value)) => self.base.labelled(ns, key, value),
+            None => kinds.iter().flat_map(|kind| self.base.list(kind, Some(ns))).collect(),
+        };
+        let makes = |o: &Object| {
+            let labels = || template_labels(self, o).unwrap_or_default();
+            kinds.contains(&o.key.kind) && *o.key.ns == *ns && selector.matches(&labels())
+        };
+        let changed = kinds.iter().flat_map(|kind| self.changed_in(kind, Some(ns))).filter(|o| makes(o));
+        let mut found = self.merged(candidates.into_iter().filter(|o| makes(o)).collect(), changed);
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found
+    }
+
+    /// The objects of a kind in a namespace whose selector may match pods with these labels, in the order of their keys.
+    pub fn selecting(&self, kind: &Kind, ns: &Str, labels: &Val) -> Vec<&Arc<Object>> {
+        let candidates = self.base.selecting(ns, labels).filter(|o| o.key.kind == *kind);
+        let mut found = self.merged(candidates.collect(), self.changed_in(kind, Some(ns)));
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found.dedup_by(|a, b| a.key == b.key);
+        found
+    }
+
     /// The Ingresses and routes that may claim this host, in the order of their keys.
     pub fn claiming(&self, host: &str) -> Vec<&Arc<Object>> {
         let routes = ["Ingress", "HTTPRoute"].iter().filter_map(|k| Kind::builtin(k));
@@ -205,7 +275,7 @@ impl<'a> State<'a> {
     }
 
     /// The changed objects of a kind.
-    fn changed_in<'s>(&'s self, kind: &Kind, ns: Option<&str>) -> impl Iterator<Item = &'s Arc<Object>> {
+    fn changed_in<'s>(&'s self, kind: &Kind, ns: Option<&str>) -> impl Iterator<Item = &'s Arc<Object>> + use<'s> {
         let (kind, ns): (Kind, Option<Str>) = (kind.clone(), ns.map(Into::into));
         let low = Key::new(kind.clone(), ns.as_deref().unwrap_or(""), "");
         let keys = self.index.keys.range(low..);

@@ -370,6 +370,7 @@ fn weight(value: &Value, limit: u64) -> u64 {
     let mut open: Vec<Value> = Vec::new();
     let mut next = match value {
         Value::List(ListValue::Json(items)) => return items.len() as u64,
+        Value::List(ListValue::Objects(items)) => return 1 + items.len() as u64,
         Value::Map(MapValue::Json(map)) => return map.len() as u64,
         Value::String(s) => return s.len() as u64 / 64,
         Value::List(_) | Value::Map(_) | Value::Optional(_) => Some(value.clone()),
@@ -382,6 +383,7 @@ fn weight(value: &Value, limit: u64) -> u64 {
         }
         match &value {
             Value::List(ListValue::Values(items)) => open.extend(items.iter().cloned()),
+            Value::List(ListValue::Objects(items)) => total += items.len() as u64,
             Value::Map(MapValue::Values(map)) => open.extend(map.values().cloned()),
             Value::Optional(Some(inner)) => open.push((**inner).clone()),
             _ => {}

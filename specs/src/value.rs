@@ -86,6 +86,8 @@ pub enum ListValue {
     Json(Arc<[Val]>),
     /// Computed values.
     Values(Arc<[Value]>),
+    /// Objects, in a list that is shared.
+    Objects(Arc<[Arc<Object>]>),
 }
 
 /// A map: JSON that an object holds, or computed values.
@@ -181,6 +183,7 @@ impl ListValue {
         match self {
             Self::Json(items) => items.len(),
             Self::Values(items) => items.len(),
+            Self::Objects(items) => items.len(),
         }
     }
 
@@ -194,6 +197,7 @@ impl ListValue {
         match self {
             Self::Json(items) => items.get(at).map(Value::from),
             Self::Values(items) => items.get(at).cloned(),
+            Self::Objects(items) => items.get(at).map(|o| Value::Object(o.clone())),
         }
     }
 
@@ -277,7 +281,7 @@ impl Value {
 
     /// A list of objects.
     pub fn objects<'o>(objects: impl IntoIterator<Item = &'o Arc<Object>>) -> Self {
-        Self::list(objects.into_iter().map(|o| Self::Object(o.clone())).collect())
+        Self::List(ListValue::Objects(objects.into_iter().cloned().collect()))
     }
 
     /// An optional that has a value.
@@ -373,6 +377,9 @@ impl Value {
             Self::List(ListValue::Json(items)) => Some(Val::List(items.clone())),
             Self::List(ListValue::Values(items)) => {
                 Some(Val::list(items.iter().map(Self::to_val).collect::<Option<Vec<_>>>()?))
+            }
+            Self::List(items @ ListValue::Objects(_)) => {
+                Some(Val::list(items.iter().map(|o| o.to_val()).collect::<Option<Vec<_>>>()?))
             }
             Self::Map(MapValue::Json(map)) => Some(Val::Map(map.clone())),
             Self::Map(MapValue::Values(map)) => {

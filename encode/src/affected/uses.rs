@@ -73,6 +73,14 @@ impl Uses {
         }
         reader.uses
     }
+
+    /// Whether any of it may depend on pods.
+    pub(super) fn pods(&self) -> bool {
+        const OTHERS: [Func; 5] =
+            [Func::Instances, Func::Volume, Func::AdmittedNodes, Func::HostClaims, Func::HostClaimants];
+        let lists = !(self.lists.is_empty() && self.named.is_empty() && self.within.is_empty());
+        lists || self.everything || self.funcs.iter().any(|func| !OTHERS.contains(func))
+    }
 }
 
 struct Reader<'c> {

@@ -71,7 +71,7 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     if let Some(template) = template {
         for node in nodes.iter().filter(|n| !taken.contains(n)) {
             let fates = on_node(builder, template, &format!("{}-(new)", set.key.name), node, !builder.after());
-            builder.group.entities.push(Entity { key: None, count: 1, sets: vec![kept], fates });
+            builder.group.entities.push(Entity { key: None, object: None, count: 1, sets: vec![kept], fates });
         }
     }
     if outdated && !builder.after() {

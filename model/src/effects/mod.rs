@@ -19,8 +19,8 @@ mod placement;
 mod replicas;
 mod statefulset;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::cascade::expected_to_go;
@@ -75,12 +75,8 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
 /// The controller that adopts a pod without one (`pkg/controller/controller_ref_manager.go`).
 fn adopter(state: &State<'_>, pod: &Object) -> Option<Object> {
     ["ReplicaSet", "StatefulSet", "DaemonSet"].iter().find_map(|kind| {
-        let kind = Kind::builtin(kind)?;
-        state
-            .list(&kind, Some(&pod.key.ns))
-            .into_iter()
-            .find(|o| o.live() && adopts(state, o, pod))
-            .map(|o| (**o).clone())
+        let candidates = state.selecting(&Kind::builtin(kind)?, &pod.key.ns, pod.labels());
+        candidates.into_iter().find(|o| o.live() && adopts(state, o, pod)).map(|o| (**o).clone())
     })
 }
 
@@ -163,6 +159,10 @@ struct Builder<'s, 'a> {
     placed: Vec<(Key, SetId, usize)>,
     /// Whether pods of a body are expected to go, worked out once: it depends on owners and namespace only.
     going: RefCell<BTreeMap<(Str, *const Body), bool>>,
+    /// Nodes on which something may happen to a pod whatever its controller does; all others are calm.
+    stormy: OnceCell<BTreeSet<Str>>,
+    /// Bodies that fates of equal pods share.
+    bodies: RefCell<BTreeMap<(FateKind, *const Body), Arc<Body>>>,
 }
 
 impl<'s, 'a> Builder<'s, 'a> {
@@ -177,6 +177,8 @@ impl<'s, 'a> Builder<'s, 'a> {
             templates: Vec::new(),
             placed: Vec::new(),
             going: RefCell::default(),
+            stormy: OnceCell::new(),
+            bodies: RefCell::default(),
         }
     }
 
@@ -202,11 +204,22 @@ impl<'s, 'a> Builder<'s, 'a> {
     fn standing(&self, pod: &Object) -> Standing {
         if self.scenario.removed.contains(&pod.key) && pod.leaving {
             Standing::Removed
-        } else if pod.leaving || hazard::at_risk(self.state(), pod) || self.going(pod) {
+        } else if pod.leaving || (self.in_storm(pod) && hazard::at_risk(self.state(), pod)) || self.going(pod) {
             Standing::AtRisk
         } else {
             Standing::Kept
         }
+    }
+
+    /// Whether a pod is on a node that is not plainly well.
+    fn in_storm(&self, pod: &Object) -> bool {
+        let stormy = self.stormy.get_or_init(|| {
+            let state = self.state();
+            let pools = state.base().pools().iter().filter(|(_, pool)| !pool.is_calm());
+            let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| key.name.clone());
+            pools.flat_map(|(_, pool)| pool.nodes().iter().cloned()).chain(changed).collect()
+        });
+        !stormy.is_empty() && stormy.contains(&pod.node)
     }
 
     fn going(&self, object: &Object) -> bool {
@@ -242,7 +255,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             if is_pod && !object.ready() && !object.terminating() && !hazard::finished(object) {
                 kinds.push(FateKind::BecomesReady);
             }
-            if is_pod && object.ready() && hazard::on_failing_node(self.state(), object) {
+            if is_pod && object.ready() && self.in_storm(object) && hazard::on_failing_node(self.state(), object) {
                 kinds.push(FateKind::LosesReadiness);
             }
         }
@@ -254,20 +267,27 @@ impl<'s, 'a> Builder<'s, 'a> {
             kinds.push(FateKind::Gone);
         }
         let fates = kinds.into_iter().map(|kind| self.fate_of(object, kind)).collect();
-        Entity { key: Some(object.key.clone()), count: 1, sets: sets.to_vec(), fates }
+        Entity { key: Some(object.key.clone()), object: Some(object.clone()), count: 1, sets: sets.to_vec(), fates }
     }
 
     fn fate_of(&self, object: &Arc<Object>, kind: FateKind) -> Fate {
         let down = self.view.outage.nodes.contains(&object.node) && !object.node.is_empty();
         let object = match kind {
             FateKind::Gone | FateKind::NotMade => None,
-            FateKind::Terminating => Some(Arc::new(object.with_deletion(DELETION_TIME))),
-            FateKind::Stays if down && object.ready() => Some(Arc::new(object.with_ready(false))),
-            FateKind::BecomesReady if !down => Some(Arc::new(object.with_ready(true))),
-            FateKind::LosesReadiness => Some(Arc::new(object.with_ready(false))),
+            FateKind::Terminating => Some(self.changed(kind, object, |o| o.with_deletion(DELETION_TIME))),
+            FateKind::Stays if down && object.ready() => Some(self.changed(kind, object, |o| o.with_ready(false))),
+            FateKind::BecomesReady if !down => Some(self.changed(kind, object, |o| o.with_ready(true))),
+            FateKind::LosesReadiness => Some(self.changed(kind, object, |o| o.with_ready(false))),
             _ => Some(object.clone()),
         };
         Fate { kind, place: None, object }
+    }
+
+    /// An object with a body that this kind of fate changes, the same for all objects of the same body.
+    fn changed(&self, kind: FateKind, object: &Arc<Object>, change: impl FnOnce(&Object) -> Object) -> Arc<Object> {
+        let mut bodies = self.bodies.borrow_mut();
+        let body = bodies.entry((kind, Arc::as_ptr(&object.body))).or_insert_with(|| change(object).body);
+        Arc::new(Object { body: body.clone(), ..(**object).clone() })
     }
 
     /// The fates of a pod that a controller may make from this template (an index from [`Self::template`]).
@@ -313,10 +333,10 @@ impl<'s, 'a> Builder<'s, 'a> {
             return;
         }
         if self.view.coarse {
-            self.group.places = vec![Place { nodes: Vec::new(), down: false }];
+            self.group.places = vec![Place { nodes: Arc::default(), down: false }];
             if !self.view.outage.nodes.is_empty() {
                 // a pod that was ready when its node failed has counted for its controller
-                self.group.places.push(Place { nodes: Vec::new(), down: true });
+                self.group.places.push(Place { nodes: Arc::default(), down: true });
             }
             let places = self.group.places.len();
             self.templates.iter_mut().for_each(|t| t.anywhere(places));

@@ -8,9 +8,10 @@
 //! each on its own; required pod affinity and volume topology may always leave a pod pending. Pods of other workloads
 //! are taken to keep the resources that they request.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{Builder, View, at_least, at_most, count, hazard};
 use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
@@ -19,13 +20,11 @@ use crate::navigate::{SCHEDULING, node_zone, restricts_nodes, tolerates};
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
 use crate::selector::{Selector, node_matches};
-use crate::snapshot::Usage;
+use crate::snapshot::{HOSTNAME, Usage, names_nodes};
 use crate::value::{Str, Val};
 
 /// Beyond so many places, a spread constraint over single nodes is not relied on.
 const SPREAD_DOMAINS_MAX: usize = 32;
-
-const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// A constraint that relates a new pod to the pods in its topology domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,13 +168,13 @@ struct Signature {
 /// The nodes of a scenario by what new pods of some templates find there.
 #[derive(Debug, Default)]
 pub struct NodeClasses {
-    classes: Vec<(Signature, Vec<Str>)>,
+    classes: Vec<(Signature, Arc<[Str]>)>,
 }
 
 impl NodeClasses {
     /// The nodes, class by class. A node that stands alone is a class of its own although others may be like it.
     pub fn nodes(&self) -> impl Iterator<Item = &[Str]> {
-        self.classes.iter().map(|(_, nodes)| nodes.as_slice())
+        self.classes.iter().map(|(_, nodes)| &**nodes)
     }
 
     /// For each class the number of the first class that admits new pods alike, standing alone or not.
@@ -194,15 +193,19 @@ pub fn places(scenario: &Scenario<'_>, ns: &Str, templates: &mut [Template], mos
     let classes = classes(scenario, ns, templates, most);
     let mut found: Vec<(Place, usize)> = Vec::new();
     for (at, (_, nodes)) in classes.classes.iter().enumerate() {
-        let (down, up): (Vec<&Str>, Vec<&Str>) = if view.outage.nodes.is_empty() {
-            (Vec::new(), nodes.iter().collect())
+        let lost = |node: &Str| nodes.binary_search(node).is_ok();
+        let down: Arc<[Str]> = view.outage.nodes.iter().filter(|n| lost(n)).cloned().collect();
+        let up = if down.is_empty() {
+            nodes.clone()
         } else {
-            nodes.iter().partition(|n| view.outage.nodes.contains(*n))
+            nodes.iter().filter(|n| !view.outage.nodes.contains(*n)).cloned().collect()
         };
         for (nodes, down) in [(up, false), (down, true)] {
-            let split = if view.lump { nodes.len().max(1) } else { 1 };
-            for part in nodes.chunks(split) {
-                found.push((Place { nodes: part.iter().map(|n| (*n).clone()).collect(), down }, at));
+            if view.lump && !nodes.is_empty() {
+                found.push((Place { nodes, down }, at));
+            } else {
+                let each = nodes.iter().map(|node| Place { nodes: Arc::from([node.clone()]), down });
+                found.extend(each.map(|place| (place, at)));
             }
         }
     }
@@ -226,48 +229,110 @@ fn classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], most: i64)
     if let Some(known) = scenario.nodes.borrow().get(&key) {
         return known.clone();
     }
-    let mut by_signature: BTreeMap<Signature, Vec<Str>> = BTreeMap::new();
-    for (node, signature) in signatures(scenario, ns, templates, most) {
-        by_signature.entry(signature).or_default().push(node);
-    }
-    let classes = Rc::new(NodeClasses { classes: by_signature.into_iter().collect() });
+    let classes = Rc::new(Looker::new(scenario, ns, templates, most).classes());
     scenario.nodes.borrow_mut().insert(key, classes.clone());
     classes
 }
 
-fn signatures(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], most: i64) -> Vec<(Str, Signature)> {
-    let state = &scenario.state;
-    let related = templates.iter().any(|t| !t.terms.is_empty());
-    let topologies: BTreeSet<&Str> =
-        templates.iter().flat_map(|t| &t.terms).map(|t| &t.topology).filter(|t| &***t != HOSTNAME).collect();
-    let usage = NodeUsage::new(scenario, ns, templates);
-    let restricted: Vec<bool> = templates.iter().map(|t| restricts_nodes(t.spec())).collect();
-    let mut out = Vec::new();
-    for node in state.list(&Kind::new("", "Node"), None) {
+/// Works out the classes of nodes for some templates.
+struct Looker<'l, 'a> {
+    scenario: &'l Scenario<'a>,
+    templates: &'l [Template],
+    restricted: Vec<bool>,
+    topologies: BTreeSet<&'l Str>,
+    most: i64,
+    usage: NodeUsage<'l, 'a>,
+    /// Nodes with pods that a constraint is about.
+    busy: BTreeSet<Str>,
+}
+
+impl<'l, 'a> Looker<'l, 'a> {
+    fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], most: i64) -> Self {
+        let state = &scenario.state;
+        let terms = templates.iter().flat_map(|t| &t.terms);
+        let topologies: BTreeSet<&Str> = terms.map(|t| &t.topology).filter(|t| &***t != HOSTNAME).collect();
+        // constraints are about pods of the namespace only
+        let related = templates.iter().any(|t| !t.terms.is_empty());
+        let pods = if related { state.list(&Kind::new("", "Pod"), Some(ns)) } else { Vec::new() };
+        let busy = pods.into_iter().filter(|p| !p.node.is_empty() && meant(templates, p)).map(|p| p.node.clone());
+        Self {
+            scenario,
+            templates,
+            restricted: templates.iter().map(|t| restricts_nodes(t.spec())).collect(),
+            topologies,
+            most,
+            usage: NodeUsage::new(scenario, ns, templates),
+            busy: busy.collect(),
+        }
+    }
+
+    /// The classes: pool by pool where the nodes of a pool do not differ, else node by node.
+    fn classes(&self) -> NodeClasses {
+        let state = &self.scenario.state;
+        let pools = state.base().pools();
+        let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| key.name.clone());
+        let apart: BTreeSet<Str> = changed.chain(self.usage.changed.keys().cloned()).chain(self.busy.clone()).collect();
+        let mut single = apart.clone();
+        let mut by_signature: BTreeMap<Signature, (Vec<usize>, Vec<Str>)> = BTreeMap::new();
+        let by_name = self.templates.iter().any(|t| names_nodes(t.spec()));
+        for (at, pool) in pools.iter() {
+            let first = pool.nodes().iter().find(|name| !apart.contains(*name));
+            let Some(node) = first.and_then(|name| state.get(&Key::of("Node", "", name))) else { continue };
+            let busiest = pool.busiest(|name| state.base().usage(name));
+            if by_name || !self.has_room(node, busiest) {
+                single.extend(pool.nodes().iter().cloned());
+            } else if let Some(signature) = self.signature(node) {
+                by_signature.entry(signature).or_default().0.push(at);
+            }
+        }
+        for name in single {
+            let node = state.get(&Key::of("Node", "", &name));
+            if let Some(signature) = node.and_then(|node| self.signature(node)) {
+                by_signature.entry(signature).or_default().1.push(name);
+            }
+        }
+        let nodes = |(in_pools, others): (Vec<usize>, Vec<Str>)| -> Arc<[Str]> {
+            if in_pools.is_empty() {
+                return others.into();
+            }
+            let all = pools.joined(&in_pools);
+            if others.is_empty() && !apart.iter().any(|name| all.binary_search(name).is_ok()) {
+                return all;
+            }
+            let mut all: Vec<Str> = all.iter().filter(|name| !apart.contains(*name)).cloned().chain(others).collect();
+            all.sort();
+            all.into()
+        };
+        NodeClasses { classes: by_signature.into_iter().map(|(signature, found)| (signature, nodes(found))).collect() }
+    }
+
+    /// Whether a node of which so much is taken takes all new pods of any template.
+    fn has_room(&self, node: &Object, taken: Usage) -> bool {
+        self.templates.iter().all(|t| room(t, node, self.most, taken, taken) == Room::default())
+    }
+
+    /// What new pods find on a node; `None` when it is not for them.
+    fn signature(&self, node: &Object) -> Option<Signature> {
         if !node.live() {
-            continue;
+            return None;
         }
         let matches = |(template, restricted): (&Template, &bool)| !restricted || node_matches(template.spec(), node);
-        let matches: Vec<bool> = templates.iter().zip(&restricted).map(matches).collect();
+        let matches: Vec<bool> = self.templates.iter().zip(&self.restricted).map(matches).collect();
         if !matches.iter().any(|m| *m) {
-            continue;
+            return None;
         }
         let ready = hazard::not_ready(node) != Some(true);
-        let room: Vec<Room> = templates.iter().map(|template| usage.room(template, node, most)).collect();
-        let admitted = templates.iter().zip(&matches).zip(&room).map(|((template, matches), room)| {
+        let room: Vec<Room> = self.templates.iter().map(|t| self.usage.room(t, node, self.most)).collect();
+        let admitted = self.templates.iter().zip(&matches).zip(&room).map(|((template, matches), room)| {
             *matches && ready && room.most != Some(0) && tolerates(template.spec(), node, SCHEDULING)
         });
-        let admitted = admitted.collect();
-        let busy = related && state.pods_on(&node.key.name).iter().any(|p| meant(templates, p));
-        let signature = Signature {
-            admitted,
+        Some(Signature {
+            admitted: admitted.collect(),
             room,
-            domains: topologies.iter().map(|t| domain(node, t)).collect(),
-            alone: busy.then(|| node.key.name.clone()),
-        };
-        out.push((node.key.name.clone(), signature));
+            domains: self.topologies.iter().map(|t| domain(node, t)).collect(),
+            alone: self.busy.contains(&node.key.name).then(|| node.key.name.clone()),
+        })
     }
-    out
 }
 
 /// Whether some constraint of the templates is about this pod, or the pod may have constraints of its own.
@@ -288,65 +353,80 @@ fn domain(node: &Object, topology: &str) -> Option<Str> {
 /// What is taken of the nodes: by all pods, and by those that are certain to stay.
 struct NodeUsage<'s, 'a> {
     scenario: &'s Scenario<'a>,
-    /// What the scenario's changed pods add to the snapshot's figures.
+    ns: &'s Str,
+    templates: &'s [Template],
+    /// What the scenario's changed pods add to the snapshot's figures, where that is something.
     changed: BTreeMap<Str, Usage>,
     /// What pods take that may go: those that the templates' labels mean, and those that leave or stop.
-    going: BTreeMap<Str, Usage>,
+    going: OnceCell<BTreeMap<Str, Usage>>,
 }
 
 impl<'s, 'a> NodeUsage<'s, 'a> {
-    fn new(scenario: &'s Scenario<'a>, ns: &Str, templates: &[Template]) -> Self {
+    fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template]) -> Self {
         let state = &scenario.state;
         let mut changed: BTreeMap<Str, Usage> = BTreeMap::new();
-        let mut going: BTreeMap<Str, Usage> = BTreeMap::new();
-        let mut counted: BTreeSet<Key> = BTreeSet::new();
-        for (key, now) in state.delta() {
+        for (key, now) in state.delta().iter().filter(|(key, _)| key.kind.is("Pod")) {
             if let Some(before) = state.base().get(key).filter(|o| !o.node.is_empty()) {
                 changed.entry(before.node.clone()).or_default().add(before, -1);
             }
             if let Some(now) = now.as_ref().filter(|o| !o.node.is_empty()) {
                 changed.entry(now.node.clone()).or_default().add(now, 1);
-                if !now.live() && counted.insert(key.clone()) {
-                    going.entry(now.node.clone()).or_default().add(now, 1);
-                }
             }
         }
-        for template in templates.iter().filter(|t| t.labels().entries().len() > 0) {
-            for pod in state.pods_matching(ns, &Selector::from_pairs(template.labels())) {
-                if !pod.node.is_empty() && counted.insert(pod.key.clone()) {
+        changed.retain(|_, usage| *usage != Usage::default());
+        Self { scenario, ns, templates, changed, going: OnceCell::new() }
+    }
+
+    fn going(&self) -> &BTreeMap<Str, Usage> {
+        self.going.get_or_init(|| {
+            let state = &self.scenario.state;
+            let mut going: BTreeMap<Str, Usage> = BTreeMap::new();
+            let mut counted: BTreeSet<&Key> = BTreeSet::new();
+            let leaving = state.delta().values().flatten().filter(|o| o.key.kind.is("Pod") && !o.live());
+            let labelled = self.templates.iter().filter(|t| t.labels().entries().len() > 0);
+            let meant = labelled.flat_map(|t| state.pods_matching(self.ns, &Selector::from_pairs(t.labels())));
+            for pod in leaving.chain(meant).filter(|pod| !pod.node.is_empty()) {
+                if counted.insert(&pod.key) {
                     going.entry(pod.node.clone()).or_default().add(pod, 1);
                 }
             }
-        }
-        Self { scenario, changed, going }
+            going
+        })
     }
 
-    /// The room of a node for a template, by requests and by the number of pods; more than `most` is without a bound.
+    /// The room of a node for a template.
     fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
-        let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return Room::default() };
-        let stated = |resource: &str| crate::navigate::amount(allocatable.get(resource)?, resource);
         let base = self.scenario.state.base().usage(&node.key.name);
         let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
-        let going = self.going.get(&node.key.name).copied().unwrap_or_default();
-        let taken = |pick: fn(&Usage) -> i64| {
-            let all = pick(&base).saturating_add(pick(&changed));
-            (all, all.saturating_sub(pick(&going)))
-        };
-        let mut room = Room::default();
-        let mut bound = |total: Option<i64>, each: i64, (all, staying): (i64, i64)| {
-            let Some(total) = total else { return };
-            let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
-            let tighter = |known: Option<i64>, now: i64| known.map_or(now, |k| k.min(now));
-            room.most = Some(tighter(room.most, fits(staying)));
-            room.least = Some(tighter(room.least, fits(all)));
-        };
-        bound(stated("pods"), 1, taken(|u| u.pods));
-        for (resource, each) in &template.requests {
-            let used = if *resource == "cpu" { taken(|u| u.cpu) } else { taken(|u| u.memory) };
-            bound(stated(resource), *each, used);
+        let all = base.plus(changed, 1);
+        // where all pods have room beside all that is there, it does not matter what goes
+        let plain = room(template, node, most, all, all);
+        if plain == Room::default() {
+            return plain;
         }
-        Room { most: room.most.filter(|m| *m < most), least: room.least.filter(|l| *l < most) }
+        let going = self.going().get(&node.key.name).copied().unwrap_or_default();
+        room(template, node, most, all, all.plus(going, -1))
     }
+}
+
+/// The room of a node of which so much is taken, and so much for certain, by requests and by the number of pods; more
+/// than `most` is without a bound.
+fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usage) -> Room {
+    let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return Room::default() };
+    let stated = |resource: &str| crate::navigate::amount(allocatable.get(resource)?, resource);
+    let mut room = Room::default();
+    let mut bound = |total: Option<i64>, each: i64, pick: fn(&Usage) -> i64| {
+        let Some(total) = total else { return };
+        let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
+        let tighter = |known: Option<i64>, now: i64| known.map_or(now, |k| k.min(now));
+        room.most = Some(tighter(room.most, fits(pick(&staying))));
+        room.least = Some(tighter(room.least, fits(pick(&all))));
+    };
+    bound(stated("pods"), 1, |u| u.pods);
+    for (resource, each) in &template.requests {
+        bound(stated(resource), *each, if *resource == "cpu" { |u| u.cpu } else { |u| u.memory });
+    }
+    Room { most: room.most.filter(|m| *m < most), least: room.least.filter(|l| *l < most) }
 }
 
 /// The limits on where the new pods of `set` go, and on how many stay pending. Called when all entities are known.
@@ -381,12 +461,12 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
 /// The nodes of the scenario by topology domain, and the group's existing pods in each.
 struct Topology {
     /// For each place, its nodes' labels by topology key are alike except for the hostname.
-    nodes: Vec<std::sync::Arc<Object>>,
+    nodes: Vec<Arc<Object>>,
     sizes: Vec<i64>,
     /// Existing pods of the group: index into entities, node name, object.
-    existing: Vec<(usize, std::sync::Arc<Object>)>,
+    existing: Vec<(usize, Arc<Object>)>,
     /// The node objects of existing pods.
-    homes: BTreeMap<Str, std::sync::Arc<Object>>,
+    homes: BTreeMap<Str, Arc<Object>>,
 }
 
 impl Topology {

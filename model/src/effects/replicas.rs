@@ -378,7 +378,7 @@ fn add_new(builder: &mut Builder<'_, '_>, maker: Key, template: usize, pods: i64
     let bound = u32::try_from(pods).unwrap_or(u32::MAX);
     let name = format!("{}-(new)", maker.name);
     let fates = builder.new_fates(template, &name, true);
-    builder.group.entities.push(Entity { key: None, count: bound, sets: vec![set], fates });
+    builder.group.entities.push(Entity { key: None, object: None, count: bound, sets: vec![set], fates });
     super::placement::limit(builder, maker, set, template);
     set
 }

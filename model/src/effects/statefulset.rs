@@ -112,7 +112,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         for at in absent {
             let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), !builder.after());
             let sets = vec![sets.missing, sets.there];
-            builder.group.entities.push(Entity { key: None, count: 1, sets, fates });
+            builder.group.entities.push(Entity { key: None, object: None, count: 1, sets, fates });
         }
         super::placement::limit(builder, set.key.clone(), sets.there, template);
     }

@@ -127,20 +127,19 @@ pub fn budget_pods(state: &State, budget: &Object) -> Vec<BudgetPods> {
 
 /// The topmost live workloads in a namespace whose pods the selector matches.
 fn makers<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
-    let mut kinds: Vec<Kind> = WORKLOADS.iter().map(|(group, kind)| Kind::new(group, kind)).collect();
-    kinds.extend(state.base().adapters().kinds());
-    let mut found = Vec::new();
-    for kind in kinds {
-        found.extend(state.list(&kind, Some(ns)).into_iter().filter(|workload| {
-            let matches = || template_labels(state, workload).is_some_and(|labels| selector.matches(&labels));
-            workload.live()
-                && wanted_replicas(state, workload).is_some()
-                && !is_counted_elsewhere(state, workload)
-                && matches()
-                && !leaves_with_controller(state, workload)
-        }));
-    }
-    found
+    let kinds: Vec<Kind> = WORKLOADS.iter().map(|(group, kind)| Kind::new(group, kind)).collect();
+    let matches = |o: &Object| template_labels(state, o).is_some_and(|labels| selector.matches(&labels));
+    let adapted = state.base().adapters().kinds();
+    let adapted = adapted.iter().flat_map(|kind| state.list(kind, Some(ns)));
+    let all = state.making(&kinds, ns, selector).into_iter().chain(adapted);
+    all.filter(|workload| {
+        workload.live()
+            && matches(workload)
+            && wanted_replicas(state, workload).is_some()
+            && !is_counted_elsewhere(state, workload)
+            && !leaves_with_controller(state, workload)
+    })
+    .collect()
 }
 
 /// A ReplicaSet whose controller makes its pods through it, or a custom resource that has a workload for that.

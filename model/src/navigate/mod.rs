@@ -26,6 +26,7 @@ pub use placement::{
     tolerates, zone,
 };
 pub use resources::{amount, requests};
+pub(crate) use selection::selector_by;
 pub use selection::{endpoints, pods_owned_by, selected, selector_of};
 pub use storage::{claim_of, claim_ordinal, claims_wanted, ordinals, pod_ordinal, volume, wants_claim};
 pub use template::{finished, pod_spec, template_labels, template_of, template_path, wanted_replicas};

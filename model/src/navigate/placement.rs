@@ -29,13 +29,13 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// The nodes that the node selector and required node affinity of an object's pods match, whatever their taints; of a
 /// PersistentVolume, the nodes from which its node affinity lets it be used (`component-helpers/storage/volume`).
-pub fn admitted_nodes<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+pub fn admitted_nodes(state: &State, object: &Object) -> Arc<[Arc<Object>]> {
     if object.key.kind.is("PersistentVolume") {
         let required = object.val().at_some(&["spec", "nodeAffinity", "required"]);
-        return nodes(state).into_iter().filter(|n| required.is_none_or(|r| node_terms_match(r, n))).collect();
+        let matches = |n: &&Arc<Object>| required.is_none_or(|r| node_terms_match(r, n));
+        return nodes(state).into_iter().filter(matches).cloned().collect();
     }
-    let Some(spec) = pod_spec(state, object) else { return Vec::new() };
-    nodes(state).into_iter().filter(|node| node_matches(&spec, node)).collect()
+    pod_spec(state, object).map_or_else(Arc::default, |spec| state.admitted(&spec))
 }
 
 /// The nodes that a DaemonSet runs a pod on (`pkg/controller/daemon/daemon_controller.go`, `NodeShouldRunDaemonPod`).

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::adapter::Adapters;
 use crate::object::Object;
 use crate::selector::Selector;
 use crate::state::State;
@@ -14,6 +15,11 @@ use crate::value::Val;
 /// of `policy/v1` selects everything and one of `policy/v1beta1` nothing (`pkg/registry/policy/poddisruptionbudget`);
 /// an empty podSelector of a NetworkPolicy selects everything.
 pub fn selector_of(state: &State, object: &Object) -> Option<Selector> {
+    selector_by(state.base().adapters().as_ref(), object)
+}
+
+/// [`selector_of`], custom resources read by these adapters.
+pub(crate) fn selector_by(adapters: &dyn Adapters, object: &Object) -> Option<Selector> {
     let selector = object.val().at_some(&["spec", "selector"]);
     let labels = || selector.map(Selector::from_label_selector);
     match (&*object.key.kind.group, &*object.key.kind.kind) {
@@ -30,7 +36,7 @@ pub fn selector_of(state: &State, object: &Object) -> Option<Selector> {
             let selector = object.val().at(&["spec", "podSelector"]).unwrap_or(&Val::Null);
             Some(Selector::from_label_selector(selector))
         }
-        _ => state.adapter(object)?.selector.clone(),
+        _ => adapters.facts(object)?.selector.clone(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The emergency switch: takes all webhooks out of the configuration, and marks it so that no replica puts them back.
 //!
-//! It needs nothing of Suture but the API server: `kubectl` does the same with the line that [`command`] gives.
+//! It needs nothing of Suture but the API server: `kubectl` does the same with the line that it prints.
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use kube::Client;

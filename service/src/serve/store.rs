@@ -2,7 +2,7 @@
 //!
 //! There are two copies. Readers hold the published one; the writer changes the other, publishes it, and makes the same
 //! changes to the first when its last reader has left (left-right). Both share the objects. A reader that stays long
-//! delays nobody: after [`READERS_WAIT_MAX`] the writer goes on with a copy of the published view.
+//! delays nobody: after `READERS_WAIT_MAX` the writer goes on with a copy of the published view.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

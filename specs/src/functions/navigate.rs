@@ -13,7 +13,7 @@ use suture_model::value::{Str, Val};
 
 use super::{Func, call_pure, no_overload};
 use crate::error::{EvalError, EvalErrorKind};
-use crate::value::{Value, World};
+use crate::value::{ListValue, Value, World};
 
 type Answer = Result<Value, EvalError>;
 
@@ -171,7 +171,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         }
         Func::AdmittedNodes => {
             known(state, &Kind::new("", "Node"))?;
-            objects(navigate::admitted_nodes(state, o))
+            Ok(Value::List(ListValue::Objects(navigate::admitted_nodes(state, o))))
         }
         Func::Referrers => {
             all_read(navigate::unread_users(state, o))?;

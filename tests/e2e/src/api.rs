@@ -29,6 +29,8 @@ pub struct Api {
     runtime: Runtime,
     server: String,
     authorization: String,
+    /// Headers that say for whom it asks.
+    impersonation: Vec<(&'static str, String)>,
 }
 
 /// What the API server answered.
@@ -60,7 +62,14 @@ impl Api {
             runtime: Builder::new_current_thread().enable_all().build().map_err(Error::io("runtime"))?,
             server: cluster.server(),
             authorization: format!("Bearer {}", cluster.token(user)?),
+            impersonation: Vec::new(),
         })
+    }
+
+    /// Asks for somebody else from now on, which only administrators may.
+    pub fn impersonate(&mut self, user: &str, groups: &[&str]) {
+        self.impersonation = vec![("impersonate-user", user.to_owned())];
+        self.impersonation.extend(groups.iter().map(|group| ("impersonate-group", (*group).to_owned())));
     }
 
     /// Sends a request and waits for the answer. Being refused is an answer, no answer is an error.
@@ -89,7 +98,9 @@ impl Api {
             .uri(format!("{}{path}", self.server))
             .header("authorization", &self.authorization)
             .header("content-type", content)
-            .header("accept", "application/json")
+            .header("accept", "application/json");
+        let request = self.impersonation.iter().fold(request, |request, (name, value)| request.header(*name, value));
+        let request = request
             .body(Full::new(Bytes::from(body)))
             .map_err(|error| failed(&error))?;
         self.runtime.block_on(async {

@@ -3,14 +3,15 @@
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::error::Error;
+use crate::suture::HOST;
 
-/// Signs certificates for loopback.
+/// Signs certificates for webhooks on this machine.
 pub struct Authority {
     certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A certificate for loopback with its key, PEM.
+/// A certificate with its key, PEM.
 pub struct Identity {
     /// The certificate.
     pub certificate: String,
@@ -35,7 +36,7 @@ impl Authority {
 
     /// Signs a new certificate.
     pub fn identity(&self) -> Result<Identity, Error> {
-        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let names = [HOST.to_owned(), "127.0.0.1".to_owned()];
         let key = KeyPair::generate()?;
         let certificate = CertificateParams::new(names)?.signed_by(&key, &self.issuer)?;
         Ok(Identity { certificate: certificate.pem(), key: key.serialize_pem() })

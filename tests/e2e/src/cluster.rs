@@ -183,6 +183,11 @@ impl Cluster {
         self.layout.server()
     }
 
+    /// The port of etcd, which speaks plain HTTP.
+    pub fn etcd_port(&self) -> u16 {
+        self.layout.etcd.number()
+    }
+
     /// The certificates to trust the API server by, PEM.
     pub fn certificate(&self) -> PathBuf {
         self.layout.certificate()

@@ -50,10 +50,16 @@ pub fn workload(kind: &str, namespace: &str, app: &str, replicas: u32, spec: &Va
     workload
 }
 
-/// An Ingress for one host.
+/// A namespace with a Service that Ingresses in it lead to.
+pub fn place(name: &str) -> [Value; 2] {
+    let backend = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "backend", "namespace": name},
+        "spec": {"ports": [{"port": 80}]}});
+    [namespace(name), backend]
+}
+
+/// An Ingress for one host, with the backend of its [`place`].
 pub fn ingress(namespace: &str, name: &str, host: &str) -> Value {
-    // what is behind it is nobody's business here
-    let backend = json!({"resource": {"apiGroup": "e2e.example", "kind": "Bucket", "name": name}});
+    let backend = json!({"service": {"name": "backend", "port": {"number": 80}}});
     let paths = json!([{"path": "/", "pathType": "Prefix", "backend": backend}]);
     json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name, "namespace": namespace},
            "spec": {"ingressClassName": "nginx", "rules": [{"host": host, "http": {"paths": paths}}]}})

@@ -127,6 +127,11 @@ impl Process {
         Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
     }
 
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.program.name
+    }
+
     /// Where its output is kept.
     pub fn log(&self) -> &Path {
         &self.program.log

@@ -26,6 +26,10 @@ const SUTURE: &str = "SUTURE";
 pub const NAMESPACE: &str = "suture-system";
 /// Its service account.
 const ACCOUNT: &str = "suture";
+/// Where the API server calls webhooks: on this machine, by an address that it does not know to be loopback. It speaks
+/// HTTP/1.1 then, over several connections, as it does with a Service; with loopback it speaks HTTP/2 over one
+/// (`apiserver/pkg/util/webhook/client.go`, `hookClientConfig`), and only one replica would ever be asked.
+pub const HOST: &str = "0.0.0.0";
 /// How long the API server waits for it, in seconds.
 pub const TIMEOUT_SECS: u64 = 2;
 /// How long it may take to be ready on a busy machine.
@@ -44,17 +48,20 @@ pub struct Plan {
     pub adapters: Vec<Value>,
     /// Further flags.
     pub flags: Vec<String>,
+    /// Whether it keeps its certificates and the webhook's configuration by itself; otherwise the suite does both, by
+    /// [`Suture::rotate`] and [`Suture::register`].
+    pub by_itself: bool,
 }
 
 impl Plan {
     /// One replica with an invariant for each shipped template.
     pub fn shipped() -> Self {
-        Self { replicas: 1, policy: Vec::new(), adapters: Vec::new(), flags: vec!["--shipped-invariants".to_owned()] }
+        Self { flags: vec!["--shipped-invariants".to_owned()], ..Self::of(Vec::new()) }
     }
 
     /// One replica with these invariants.
     pub fn of(policy: Vec<Value>) -> Self {
-        Self { replicas: 1, policy, adapters: Vec::new(), flags: Vec::new() }
+        Self { replicas: 1, policy, adapters: Vec::new(), flags: Vec::new(), by_itself: false }
     }
 }
 
@@ -72,7 +79,8 @@ pub struct Suture {
     /// The replicas.
     pub replicas: Vec<Replica>,
     authority: Authority,
-    balancer: Option<Balancer>,
+    _balancer: Option<Balancer>,
+    url: String,
     folder: PathBuf,
     policy: Vec<String>,
 }
@@ -105,16 +113,20 @@ impl Suture {
                 policy.extend([flag.to_owned(), folder.join(file).display().to_string()]);
             }
         }
-        let mut suture = Self { replicas: Vec::new(), authority: Authority::new()?, balancer: None, folder, policy };
+        let ports = (0..plan.replicas).map(|_| Port::reserve()).collect::<Result<Vec<Port>, Error>>()?;
+        let balancer = match ports.as_slice() {
+            [] | [_] => None,
+            several => Some(Balancer::start(several.iter().map(Port::number).collect())?),
+        };
+        let front = balancer.as_ref().map(Balancer::port).or(ports.first().map(Port::number));
+        let url = format!("https://{HOST}:{}", front.unwrap_or_default());
+        let mut suture =
+            Self { replicas: Vec::new(), authority: Authority::new()?, _balancer: balancer, url, folder, policy };
         write(&suture.folder.join("authority.pem"), suture.authority.certificate())?;
         suture.rotate()?;
-        for number in 0..plan.replicas {
-            let replica = suture.replica(cluster, number, plan)?;
+        for (number, port) in ports.into_iter().enumerate() {
+            let replica = suture.replica(cluster, number, port, plan)?;
             suture.replicas.push(replica);
-        }
-        if plan.replicas > 1 {
-            let ports = suture.replicas.iter().map(|replica| replica.webhook.number()).collect();
-            suture.balancer = Some(Balancer::start(ports)?);
         }
         for replica in &suture.replicas {
             replica.process.launch()?;
@@ -123,22 +135,24 @@ impl Suture {
         Ok(suture)
     }
 
-    fn replica(&self, cluster: &Cluster, number: usize, plan: &Plan) -> Result<Replica, Error> {
-        let (webhook, health) = (Port::reserve()?, Port::reserve()?);
+    fn replica(&self, cluster: &Cluster, number: usize, webhook: Port, plan: &Plan) -> Result<Replica, Error> {
+        let health = Port::reserve()?;
         let name = format!("suture-{number}");
         let kubeconfig = cluster.kubeconfig(&user().name)?;
         let file = |name: &str| self.folder.join(name).display().to_string();
+        let own = [("webhook-url", self.url.clone()), ("name", HOST.to_owned())];
+        let given = [("tls-cert", file("tls.crt")), ("tls-key", file("tls.key"))];
+        let tls = if plan.by_itself { own.as_slice() } else { given.as_slice() };
         let mut flags: Vec<String> = [
             ("kubeconfig", kubeconfig.display().to_string()),
             ("namespace", NAMESPACE.to_owned()),
             ("identity", name.clone()),
             ("listen", format!("127.0.0.1:{}", webhook.number())),
             ("health-listen", format!("127.0.0.1:{}", health.number())),
-            ("tls-cert", file("tls.crt")),
-            ("tls-key", file("tls.key")),
             ("replicas-mode", if plan.replicas > 1 { "announced" } else { "single" }.to_owned()),
         ]
         .iter()
+        .chain(tls)
         .map(|(flag, value)| format!("--{flag}={value}"))
         .collect();
         flags.extend(self.policy.iter().chain(&plan.flags).cloned());
@@ -153,16 +167,10 @@ impl Suture {
 
     /// Has the API server send requests here.
     pub fn register(&self, admin: &Kubectl) -> Result<(), Error> {
-        let port = match (&self.balancer, self.replicas.first()) {
-            (Some(balancer), _) => balancer.port(),
-            (None, Some(replica)) => replica.webhook.number(),
-            (None, None) => return Err(Error::State { part: "suture".to_owned(), state: "without replicas" }),
-        };
         let bundle = self.folder.join("authority.pem").display().to_string();
-        let url = format!("https://127.0.0.1:{port}");
-        let mut arguments = vec!["manifests", "webhook", "--url", &url, "--ca-bundle", &bundle];
+        let mut arguments = vec!["manifests", "webhook", "--url", &self.url, "--ca-bundle", &bundle];
         arguments.extend(self.policy.iter().map(String::as_str));
-        admin.apply(&run(&arguments)?.replace("/admit", "/validate"))
+        admin.apply(&run(&arguments)?)
     }
 
     /// Takes the webhook away.

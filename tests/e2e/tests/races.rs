@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use suture_e2e::api::Reply;
-use suture_e2e::objects::{
-    claim, eviction, ingress, invariant, list, namespace, pod, pod_spec, serves, service, workload,
-};
+use suture_e2e::objects::{claim, eviction, ingress, invariant, list, place, pod, pod_spec, serves, service, workload};
 use suture_e2e::table::Table;
 use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options, Plan, Suture, suture, wait};
 
@@ -31,8 +29,8 @@ enum Conflict {
     Evictions,
     /// Both of two endpoints are deleted.
     Deletions,
-    /// A Deployment of two is scaled to one, one of its pods is deleted.
-    ScaleAndDeletion,
+    /// Of two Deployments with an endpoint each, both are scaled to none.
+    Scales,
     /// One of two endpoints loses its label, the other one is evicted.
     LabelAndEviction,
     /// A host is claimed in two namespaces.
@@ -46,7 +44,7 @@ enum Conflict {
 const CONFLICTS: [Conflict; 7] = [
     Conflict::Evictions,
     Conflict::Deletions,
-    Conflict::ScaleAndDeletion,
+    Conflict::Scales,
     Conflict::LabelAndEviction,
     Conflict::Hosts,
     Conflict::ClaimAndPod,
@@ -76,8 +74,16 @@ impl Pair {
             Conflict::Evictions | Conflict::Deletions | Conflict::LabelAndEviction => {
                 vec![service(namespace, app), bare("a", 0), bare("b", 1)]
             }
-            Conflict::ScaleAndDeletion => {
-                vec![service(namespace, app), workload("Deployment", namespace, app, 2, &pod_spec())]
+            Conflict::Scales => {
+                let half = |side: &str| {
+                    let name = format!("{app}-{side}");
+                    let mut half = workload("Deployment", namespace, &name, 1, &pod_spec());
+                    half["spec"]["template"]["metadata"]["labels"] = json!({"app": name, "pair": app});
+                    half
+                };
+                let mut both = service(namespace, app);
+                both["spec"]["selector"] = json!({"pair": app});
+                vec![both, half("a"), half("b")]
             }
             Conflict::Hosts => Vec::new(),
             Conflict::ClaimAndPod => vec![claim(namespace, app)],
@@ -95,7 +101,7 @@ impl Pair {
         }
     }
 
-    fn calls(&self, api: &Api) -> [Call; 2] {
+    fn calls(&self) -> [Call; 2] {
         let Self { namespace, app, .. } = self;
         let core = format!("/api/v1/namespaces/{namespace}");
         let apps = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
@@ -107,12 +113,9 @@ impl Pair {
         match self.conflict {
             Conflict::Evictions => [evict("a"), evict("b")],
             Conflict::Deletions => [("DELETE", pod_path("a"), None), ("DELETE", pod_path("b"), None)],
-            Conflict::ScaleAndDeletion => {
-                let pods = self.pods(api);
-                let name = pods[0]["metadata"]["name"].as_str().expect("name").to_owned();
-                let scale = ("PATCH", format!("{apps}/{app}/scale"), Some(json!({"spec": {"replicas": 1}})));
-                [scale, ("DELETE", format!("{core}/pods/{name}"), None)]
-            }
+            Conflict::Scales => ["a", "b"].map(|side| -> Call {
+                ("PATCH", format!("{apps}/{app}-{side}/scale"), Some(json!({"spec": {"replicas": 0}})))
+            }),
             Conflict::LabelAndEviction => {
                 let other = json!({"metadata": {"labels": {"app": "other"}}});
                 [("PATCH", pod_path("a"), Some(other)), evict("b")]
@@ -139,7 +142,9 @@ impl Pair {
 
     fn pods(&self, api: &Api) -> Vec<Value> {
         let Self { namespace, app, .. } = self;
-        let list = api.get(&format!("/api/v1/namespaces/{namespace}/pods?labelSelector=app%3D{app}")).expect("pods");
+        let label = if self.conflict == Conflict::Scales { "pair" } else { "app" };
+        let list =
+            api.get(&format!("/api/v1/namespaces/{namespace}/pods?labelSelector={label}%3D{app}")).expect("pods");
         list["items"].as_array().expect("items").clone()
     }
 
@@ -191,8 +196,11 @@ fn conflicting_requests_are_never_both_admitted() {
         both += admitted;
         all += pairs;
         assert_eq!(damage, Vec::<String>::new());
-        for replica in suture.replicas.iter().skip(1) {
-            assert!(replica.counted("suture_decisions_total{outcome=\"allowed\"}") > 0.0, "each replica has decided");
+        for replica in &suture.replicas {
+            let [allowed, denied] = ["allowed", "denied"]
+                .map(|outcome| replica.counted(&format!("suture_decisions_total{{outcome=\"{outcome}\"}}")));
+            println!("  decided by {}: {allowed} allowed, {denied} denied", replica.process.name());
+            assert!(allowed + denied > 0.0, "each replica has decided");
         }
         println!("\n{drains} drains at once, replicas: {replicas}");
         let (admitted, services) = drain(&cluster, &suture, &format!("drains-{replicas}"), drains);
@@ -220,7 +228,7 @@ fn race(cluster: &Cluster, suture: &Suture, place: &str, count: usize) -> (usize
     suture.register(&admin).expect("register");
     let api = Api::new(cluster, "admin").expect("api");
     judged(&api);
-    let calls: Vec<[Call; 2]> = pairs.iter().map(|pair| pair.calls(&api)).collect();
+    let calls: Vec<[Call; 2]> = pairs.iter().map(Pair::calls).collect();
     let start = Barrier::new(2);
     let (replies, took) = wait::timed(|| {
         thread::scope(|scope| {
@@ -236,13 +244,8 @@ fn race(cluster: &Cluster, suture: &Suture, place: &str, count: usize) -> (usize
     for (number, pair) in pairs.iter().enumerate() {
         let answers = [&replies[0][number], &replies[1][number]];
         for answer in answers.iter().filter(|answer| !answer.done()) {
-            assert!(
-                answer.message().contains("denied the request"),
-                "{:?}: {} {}",
-                pair.conflict,
-                answer.code,
-                answer.body
-            );
+            let denied = answer.message().contains("denied the request");
+            assert!(denied, "{:?}: {} {}", pair.conflict, answer.code, answer.body);
         }
         let admitted = answers.iter().filter(|answer| answer.done()).count();
         for count in [&mut counts[pair.conflict as usize], &mut total] {
@@ -331,7 +334,9 @@ fn drain(cluster: &Cluster, suture: &Suture, place: &str, count: usize) -> (usiz
 /// Creates objects and waits until all their endpoints are ready.
 fn settle(cluster: &Cluster, places: &[String], objects: &[Value], endpoints: usize) {
     let admin = cluster.kubectl("admin").expect("admin");
-    admin.apply(&list(places.iter().map(|name| namespace(name)).collect())).expect("namespaces");
+    let probed = ["default", "kube-public"].map(str::to_owned);
+    let all = places.iter().chain(&probed).flat_map(|name| place(name));
+    admin.apply(&list(all.collect())).expect("namespaces");
     for place in places {
         wait::until("service account", SETTLED_MAX, || account(&admin, place)).expect("service account");
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use suture_e2e::kubectl::Output;
 use suture_e2e::objects::{
-    apart, bound_claim, definition, eviction, ingress, list, namespace, pod, pod_spec, serves, service, workload,
+    apart, bound_claim, definition, eviction, ingress, list, place, pod, pod_spec, serves, service, workload,
 };
 use suture_e2e::table::Table;
 use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options, Plan, Suture, suture, wait};
@@ -18,7 +18,7 @@ const SETTLED_MAX: Duration = Duration::from_secs(120);
 /// A cluster with Suture in front, and the table of what was asked.
 struct Bench {
     cluster: Cluster,
-    suture: Suture,
+    suture: Option<Suture>,
     admin: Kubectl,
     table: Table,
 }
@@ -35,9 +35,8 @@ impl Bench {
     fn start() -> Self {
         let options = Options { users: vec![suture::user()], nodes: Nodes::new(5), ..Options::default() };
         let cluster = Cluster::start(&options).expect("cluster");
-        let suture = Suture::start(&cluster, &Plan::shipped()).expect("suture");
         let admin = cluster.kubectl("admin").expect("admin");
-        Self { cluster, suture, admin, table: Table::new(&["template", "request", "verdict", "ms"]) }
+        Self { cluster, suture: None, admin, table: Table::new(&["template", "request", "verdict", "ms"]) }
     }
 
     fn ask(&self, ask: &Ask) -> (Output, Duration) {
@@ -86,7 +85,7 @@ impl Bench {
 
     /// Makes what a part of the suite is about, before Suture judges.
     fn make(&self, places: &[&str], objects: Vec<Value>) {
-        self.admin.apply(&list(places.iter().map(|name| namespace(name)).collect())).expect("namespaces");
+        self.admin.apply(&list(places.iter().flat_map(|name| place(name)).collect())).expect("namespaces");
         for place in places {
             settled(
                 "service account",
@@ -102,9 +101,10 @@ impl Bench {
         self.admin.create(&list(objects)).expect("objects");
     }
 
-    /// Has Suture judge from now on.
-    fn judge(&self) {
-        self.suture.register(&self.admin).expect("register");
+    /// Starts Suture, which keeps its certificates and the webhook's configuration by itself.
+    fn judge(&mut self) {
+        let plan = Plan { by_itself: true, ..Plan::shipped() };
+        self.suture = Some(Suture::start(&self.cluster, &plan).expect("suture"));
         let probe = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
             "metadata": {"name": "probe", "namespace": "shop"},
             "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}});
@@ -139,7 +139,7 @@ fn every_template_denies_and_allows_what_kubectl_asks() {
     objects_and_references(&mut bench);
     whole_sets(&mut bench);
     bench.table.print();
-    let counted = |outcome: &str| bench.suture.counted(&format!("suture_decisions_total{{outcome=\"{outcome}\"}}"));
+    let counted = |outcome: &str| bench.counted(&format!("suture_decisions_total{{outcome=\"{outcome}\"}}"));
     println!(
         "  decided: {} allowed, {} denied, {} undecided",
         counted("allowed"),
@@ -291,6 +291,10 @@ fn workloads(bench: &mut Bench) {
 }
 
 impl Bench {
+    fn counted(&self, series: &str) -> f64 {
+        self.suture.as_ref().map_or(0.0, |suture| suture.counted(series))
+    }
+
     fn pod_of(&self, place: &str, app: &str) -> String {
         let selector = format!("--selector=app={app}");
         let list = self.admin.json(&["get", "pods", "--namespace", place, &selector]).expect("pods");
@@ -418,8 +422,8 @@ fn whole_sets(bench: &mut Bench) {
     );
     settled(
         "the watch of the definition's objects",
-        || bench.suture.counted("suture_objects{kind=\"Widget\"}") as u64,
-        &1,
+        || bench.counted("suture_objects{kind=\"Widget\"}").to_string(),
+        &"1".to_owned(),
     );
     bench.denied(
         "crd-without-instances",
@@ -451,15 +455,13 @@ fn a_release_of_fifty_objects_and_the_work_of_controllers_go_through() {
     let mut bench = Bench::start();
     let mut web = workload("Deployment", "shop", "web", 4, &apart("web"));
     web["spec"]["strategy"] = json!({"rollingUpdate": {"maxUnavailable": 1, "maxSurge": 1}});
+    let [volume, claim] = bound_claim("doomed", "data", "Retain");
+    let mut spec = pod_spec();
+    spec["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
+    let storing = workload("Deployment", "doomed", "web", 2, &spec);
     bench.make(
         &["shop", "rival", "release", "doomed"],
-        vec![
-            service("shop", "web"),
-            web,
-            ingress("rival", "rival", "rival.example"),
-            service("doomed", "web"),
-            workload("Deployment", "doomed", "web", 2, &pod_spec()),
-        ],
+        vec![service("shop", "web"), web, ingress("rival", "rival", "rival.example"), volume, claim, storing],
     );
     bench.serving("shop", "web", 4);
     bench.serving("doomed", "web", 2);
@@ -483,7 +485,7 @@ fn a_release_of_fifty_objects_and_the_work_of_controllers_go_through() {
     assert!(!output.success && output.stderr.matches("denied the request").count() == 1, "{}", output.stderr);
     assert!(output.stderr.contains("unique-host"), "{}", output.stderr);
 
-    dry_runs_leave_nothing(&mut bench);
+    dry_runs_leave_nothing(&bench);
 
     let ended = |what: &str, arguments: &[&str]| {
         let (_, took) = wait::timed(|| bench.admin.text(arguments).expect(what));
@@ -520,7 +522,6 @@ fn a_release_of_fifty_objects_and_the_work_of_controllers_go_through() {
     let doomed = bench.admin.json(&["get", "namespace", "doomed"]).expect("namespace");
     let confirmed = format!("suture.dev/confirm-delete={}", doomed["metadata"]["uid"].as_str().expect("uid"));
     ended("confirmation", &["annotate", "namespace", "doomed", &confirmed]);
-    // the Service in it is in use until its namespace goes
     ended("namespace deletion", &["delete", "namespace", "doomed", "--timeout=120s"]);
     ended("garbage collection", &["delete", "deployment", "one-0", "--namespace=release"]);
     settled(
@@ -537,26 +538,20 @@ fn a_release_of_fifty_objects_and_the_work_of_controllers_go_through() {
     println!("controllers, scheduler and garbage collector keep working");
 }
 
-/// A dry run is judged and not remembered: the second of two endpoints may go after a dry run of the first.
-fn dry_runs_leave_nothing(bench: &mut Bench) {
-    let pods: Vec<String> = {
-        let list = bench.admin.json(&["get", "pods", "--namespace=doomed", "--selector=app=web"]).expect("pods");
-        list["items"]
-            .as_array()
-            .expect("items")
-            .iter()
-            .filter_map(|p| p["metadata"]["name"].as_str().map(str::to_owned))
-            .collect()
+/// A dry run is judged and not remembered: what it asked for is not in flight for the next request.
+fn dry_runs_leave_nothing(bench: &Bench) {
+    let scale = |replicas: &'static str, dry: &'static [&'static str]| {
+        let arguments = ["scale", "deployment", "web", "--namespace=shop", replicas];
+        bench.admin.text(&[&arguments, dry].concat()).expect("scale");
     };
-    let scale = ["scale", "deployment", "web", "--namespace=shop", "--replicas=2", "--dry-run=server"];
+    let in_flight = || bench.counted("suture_ledger_entries");
+    settled("an empty ledger", || in_flight().to_string(), &"0".to_owned());
     for _ in 0..3 {
-        bench.admin.text(&scale).expect("a dry run");
+        scale("--replicas=3", &["--dry-run=server"]);
     }
-    assert_eq!(pods.len(), 2);
-    assert_eq!(
-        bench.admin.json(&["get", "deployment", "web", "--namespace=shop"]).expect("web")["spec"]["replicas"],
-        4
-    );
+    assert!(in_flight() < 1.0, "dry runs are not remembered");
+    let web = bench.admin.json(&["get", "deployment", "web", "--namespace=shop"]).expect("web");
+    assert_eq!(web["spec"]["replicas"], 4);
 }
 
 /// Fifty objects, as a chart has them.

@@ -276,7 +276,8 @@ fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment) -> Option<Gr
         fates.push(fate(FateKind::Terminating, Some(Arc::new(object.with_deletion(DELETION_TIME)))));
     }
     fates.push(fate(FateKind::Gone, None));
-    let entity = Entity { key: Some(object.key.clone()), count: 1, sets: Vec::new(), fates };
+    let entity =
+        Entity { key: Some(object.key.clone()), object: Some(object.clone()), count: 1, sets: Vec::new(), fates };
     Some(Group { name: Some(object.key.clone()), entities: vec![entity], ..Group::default() })
 }
 

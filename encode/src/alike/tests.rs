@@ -1,0 +1,57 @@
+//! What templates read, told before any object is looked at.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop where it fails")]
+
+use suture_model::adapter::NoAdapters;
+use suture_model::value::Val;
+use suture_specs::compile::compile_invariant;
+use suture_specs::library::Library;
+use suture_specs::spec::{Invariant, InvariantSpec, Origin};
+
+use super::*;
+
+fn shipped(name: &str) -> CompiledInvariant {
+    let library = Library::shipped().expect("the shipped library compiles");
+    let invariant = Invariant {
+        name: name.into(),
+        namespace: None,
+        labels: Val::Null,
+        spec: InvariantSpec { template: Some(name.to_owned()), ..InvariantSpec::default() },
+        origin: Origin::named("the shipped library"),
+    };
+    compile_invariant(&invariant, &library).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
+}
+
+fn kind(name: &str) -> Kind {
+    Kind::builtin(name).expect("a built-in kind")
+}
+
+#[test]
+fn a_kind_that_where_leaves_out_has_no_instances() {
+    let child = shipped("live-child-kept");
+    let mut kinds = InstanceKinds::new(&child, &NoAdapters);
+    assert!(!kinds.may_be(&kind("Pod")), "`except` lists it");
+    assert!(kinds.may_be(&kind("ReplicaSet")));
+    let service = shipped("serving-service-kept");
+    let mut kinds = InstanceKinds::new(&service, &NoAdapters);
+    assert!(kinds.may_be(&kind("Service")));
+    assert!(!kinds.may_be(&kind("Pod")));
+}
+
+#[test]
+fn what_reads_names_is_not_blind_to_them() {
+    assert!(blind_to_identity(&shipped("references-resolve")));
+    assert!(blind_message(&shipped("references-resolve"), 0));
+    assert!(blind_to_identity(&shipped("owner-references-resolve")));
+    for names in ["unique-host", "data-recoverable", "quorum-survives-fault", "live-child-kept"] {
+        assert!(!blind_to_identity(&shipped(names)), "{names}");
+    }
+}
+
+#[test]
+fn what_the_kind_decides_is_not_read() {
+    let matches = shipped("selector-keeps-matches");
+    assert!(reads_nodes_only(&matches, &kind("Deployment")));
+    assert!(!reads_nodes_only(&matches, &kind("Service")), "a Service selects pods");
+    assert!(!reads_nodes_only(&matches, &kind("DaemonSet")));
+    assert!(!reads_nodes_only(&shipped("references-resolve"), &kind("Deployment")));
+}

@@ -1,0 +1,251 @@
+//! Nodes by what pods see of them, the hostname aside: labels, taints, room, readiness. Where new pods may go is worked
+//! out for each pool instead of each node.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::Usage;
+use crate::object::Object;
+use crate::selector::node_matches;
+use crate::value::{Str, Val};
+
+/// The label that tells every node from every other.
+pub const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// So many lists of nodes are kept; a few workloads' constraints make a few.
+const JOINED_MAX: usize = 64;
+
+/// The pools of a snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct Pools {
+    pools: Vec<Pool>,
+    by_shape: BTreeMap<Val, usize>,
+    of_node: BTreeMap<Str, usize>,
+    /// The names of the nodes of several pools; of another allocation once a node comes or goes.
+    joined: Kept<Vec<usize>, Str>,
+    /// The nodes that match a constraint; of another allocation once a node changes.
+    admitted: Kept<Val, Arc<Object>>,
+}
+
+/// Lists that were worked out before; copies of a snapshot share them.
+type Kept<K, V> = Arc<Mutex<BTreeMap<K, Arc<[V]>>>>;
+
+/// Nodes that pods do not tell apart but by their names and by what runs on them.
+#[derive(Clone, Debug, Default)]
+pub struct Pool {
+    shape: Val,
+    calm: bool,
+    nodes: BTreeSet<Str>,
+    busiest: OnceLock<Usage>,
+}
+
+impl Pool {
+    /// The names of its nodes, in order.
+    pub fn nodes(&self) -> &BTreeSet<Str> {
+        &self.nodes
+    }
+
+    /// Whether its nodes are Ready, stay, and have no taint that removes pods.
+    pub fn is_calm(&self) -> bool {
+        self.calm
+    }
+
+    /// No less than what is taken of any of its nodes, by what is taken of each.
+    pub fn busiest(&self, usage: impl Fn(&Str) -> Usage) -> Usage {
+        *self.busiest.get_or_init(|| {
+            self.nodes.iter().map(usage).fold(Usage::default(), |most, one| Usage {
+                pods: most.pods.max(one.pods),
+                cpu: most.cpu.max(one.cpu),
+                memory: most.memory.max(one.memory),
+            })
+        })
+    }
+}
+
+impl Pools {
+    /// The pools with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Pool)> {
+        self.pools.iter().enumerate().filter(|(_, pool)| !pool.nodes.is_empty())
+    }
+
+    /// The live nodes that match the node constraint of a pod spec, in the order of their names; `node` finds one.
+    pub fn admitted<'o>(&self, spec: &Val, node: impl Fn(&Str) -> Option<&'o Arc<Object>>) -> Arc<[Arc<Object>]> {
+        let constraint = node_constraint(spec);
+        let mut known = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(&constraint) {
+            return found.clone();
+        }
+        let by_name = names_nodes(spec);
+        let mut found: Vec<Arc<Object>> = Vec::new();
+        for (_, pool) in self.iter() {
+            let matches = |name: &Str| node(name).filter(|node| node.live() && node_matches(spec, node));
+            if by_name {
+                found.extend(pool.nodes.iter().filter_map(matches).cloned());
+            } else if pool.nodes.first().and_then(matches).is_some() {
+                found.extend(pool.nodes.iter().filter_map(&node).cloned());
+            }
+        }
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        let found: Arc<[Arc<Object>]> = found.into();
+        if known.len() >= JOINED_MAX {
+            known.clear();
+        }
+        known.insert(constraint, found.clone());
+        found
+    }
+
+    /// The names of all nodes of these pools, in order.
+    pub fn joined(&self, pools: &[usize]) -> Arc<[Str]> {
+        let mut known = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(pools) {
+            return found.clone();
+        }
+        let all = pools.iter().filter_map(|at| self.pools.get(*at)).flat_map(|pool| &pool.nodes);
+        let mut names: Vec<Str> = all.cloned().collect();
+        names.sort();
+        let names: Arc<[Str]> = names.into();
+        if known.len() >= JOINED_MAX {
+            known.clear();
+        }
+        known.insert(pools.to_vec(), names.clone());
+        names
+    }
+
+    pub(super) fn insert(&mut self, node: &Object) {
+        let shape = shape(node);
+        let at = *self.by_shape.entry(shape.clone()).or_insert_with(|| {
+            self.pools.iter().position(|pool| pool.nodes.is_empty()).unwrap_or_else(|| {
+                self.pools.push(Pool::default());
+                self.pools.len() - 1
+            })
+        });
+        if let Some(pool) = self.pools.get_mut(at) {
+            pool.calm = is_calm(node);
+            pool.shape = shape;
+            pool.nodes.insert(node.key.name.clone());
+            pool.busiest = OnceLock::new();
+        }
+        self.of_node.insert(node.key.name.clone(), at);
+        self.joined = Arc::default();
+        self.admitted = Arc::default();
+    }
+
+    pub(super) fn remove(&mut self, node: &Str) {
+        let Some(pool) = self.of_node.remove(node).and_then(|at| self.pools.get_mut(at)) else { return };
+        pool.nodes.remove(node);
+        pool.busiest = OnceLock::new();
+        if pool.nodes.is_empty() {
+            self.by_shape.remove(&pool.shape);
+        }
+        self.joined = Arc::default();
+        self.admitted = Arc::default();
+    }
+
+    /// Notes that something else runs on a node.
+    pub(super) fn touch(&mut self, node: &str) {
+        if let Some(pool) = self.of_node.get(node).and_then(|at| self.pools.get_mut(*at)) {
+            pool.busiest = OnceLock::new();
+        }
+    }
+}
+
+/// What restricts the nodes of a pod spec: its node selector and required node affinity.
+pub fn node_constraint(spec: &Val) -> Val {
+    let affinity = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+    let part = |path: &[&str]| spec.at_some(path).cloned().unwrap_or_default();
+    Val::list(vec![part(&["nodeSelector"]), part(&affinity)])
+}
+
+/// Whether a pod spec may tell nodes apart by their names.
+pub fn names_nodes(spec: &Val) -> bool {
+    let required = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
+    let by_name = |e: &Val| e.str_at(&["key"]).is_some_and(|key| &**key == HOSTNAME);
+    spec.at(&["nodeSelector", HOSTNAME]).is_some()
+        || spec.items_at(&required).iter().any(|term| {
+            !term.items_at(&["matchFields"]).is_empty() || term.items_at(&["matchExpressions"]).iter().any(by_name)
+        })
+}
+
+fn is_calm(node: &Object) -> bool {
+    let conditions = node.val().items_at(&["status", "conditions"]).iter();
+    let mut ready = conditions.filter(|c| c.str_at(&["type"]).is_some_and(|t| &**t == "Ready"));
+    let removes = |taint: &Val| taint.str_at(&["effect"]).is_none_or(|effect| &**effect == "NoExecute");
+    node.live()
+        && ready.all(|c| c.str_at(&["status"]).is_some_and(|s| &**s == "True"))
+        && !node.val().items_at(&["spec", "taints"]).iter().any(removes)
+}
+
+/// What new pods see of a node.
+fn shape(node: &Object) -> Val {
+    let part = |path: &[&str]| node.val().at(path).cloned().unwrap_or_default();
+    let conditions = node.val().items_at(&["status", "conditions"]).iter();
+    let ready = conditions.filter(|c| c.str_at(&["type"]).is_some_and(|t| &**t == "Ready"));
+    let ready = ready.map(|c| c.get("status").cloned().unwrap_or_default()).collect();
+    Val::object([
+        ("labels", node.labels().without_at(&[HOSTNAME])),
+        ("taints", part(&["spec", "taints"])),
+        ("unschedulable", part(&["spec", "unschedulable"])),
+        ("allocatable", part(&["status", "allocatable"])),
+        ("ready", Val::list(ready)),
+        ("live", Val::Bool(node.live())),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Key;
+    use crate::snapshot::Snapshot;
+
+    fn node(name: &str, pool: &str, taint: bool) -> Object {
+        let labels = Val::object([(HOSTNAME, Val::str(name)), ("pool", Val::str(pool))]);
+        let meta = Val::object([("name", Val::str(name)), ("labels", labels)]);
+        let taint = Val::object([("key", Val::str("gone")), ("effect", Val::str("NoExecute"))]);
+        let taints = Val::list(if taint { vec![taint] } else { Vec::new() });
+        Object::from_val(&Val::object([
+            ("apiVersion", Val::str("v1")),
+            ("kind", Val::str("Node")),
+            ("metadata", meta),
+            ("spec", Val::object([("taints", taints)])),
+        ]))
+        .unwrap()
+    }
+
+    fn pools(snapshot: &Snapshot) -> Vec<(Vec<&str>, bool)> {
+        let mut found: Vec<_> =
+            snapshot.pools().iter().map(|(_, p)| (p.nodes().iter().map(|n| &**n).collect(), p.is_calm())).collect();
+        found.sort();
+        found
+    }
+
+    fn admitted(snapshot: &Snapshot, spec: &Val) -> Vec<String> {
+        snapshot.admitted(spec).iter().map(|n| n.key.name.to_string()).collect()
+    }
+
+    #[test]
+    fn nodes_that_differ_in_their_hostname_only_share_a_pool() {
+        let mut snapshot = Snapshot::default();
+        for (name, pool, taint) in [("a", "x", false), ("b", "x", false), ("c", "y", false), ("d", "x", true)] {
+            snapshot.insert(node(name, pool, taint));
+        }
+        assert_eq!(pools(&snapshot), [(vec!["a", "b"], true), (vec!["c"], true), (vec!["d"], false)]);
+        snapshot.insert(node("b", "y", false));
+        snapshot.remove(&Key::of("Node", "", "d"));
+        assert_eq!(pools(&snapshot), [(vec!["a"], true), (vec!["b", "c"], true)]);
+    }
+
+    #[test]
+    fn admitted_nodes_follow_the_nodes() {
+        let mut snapshot = Snapshot::default();
+        snapshot.insert(node("b", "x", false));
+        snapshot.insert(node("a", "y", false));
+        let selects = |key: &str, value: &str| Val::object([("nodeSelector", Val::object([(key, Val::str(value))]))]);
+        assert_eq!(admitted(&snapshot, &Val::Null), ["a", "b"]);
+        assert_eq!(admitted(&snapshot, &selects("pool", "x")), ["b"]);
+        snapshot.insert(node("c", "x", false));
+        assert_eq!(admitted(&snapshot, &selects("pool", "x")), ["b", "c"]);
+        assert_eq!(admitted(&snapshot, &selects(HOSTNAME, "c")), ["c"]);
+        snapshot.insert(node("c", "y", false));
+        assert_eq!(admitted(&snapshot, &selects("pool", "x")), ["b"]);
+    }
+}
