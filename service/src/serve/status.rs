@@ -154,9 +154,9 @@ impl Here<'_> {
             return Ok(());
         }
         // a merge takes away only what it is told to
-        for gone in old.as_object().into_iter().flat_map(|old| old.keys()) {
-            if next.get(gone).is_none() {
-                next[gone] = Json::Null;
+        if let Some(fields) = next.as_object_mut() {
+            for gone in old.as_object().into_iter().flat_map(|old| old.keys()) {
+                fields.entry(gone.clone()).or_insert(Json::Null);
             }
         }
         let patch = json!({"metadata": {"resourceVersion": live.metadata.resource_version}, "status": next});
