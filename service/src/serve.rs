@@ -253,7 +253,8 @@ fn report(
     let time = || Clock::now().to_string();
     let failed =
         |name: &status::Name, why| tracing::warn!(resource = name.label(), why, "its status cannot be written");
-    tokio::spawn(status::write(client.clone(), identity, said, time, failed));
+    let writer = status::Writer { pod: identity, namespace: options.namespace.clone() };
+    tokio::spawn(status::write(client.clone(), writer, said, time, failed));
     teller
 }
 

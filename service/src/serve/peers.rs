@@ -1,5 +1,6 @@
 //! Which replicas there are: each keeps a Lease of its own alive, and reads those of the others.
 //!
+//! A Lease that its replica does not renew is taken away by the others, so that one that is there stands for a replica.
 //! Nothing that is decided depends on it. It says whose entries a status keeps, and which replica does what one has to do
 //! for all: the first one by name.
 
@@ -22,8 +23,6 @@ const LABEL: &str = "suture.dev/replica";
 const BEAT: Duration = Duration::from_secs(5);
 /// One whose Lease has not changed for so long is gone.
 const GONE_AFTER: Duration = Duration::from_secs(20);
-/// The Lease of one that is gone for so long is taken away by anybody.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
 
 /// One replica among others.
 pub struct Peer {
@@ -70,10 +69,10 @@ impl Peer {
         self.seen.retain(|name, _| found.iter().any(|lease| lease.name == *name));
         let mut there = BTreeSet::from([self.identity.clone()]);
         for Found { name, replica, version } in found {
-            let silence = self.silence(&name, version);
-            if silence <= GONE_AFTER {
+            if self.silence(&name, version) <= GONE_AFTER {
                 there.insert(replica);
-            } else if silence > FORGOTTEN_AFTER {
+            } else {
+                // one that comes back makes another
                 self.delete(&name).await?;
             }
         }
@@ -98,20 +97,20 @@ impl Peer {
             "renewTime": super::lease::micro_time(&Clock::now().to_string()),
         });
         let patch = json!({"spec": spec});
-        match self.send("PATCH", &format!("{}/{}", self.collection, self.lease()), Some(patch)).await {
+        match self.send("PATCH", &format!("{}/{}", self.collection, lease_of(&self.identity)), Some(patch)).await {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             written => return written.map(drop),
         }
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec,
-            "metadata": {"name": self.lease(), "labels": {LABEL: "true", "app.kubernetes.io/name": "suture"}},
+            "metadata": {"name": lease_of(&self.identity), "labels": {LABEL: "true", "app.kubernetes.io/name": "suture"}},
         });
         self.send("POST", &self.collection, Some(lease)).await.map(drop)
     }
 
     /// Takes its Lease away: it leaves.
     pub async fn leave(self) {
-        if let Err(error) = self.delete(&self.lease()).await {
+        if let Err(error) = self.delete(&lease_of(&self.identity)).await {
             tracing::warn!(why = brief(&error), "the lease of this replica cannot be taken away");
         }
     }
@@ -123,17 +122,27 @@ impl Peer {
         }
     }
 
-    /// The name of its Lease; names of pods and hosts are names of objects, too.
-    fn lease(&self) -> String {
-        format!("suture-replica-{}", self.identity.to_lowercase())
-    }
-
     async fn send(&self, method: &str, path: &str, body: Option<Value>) -> kube::Result<Value> {
         let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let request = Request::builder().method(method).uri(path).header("content-type", content).body(body);
         self.client.request(request.map_err(kube::Error::HttpError)?).await
     }
+}
+
+/// Whether a replica is there, if it is not known to be.
+pub async fn is_there(client: &Client, namespace: &str, identity: &str) -> kube::Result<bool> {
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{}", lease_of(identity));
+    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    match client.request::<Value>(request).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        found => found.map(|_| true),
+    }
+}
+
+/// The name of a replica's Lease; names of pods and hosts are names of objects, too.
+fn lease_of(identity: &str) -> String {
+    format!("suture-replica-{}", identity.to_lowercase())
 }
 
 impl Found {

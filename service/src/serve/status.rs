@@ -14,6 +14,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::peers::is_there;
 use super::resources::{GROUP, RESOURCES, VERSION};
 
 pub use standing::{Audited, Standing, next_status};
@@ -26,7 +27,7 @@ const ROUND_PERIOD: Duration = Duration::from_secs(5);
 const WRITES_PER_ROUND_MAX: usize = 20;
 
 /// After so many rounds every status is looked at again, in case that somebody else has changed it.
-const ROUNDS_KNOWN_MAX: u32 = 60;
+const ROUNDS_KNOWN_MAX: u32 = 12;
 /// How often a write that lost against another replica's is tried again at once.
 const CONFLICTS_MAX: usize = 3;
 
@@ -65,7 +66,7 @@ pub struct Said {
 /// `failed` is told of what cannot be written, which is tried again.
 pub async fn write(
     client: Client,
-    pod: String,
+    Writer { pod, namespace }: Writer,
     mut said: Receiver<Said>,
     now: impl Fn() -> String + Send,
     mut failed: impl FnMut(&Name, String) + Send,
@@ -87,6 +88,10 @@ pub async fn write(
             return;
         }
         let now_said = said.borrow_and_update().clone();
+        // who the replicas are comes first
+        if now_said.replicas.is_empty() {
+            continue;
+        }
         if replicas != now_said.replicas {
             // entries of those that are gone are to be dropped
             written.clear();
@@ -96,13 +101,14 @@ pub async fn write(
         let differing = now_said.standings.iter().filter(|(name, standing)| written.get(*name) != Some(*standing));
         let round: Vec<(&Name, &Standing)> = differing.take(WRITES_PER_ROUND_MAX).collect();
         for (name, standing) in round {
-            let mut result = write_one(&client, &pod, name, standing, &now_said.replicas, &now()).await;
+            let here = Here { client: &client, pod: &pod, namespace: &namespace, replicas: &now_said.replicas };
+            let mut result = here.write(name, standing, &now()).await;
             for _ in 0..CONFLICTS_MAX {
                 // another replica was faster: what it wrote is to be taken into account
                 if !matches!(&result, Err(kube::Error::Api(status)) if status.code == 409) {
                     break;
                 }
-                result = write_one(&client, &pod, name, standing, &now_said.replicas, &now()).await;
+                result = here.write(name, standing, &now()).await;
             }
             match result {
                 Ok(()) => drop(written.insert(name.clone(), standing.clone())),
@@ -112,36 +118,61 @@ pub async fn write(
     }
 }
 
-async fn write_one(
-    client: &Client,
-    pod: &str,
-    name: &Name,
-    standing: &Standing,
-    replicas: &BTreeSet<String>,
-    now: &str,
-) -> Result<(), kube::Error> {
-    let Some(resource) = RESOURCES.iter().find(|resource| resource.kind == name.kind) else { return Ok(()) };
-    let kind = GroupVersionKind::gvk(GROUP, VERSION, resource.kind);
-    let of = ApiResource::from_gvk_with_plural(&kind, resource.plural);
-    let api: Api<DynamicObject> = match &name.namespace {
-        Some(ns) => Api::namespaced_with(client.clone(), ns, &of),
-        None => Api::all_with(client.clone(), &of),
-    };
-    // another object of this name is loaded before anything is said of it
-    let live = api.get_opt(&name.name).await?.filter(|live| live.metadata.uid.as_ref() == Some(&standing.uid));
-    let Some(live) = live else { return Ok(()) };
-    let old = live.data.get("status").cloned().unwrap_or(Json::Null);
-    let mut next = next_status(&old, pod, standing, replicas, now);
-    if next == old {
-        return Ok(());
-    }
-    // a merge takes away only what it is told to
-    for gone in old.as_object().into_iter().flat_map(|old| old.keys()) {
-        if next.get(gone).is_none() {
-            next[gone] = Json::Null;
+/// Who writes.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// The name of this replica.
+    pub pod: String,
+    /// The namespace of the replicas.
+    pub namespace: String,
+}
+
+/// This replica in one round.
+struct Here<'r> {
+    client: &'r Client,
+    pod: &'r str,
+    namespace: &'r str,
+    replicas: &'r BTreeSet<String>,
+}
+
+impl Here<'_> {
+    async fn write(&self, name: &Name, standing: &Standing, now: &str) -> Result<(), kube::Error> {
+        let Some(resource) = RESOURCES.iter().find(|resource| resource.kind == name.kind) else { return Ok(()) };
+        let kind = GroupVersionKind::gvk(GROUP, VERSION, resource.kind);
+        let of = ApiResource::from_gvk_with_plural(&kind, resource.plural);
+        let api: Api<DynamicObject> = match &name.namespace {
+            Some(ns) => Api::namespaced_with(self.client.clone(), ns, &of),
+            None => Api::all_with(self.client.clone(), &of),
+        };
+        // another object of this name is loaded before anything is said of it
+        let live = api.get_opt(&name.name).await?.filter(|live| live.metadata.uid.as_ref() == Some(&standing.uid));
+        let Some(live) = live else { return Ok(()) };
+        let old = live.data.get("status").cloned().unwrap_or(Json::Null);
+        let replicas = self.replicas_of(&old).await?;
+        let mut next = next_status(&old, self.pod, standing, &replicas, now);
+        if next == old {
+            return Ok(());
         }
+        // a merge takes away only what it is told to
+        if let Some(fields) = next.as_object_mut() {
+            for gone in old.as_object().into_iter().flat_map(|old| old.keys()) {
+                fields.entry(gone.clone()).or_insert(Json::Null);
+            }
+        }
+        let patch = json!({"metadata": {"resourceVersion": live.metadata.resource_version}, "status": next});
+        let parameters = PatchParams { field_manager: Some("suture".to_owned()), ..PatchParams::default() };
+        api.patch_status(&name.name, &parameters, &Patch::Merge(patch)).await.map(drop)
     }
-    let patch = json!({"metadata": {"resourceVersion": live.metadata.resource_version}, "status": next});
-    let parameters = PatchParams { field_manager: Some("suture".to_owned()), ..PatchParams::default() };
-    api.patch_status(&name.name, &parameters, &Patch::Merge(patch)).await.map(drop)
+
+    /// The replicas, with those in a status that came while nobody looked: a replica is there before it says anything.
+    async fn replicas_of(&self, status: &Json) -> Result<BTreeSet<String>, kube::Error> {
+        let entries = status.get("byPod").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut replicas = self.replicas.clone();
+        for pod in entries.iter().filter_map(|entry| entry.get("pod").and_then(Json::as_str)) {
+            if !replicas.contains(pod) && is_there(self.client, self.namespace, pod).await? {
+                replicas.insert(pod.to_owned());
+            }
+        }
+        Ok(replicas)
+    }
 }

@@ -115,5 +115,5 @@ pub fn requests(cluster: &Cluster, user: &str) -> Result<Vec<Value>, Error> {
     let text = std::fs::read_to_string(&path).map_err(Error::io(path.display().to_string()))?;
     // the last line may be half written
     let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    Ok(events.filter(|event| event["user"]["username"] == user).collect())
+    Ok(events.filter(|event| event.pointer("/user/username").and_then(Value::as_str) == Some(user)).collect())
 }

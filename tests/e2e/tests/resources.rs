@@ -3,7 +3,6 @@
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
-    clippy::panic,
     clippy::print_stdout,
     reason = "a test may stop where it fails, and says what it measured"
 )]
@@ -317,10 +316,10 @@ impl Scene {
         self.until("its scope binds it", || {
             let output = bot.run(&outside).expect("kubectl");
             if output.success {
-                Err("admitted".to_owned())
-            } else {
-                Ok(assert!(output.stderr.contains("operator-in-scope"), "{}", output.stderr))
+                return Err("admitted".to_owned());
             }
+            assert!(output.stderr.contains("operator-in-scope"), "{}", output.stderr);
+            Ok(())
         });
         assert!(self.admin.run(&outside).expect("kubectl").success, "others are not bound by it");
         let delete = |name: &str| bot.run(&["delete", "configmap", name, "--namespace=shop"]).expect("kubectl");
