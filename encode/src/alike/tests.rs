@@ -1,5 +1,4 @@
 //! What templates read, told before any object is looked at.
-#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop where it fails")]
 
 use suture_model::adapter::NoAdapters;
 use suture_model::value::Val;

@@ -18,6 +18,9 @@ use suture_e2e::objects::definition;
 use suture_e2e::table::Table;
 use suture_e2e::{Api, Cluster, Options, Part, Plan, Suture, suture, wait};
 
+/// Method, path and body.
+type Call = (&'static str, String, Option<Value>);
+
 /// Admission that adds to what a suite says, or takes away from it.
 const PLUGINS: &str = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,StorageObjectInUseProtection,\
                        TaintNodesByCondition,DefaultStorageClass,RuntimeClass,CertificateApproval,CertificateSigning,\
@@ -435,11 +438,7 @@ impl Player {
     }
 
     /// The request of a step.
-    fn request(
-        &self,
-        step: &Value,
-        uids: &BTreeMap<String, Value>,
-    ) -> Result<Option<(&'static str, String, Option<Value>)>, String> {
+    fn request(&self, step: &Value, uids: &BTreeMap<String, Value>) -> Result<Option<Call>, String> {
         let verb = ["create", "update", "patch", "delete", "scale", "evict", "bind", "review", "batch"]
             .into_iter()
             .find(|verb| step.get(verb).is_some());

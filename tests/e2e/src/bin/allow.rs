@@ -16,7 +16,7 @@ async fn allow(Json(review): Json<Value>) -> Json<Value> {
     Json(json!({
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
-        "response": {"uid": review["request"]["uid"], "allowed": true},
+        "response": {"uid": review.pointer("/request/uid"), "allowed": true},
     }))
 }
 
