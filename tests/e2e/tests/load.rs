@@ -48,6 +48,10 @@ enum Asked {
 struct Figures {
     millis: Vec<f64>,
     seconds: f64,
+    /// What Suture says itself: decisions, and the seconds from arrival to turn and to answer.
+    decisions: f64,
+    waiting: f64,
+    answering: f64,
 }
 
 impl Figures {
@@ -86,10 +90,14 @@ fn latency_and_throughput_beside_no_webhook_and_one_that_allows_everything() {
         for asked in [Asked::Nobody, Asked::AllowEverything, Asked::Suture] {
             switch(&admin, &suture, asked, &url, &bundle);
             for clients in CLIENTS {
-                let decided = || suture.counted("suture_decision_duration_seconds_count");
-                let before = decided();
+                let said = || {
+                    ["decision_duration_seconds_count", "queue_wait_seconds_sum", "decision_duration_seconds_sum"]
+                        .map(|name| suture.counted(&format!("suture_{name}")))
+                };
+                let before = said();
                 let run = run(&cluster, clients, workloads, Duration::from_secs(seconds as u64));
-                let judged = decided() - before;
+                let after = said();
+                let [judged, waiting, answering] = [0, 1, 2].map(|at| after[at] - before[at]);
                 if asked == Asked::Suture {
                     assert!(judged >= run.millis.len() as f64, "suture judged {judged} of {}", run.millis.len());
                 } else {
@@ -98,6 +106,9 @@ fn latency_and_throughput_beside_no_webhook_and_one_that_allows_everything() {
                 let all = figures.entry((clients, asked)).or_default();
                 all.millis.extend(run.millis);
                 all.seconds += run.seconds;
+                all.decisions += judged;
+                all.waiting += waiting;
+                all.answering += answering;
             }
             resident_max = resident_max.max(suture.replicas[0].process.resident_bytes().expect("resident"));
         }
@@ -243,7 +254,7 @@ fn run(cluster: &Cluster, clients: usize, workloads: usize, length: Duration) ->
             (0..clients).map(|client| scope.spawn(move || send(cluster, client, clients, workloads, length))).collect();
         threads.into_iter().map(|thread| thread.join().expect("thread")).collect()
     });
-    Figures { millis: all.concat(), seconds: start.elapsed().as_secs_f64() }
+    Figures { millis: all.concat(), seconds: start.elapsed().as_secs_f64(), ..Figures::default() }
 }
 
 /// Sends requests for a while, each client about workloads of its own.
@@ -305,6 +316,12 @@ fn report(figures: &mut BTreeMap<(usize, Asked), Figures>) {
             suture.percentile(0.5) - allow.percentile(0.5),
             suture.percentile(0.99) - allow.percentile(0.99),
             suture.per_second() / allow.per_second(),
+        );
+        let mean = |seconds: f64| seconds * 1e3 / suture.decisions.max(1.0);
+        println!(
+            "    by its own count a decision took {:.2} ms on average, {:.2} ms of it waiting for a thread",
+            mean(suture.answering),
+            mean(suture.waiting)
         );
     }
 }

@@ -82,6 +82,11 @@ fn suites_that_pass_offline_get_the_same_verdicts() {
         }
         let text = fs::read_to_string(&file).expect("suite");
         let suite: Value = serde_saphyr::from_str(&text).expect("YAML");
+        if let Err(error) = suture::run(&["test", &file.display().to_string()]) {
+            println!("{name}: does not pass offline");
+            skipped.push([name, error.to_string().replace('\n', " ")]);
+            continue;
+        }
         let cases = suite["spec"]["cases"].as_array().expect("cases").clone();
         let judge = Suture::start(&player.cluster, &player.plan(&suite["spec"])).expect("suture");
         let kubectl = player.cluster.kubectl("admin").expect("admin");
