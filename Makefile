@@ -35,7 +35,7 @@ test: $(Z3) ## checks format, lints and documentation, and runs every test that 
 	cargo test --locked --workspace --exclude suture-e2e
 
 e2e: plane build ## sends real requests to a real control plane with Suture in front; the first time builds it
-	$(E2E) --test controlplane --test requests --test resources -- $(PRINT)
+	$(E2E) --test controlplane --test requests --test resources --test standby -- $(PRINT)
 
 races: plane build ## sends conflicting requests at the same moment, to one replica and to two
 	$(E2E) --test races -- $(PRINT)
