@@ -30,7 +30,7 @@ const BATCH: usize = 25;
 /// How often a dump may have been out of date by the time that the decisions were made.
 const TRIES_MAX: usize = 40;
 /// Far more than anything takes, so that only what never comes about fails.
-const SETTLED_MAX: Duration = Duration::from_secs(120);
+const SETTLED_MAX: Duration = Duration::from_secs(240);
 /// Memory after the first minutes, and what it may become: allocators keep what they once had.
 const GROWTH_MAX: f64 = 1.5;
 
@@ -140,8 +140,7 @@ impl Dice {
 type Request = (&'static str, String, Option<Value>);
 
 /// Requests of all sorts, some of them harmful.
-fn request(dice: &mut Dice, pods: &[(String, String)]) -> Request {
-    let number = dice.roll(WORKLOADS);
+fn request(dice: &mut Dice, pods: &[(String, String)], number: usize) -> Request {
     let (place, app) = (format!("soak-{}", number % PLACES), format!("web-{number}"));
     let core = |plural: &str| format!("/api/v1/namespaces/{place}/{plural}");
     let deployments = format!("/apis/apps/v1/namespaces/{place}/deployments");
@@ -185,7 +184,16 @@ fn churn(cluster: &Cluster, churner: usize, done: &AtomicBool, sent: &AtomicUsiz
         if turn % 50 == 0 {
             pods = pods_of(&api.get("/api/v1/pods").expect("pods"));
         }
-        let (method, path, body) = request(&mut dice, &pods);
+        // each of its own: what another one makes meanwhile would be admitted here and stored by nobody
+        let number = CHURNERS * dice.roll(WORKLOADS / CHURNERS) + churner;
+        let (method, path, body) = request(&mut dice, &pods, number);
+        let name = body.as_ref().and_then(|object| object.pointer("/metadata/name")?.as_str());
+        if let ("POST", false, Some(name)) = (method, path.ends_with("/eviction"), name)
+            && api.call("GET", &format!("{path}/{name}"), None).expect("an answer").done()
+        {
+            // it would be remembered until its time is up
+            continue;
+        }
         api.call(method, &path, body.as_ref()).expect("an answer");
         sent.fetch_add(1, Ordering::Relaxed);
         thread::sleep(Duration::from_millis(10));
@@ -223,7 +231,8 @@ fn sample(cluster: &Cluster, suture: &Suture, seed: usize, count: usize) -> Vec<
             pods_of(&json!({"items": before.iter().filter(|object| object["kind"] == "Pod").collect::<Vec<_>>()}));
         let mut asked = Vec::new();
         while asked.len() < count {
-            let (method, path, body) = request(&mut dice, &pods);
+            let number = dice.roll(WORKLOADS);
+            let (method, path, body) = request(&mut dice, &pods, number);
             let reply = api.call(method, &format!("{path}?dryRun=All"), body.as_ref()).expect("an answer");
             let refused = reply.message().contains("denied the request");
             // what the API server refuses itself was judged by nobody
