@@ -461,7 +461,15 @@ fn a_release_of_fifty_objects_and_the_work_of_controllers_go_through() {
     let storing = workload("Deployment", "doomed", "web", 2, &spec);
     bench.make(
         &["shop", "rival", "release", "doomed"],
-        vec![service("shop", "web"), web, ingress("rival", "rival", "rival.example"), volume, claim, storing],
+        vec![
+            service("shop", "web"),
+            web,
+            ingress("rival", "rival", "rival.example"), // nothing sends it requests
+            workload("Deployment", "release", "tool", 1, &pod_spec()),
+            volume,
+            claim,
+            storing,
+        ],
     );
     bench.serving("shop", "web", 4);
     bench.serving("doomed", "web", 2);
@@ -523,13 +531,13 @@ fn a_release_of_fifty_objects_and_the_work_of_controllers_go_through() {
     let confirmed = format!("suture.dev/confirm-delete={}", doomed["metadata"]["uid"].as_str().expect("uid"));
     ended("confirmation", &["annotate", "namespace", "doomed", &confirmed]);
     ended("namespace deletion", &["delete", "namespace", "doomed", "--timeout=120s"]);
-    ended("garbage collection", &["delete", "deployment", "one-0", "--namespace=release"]);
+    ended("garbage collection", &["delete", "deployment", "tool", "--namespace=release"]);
     settled(
         "what the Deployment owned",
         || {
             let left = bench
                 .admin
-                .json(&["get", "replicasets,pods", "--namespace=release", "--selector=app=one-0"])
+                .json(&["get", "replicasets,pods", "--namespace=release", "--selector=app=tool"])
                 .expect("left");
             left["items"].as_array().map_or(0, Vec::len)
         },
