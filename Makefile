@@ -13,7 +13,7 @@ Z3 := .z3/lib/libz3.so
 unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTDOCFLAGS
 export CARGO_TARGET_DIR := target
 
-.PHONY: help build demo test e2e races faults load soak bench oracle hostile controlplane plane clean
+.PHONY: help build demo test e2e replay races faults load soak bench oracle hostile controlplane plane clean
 
 help: ## lists these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -35,7 +35,10 @@ test: $(Z3) ## checks format, lints and documentation, and runs every test that 
 	cargo test --locked --workspace --exclude suture-e2e
 
 e2e: plane build ## sends real requests to a real control plane with Suture in front; the first time builds it
-	$(E2E) --test controlplane --test requests --test resources --test standby --test replay -- $(PRINT)
+	$(E2E) --test controlplane --test requests --test resources --test standby -- $(PRINT)
+
+replay: plane build ## sends the requests of tests/cases to an API server that holds their state: same verdicts
+	$(E2E) --test replay -- $(PRINT)
 
 races: plane build ## sends conflicting requests at the same moment, to one replica and to two
 	$(E2E) --test races -- $(PRINT)

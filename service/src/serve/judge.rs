@@ -354,9 +354,11 @@ fn is_eviction(request: &Request) -> bool {
 }
 
 /// The request as it is judged: an eviction that its budget refuses, by what the watch shows, is judged as if the budget
-/// let it pass. The budget's status may be newer in the API server than here.
+/// let it pass. The budget's status may be newer in the API server than here. A pod that is not seen here, perhaps since
+/// nothing reads pods, is still there to be evicted.
 fn effective(request: &Request, view: &View) -> Request {
-    if is_eviction(request) && !apply(&mut State::new(&view.snapshot), request).effective {
+    let seen = view.snapshot.get(&request.target).is_some();
+    if is_eviction(request) && seen && !apply(&mut State::new(&view.snapshot), request).effective {
         return deletion(request);
     }
     request.clone()

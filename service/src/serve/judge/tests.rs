@@ -217,3 +217,27 @@ fn an_eviction_that_its_budget_seems_to_refuse_is_judged_as_if_it_did_not() {
     assert!(!answer.allowed, "the budget may allow it by now");
     assert_eq!(answer.code, TRY_AGAIN);
 }
+
+#[test]
+fn a_grant_binds_evictions_of_pods_that_nothing_reads() {
+    let mut policies = Policies::default();
+    policies.put(
+        serde_json::from_str(
+            r#"{"apiVersion":"suture.dev/v1alpha1","kind":"OperatorGrant","metadata":{"name":"op"},
+                "spec":{"subjects":[{"kind":"User","name":"op"}],"scope":{"namespaces":["mine"]}}}"#,
+        )
+        .unwrap(),
+    );
+    let loaded = policies.load().wanting_nothing();
+    assert_eq!(loaded.problems, []);
+    let store = Arc::new(Store::new(Arc::new(loaded)));
+    let replicas = Replicas::Single(Active::held());
+    let mut judge = Judge::new(Arc::new(Court { store, book: Arc::new(Book::lasting(100)), replicas }));
+    let evict = |ns: &str| {
+        let user = suture_model::change::User { username: "op".into(), ..suture_model::change::User::admin() };
+        let request = Request::evict(user, suture_model::object::Key::of("Pod", ns, "x"));
+        Request { uid: ns.into(), ..request }
+    };
+    assert!(!judge.alone(evict("other"), &asked("call", &pod(0, "x"))).allowed);
+    assert!(judge.alone(evict("mine"), &asked("call", &pod(0, "x"))).allowed);
+}
