@@ -56,6 +56,7 @@ impl Rounds {
     fn want(&mut self, view: &View) {
         let mut wanted = view.loaded.wanted.clone();
         wanted.kinds.extend(surface::owners(&view.snapshot));
+        wanted.kinds.extend(view.unheard().cloned());
         self.wanted.send_if_modified(|held| std::mem::replace(held, wanted.clone()) != wanted);
         self.generation = view.loaded.generation;
     }

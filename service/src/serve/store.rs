@@ -27,6 +27,9 @@ const READERS_LOOK_EVERY: Duration = Duration::from_micros(50);
 /// Parts of objects that may be left over before they are looked for, beside one for each object.
 const LEFT_OVER_MAX: usize = 4_096;
 
+/// Why nothing is known of a kind of which only an owner was named so far.
+const UNHEARD: &str = "it owns something, and is not listed yet";
+
 /// What is known of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
@@ -71,7 +74,10 @@ impl View {
 
     fn apply(&mut self, change: &Change) {
         match change {
-            Change::Put(object) => self.snapshot.insert_shared(object.clone()),
+            Change::Put(object) => {
+                self.mark_owners(object);
+                self.snapshot.insert_shared(object.clone());
+            }
             Change::Remove(key) => drop(self.snapshot.remove(key)),
             Change::Retain(kind, kept) => {
                 let listed = self.snapshot.list(kind, None).into_iter().map(|object| object.key.clone());
@@ -139,6 +145,23 @@ impl View {
             }
         }
         self.mark_unknown();
+    }
+
+    /// An owner of a kind that nothing was heard of is not gone: from the next round on its kind is wanted.
+    fn mark_owners(&mut self, object: &Object) {
+        let unheard = object.owners().iter().map(|owner| &owner.kind).filter(|kind| !self.readings.contains_key(*kind));
+        let unheard: Vec<Kind> = unheard.cloned().collect();
+        if !unheard.is_empty() {
+            let why = Reading::Unknown(UNHEARD.to_owned());
+            self.readings.extend(unheard.into_iter().map(|kind| (kind, why.clone())));
+            self.mark_unknown();
+        }
+    }
+
+    /// The kinds of owners that were seen before anybody wanted them: to be wanted, though the owned may be gone by now.
+    pub fn unheard(&self) -> impl Iterator<Item = &Kind> {
+        let unheard = |reading: &Reading| matches!(reading, Reading::Unknown(why) if why == UNHEARD);
+        self.readings.iter().filter(move |(_, reading)| unheard(reading)).map(|(kind, _)| kind)
     }
 
     /// Whether every kind is read, and which kinds there are is not known yet.

@@ -48,6 +48,7 @@ fn it_equals_a_snapshot_from_scratch_over_random_histories() {
     for seed in 0..20 {
         let mut random = Prng::new(seed);
         let store = store();
+        store.write(vec![Change::Read(Kind::new("apps", "ReplicaSet"), Reading::Known)]);
         let mut model: BTreeMap<Key, Object> = BTreeMap::new();
         let mut held = Vec::new();
         for version in 1..200 {
@@ -107,7 +108,10 @@ fn other_adapters_keep_the_objects() {
 fn a_kind_is_unknown_until_it_is_read() {
     let store = store();
     let kind = Kind::new("", "Pod");
-    store.write(vec![Change::Read(kind.clone(), Reading::Unknown("not listed yet".to_owned()))]);
+    store.write(vec![
+        Change::Read(Kind::new("apps", "ReplicaSet"), Reading::Known),
+        Change::Read(kind.clone(), Reading::Unknown("not listed yet".to_owned())),
+    ]);
     assert!(store.read().snapshot.unknown().contains("Pod"));
     assert_eq!(store.read().unread(), ["Pod: not listed yet"]);
     store.write(vec![Change::Read(kind.clone(), Reading::Known), Change::Put(Arc::new(pod(1, 1, 1, 1)))]);
@@ -167,4 +171,17 @@ fn a_kind_that_a_policy_begins_to_read_is_unknown_at_once() {
     // the watch of a policy before it ends late
     store.write(vec![Change::Forget(Kind::new("", "Namespace"))]);
     assert!(store.read().snapshot.unknown().contains("Namespace"));
+}
+
+#[test]
+fn an_owner_of_a_kind_that_was_not_listed_is_not_gone() {
+    let store = store();
+    store.write(vec![Change::Put(Arc::new(pod(1, 1, 1, 1)))]);
+    assert!(store.read().snapshot.unknown().contains("ReplicaSet"));
+    assert_eq!(store.read().unread().len(), 1, "not ready before it is listed");
+    store.write(vec![Change::Remove(key(1))]);
+    assert_eq!(store.read().unheard().count(), 1, "wanted, though what it owned is gone");
+    store.write(vec![Change::Read(Kind::new("apps", "ReplicaSet"), Reading::Known)]);
+    assert!(store.read().snapshot.unknown().is_empty());
+    assert!(store.read().unread().is_empty());
 }
