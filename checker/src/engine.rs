@@ -433,7 +433,7 @@ impl Engine {
         effort: &mut Effort,
     ) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
         let mut unclear = None;
-        for scenario in scenarios {
+        for scenario in scenarios.iter().filter(|scenario| scenario.knew(&instance.object.key)) {
             match self.examine(instance, scenario, worse_than, effort) {
                 Examined::Holds => {}
                 Examined::Breaks(violation) => return Ok(Some(violation)),
@@ -451,7 +451,7 @@ impl Engine {
         effort: &mut Effort,
     ) -> Result<i64, Undecided> {
         let mut worst = i64::MIN;
-        for scenario in scenarios {
+        for scenario in scenarios.iter().filter(|scenario| scenario.knew(&instance.object.key)) {
             loop {
                 let asked = (worst > i64::MIN).then_some(worst);
                 match self.examine(instance, scenario, asked, effort) {

@@ -41,6 +41,14 @@ impl<'a> Scenario<'a> {
         }
     }
 
+    /// Whether there ever was such an object: the watch shows it, or a request that landed made it or took it away. What
+    /// was never made is nothing to be kept.
+    pub fn knew(&self, key: &Key) -> bool {
+        self.state.get(key).is_some()
+            || self.state.base().get(key).is_some()
+            || self.steps.iter().any(|step| step.objects.contains(key))
+    }
+
     /// Lets one request take effect. False when the API server would not act on it.
     pub fn land(&mut self, request: &Request) -> bool {
         let applied = apply(&mut self.state, request);

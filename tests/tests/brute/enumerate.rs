@@ -156,6 +156,10 @@ impl Judge<'_, '_> {
                 if settle && seen.broken {
                     continue;
                 }
+                // what was never made in a scenario is no instance there
+                if !scenario.knew(&object.key) {
+                    continue;
+                }
                 match replay(self.compiled, object, self.inputs, Worlds { before: self.before, now: &world }) {
                     Judged::Holds => {}
                     Judged::Fails(_) => seen.fails = true,
