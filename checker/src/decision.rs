@@ -156,6 +156,21 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// A decision that these verdicts make, none of them by a solver.
+    pub fn of(uid: &str, verdicts: impl IntoIterator<Item = Verdict>) -> Self {
+        let mut decision = Self {
+            decision: Outcome::Allowed,
+            uid: uid.to_owned(),
+            duration: Duration::default(),
+            solver: String::new(),
+            proved: 0,
+            verdicts: Vec::new(),
+            effort: Effort::default(),
+        };
+        decision.add(verdicts);
+        decision
+    }
+
     /// Adds verdicts that were found elsewhere, such as those of grants: the strictest outcome decides.
     pub fn add(&mut self, verdicts: impl IntoIterator<Item = Verdict>) {
         self.verdicts.extend(verdicts);

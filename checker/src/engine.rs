@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use suture_encode::affected::Surface;
 use suture_encode::alike::{blind_message, blind_to_identity, reads_nodes_only};
+use suture_encode::analysis::Analysis;
 use suture_encode::eval::Refusal;
 use suture_encode::outage::outages;
 use suture_encode::problem::Label;
@@ -78,6 +79,8 @@ pub struct Input<'a> {
 /// Decides changes against a set of invariants.
 pub struct Engine {
     invariants: Vec<Arc<CompiledInvariant>>,
+    /// Of each invariant, in their order.
+    analyses: Arc<[Analysis]>,
     settings: Settings,
     verdicts: Verdicts,
     solver: &'static str,
@@ -162,6 +165,7 @@ impl Engine {
     pub fn new(invariants: Vec<Arc<CompiledInvariant>>, settings: Settings) -> Result<Self, VersionError> {
         let verdicts = Verdicts::new(settings.cache_bytes);
         Ok(Self {
+            analyses: Analysis::of_all(&invariants).into(),
             invariants,
             settings,
             verdicts,
@@ -218,9 +222,10 @@ impl Engine {
         let inputs = inputs::of(None, time);
         let mut verdicts = Vec::new();
         let mut proved = 0;
-        for compiled in self.invariants.clone() {
+        for analysis in self.analyses.clone().iter() {
+            let compiled = &analysis.compiled;
             let none: [Scenario<'_>; 0] = [];
-            for key in Surface::new(&state, &none).of_kinds(&compiled, None) {
+            for key in Surface::new(&state, &none).of_kinds(analysis, None) {
                 let Some(object) = state.get(&key).filter(|o| judges(&compiled, o)) else { continue };
                 match replay(&compiled, object, &inputs, Worlds { before: &state, now: &state }) {
                     Judged::Holds => proved += 1,
@@ -276,7 +281,8 @@ impl Engine {
         let told = Told::default();
         let mut surface = Surface::new(&before, &during);
         let inputs = inputs::of(input.change.requests.first(), input.time);
-        for compiled in self.invariants.clone() {
+        for analysis in self.analyses.clone().iter() {
+            let compiled = analysis.compiled.clone();
             let asked = scope.only.is_none_or(|only| only.iter().any(|o| *o.0 == *compiled.name));
             if !asked || !binds(&compiled, input) || self.unbound.contains(&compiled.name) {
                 continue;
@@ -286,7 +292,7 @@ impl Engine {
             let blind = compiled.faults == Faults::default() && blind_to_identity(&compiled);
             let mut settled: BTreeMap<Key, Arc<Settled>> = BTreeMap::new();
             let mut by_nodes: BTreeMap<Kind, bool> = BTreeMap::new();
-            for key in surface.instances(&compiled) {
+            for key in surface.instances(analysis) {
                 if scope.only.is_some_and(|only| !only.contains(&(compiled.name.to_string(), key.to_string()))) {
                     continue;
                 }

@@ -30,15 +30,15 @@ use suture_model::references::references;
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
-use suture_specs::compile::CompiledInvariant;
 use suture_specs::functions::Func;
 
 mod reads;
 mod uses;
 
-use crate::alike::InstanceKinds;
+use crate::analysis::Analysis;
 pub use reads::{ANY_GROUP, Reads};
-use uses::{Place, Uses};
+use uses::Place;
+pub(crate) use uses::Uses;
 
 /// Kinds that select pods, beside custom resources with an adapter.
 const SELECTING: [&str; 8] =
@@ -48,6 +48,8 @@ const SELECTING: [&str; 8] =
 pub struct Surface<'s, 'a> {
     before: &'s State<'a>,
     scenarios: &'s [Scenario<'a>],
+    /// The kinds that have adapters.
+    adapted: Vec<Kind>,
     /// The versions of each changed object.
     changed: BTreeMap<Key, Vec<Arc<Object>>>,
     /// Objects that go or stay with a changed one.
@@ -89,6 +91,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         let mut surface = Self {
             before,
             scenarios,
+            adapted: before.base().adapters().kinds(),
             changed: versions,
             followers: BTreeSet::new(),
             pods: Vec::new(),
@@ -194,18 +197,17 @@ impl<'s, 'a> Surface<'s, 'a> {
     }
 
     /// The instances of an invariant that the change can reach, in the order of their names.
-    pub fn instances(&mut self, compiled: &CompiledInvariant) -> BTreeSet<Key> {
-        let uses = Uses::of(compiled);
-        let adapters = self.before.base().adapters().clone();
-        let mut kinds = InstanceKinds::new(compiled, adapters.as_ref());
-        if kinds.may_be(&Kind::new("", "Pod")) || uses.pods() {
+    pub fn instances(&mut self, analysis: &Analysis) -> BTreeSet<Key> {
+        let Analysis { compiled, uses, .. } = analysis;
+        let of_pods = analysis.may_be(&Kind::new("", "Pod"), &self.adapted);
+        if of_pods || uses.pods() {
             self.touch_pods();
         }
         let mut reached: BTreeSet<Key> = BTreeSet::new();
         for keys in [self.changed.keys().collect::<Vec<_>>(), self.followers.iter().collect()] {
-            reached.extend(keys.into_iter().filter(|key| kinds.may_be(&key.kind)).cloned());
+            reached.extend(keys.into_iter().filter(|key| analysis.may_be(&key.kind, &self.adapted)).cloned());
         }
-        if kinds.may_be(&Kind::new("", "Pod")) {
+        if of_pods {
             reached.extend(self.pod_keys().iter().cloned());
         }
         let any = |funcs: &[Func]| funcs.iter().any(|f| uses.funcs.contains(f));
@@ -234,44 +236,45 @@ impl<'s, 'a> Surface<'s, 'a> {
             reached.extend(self.volumes(uses.volume_nodes));
         }
         if any(&[Func::AdmittedNodes]) {
-            let admitting = self.admitting();
-            reached.extend(admitting.iter().filter(|key| kinds.may_be(&key.kind)).cloned());
+            self.find_admitting();
+            let admitting = self.nodes.iter().flatten();
+            reached.extend(admitting.filter(|key| analysis.may_be(&key.kind, &self.adapted)).cloned());
         }
         let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
             || uses.named.iter().any(|name| self.touches(|k| *k.kind == **name));
         if listed || (uses.everything && !self.changed.is_empty()) {
-            reached.extend(self.of_kinds(compiled, None));
+            reached.extend(self.of_kinds(analysis, None));
         }
         if any(&[Func::DisruptionsWhenSettled]) {
             for ns in self.scaled() {
-                reached.extend(self.of_kinds(compiled, Some(&ns)));
+                reached.extend(self.of_kinds(analysis, Some(&ns)));
             }
         }
         for (kind, place) in &uses.within {
             for ns in self.namespaces_of(kind) {
                 match place {
-                    Place::Own => reached.extend(self.of_kinds(compiled, Some(&ns))),
+                    Place::Own => reached.extend(self.of_kinds(analysis, Some(&ns))),
                     Place::Named => drop(reached.insert(Key::of("Namespace", "", &ns))),
-                    Place::Other => reached.extend(self.of_kinds(compiled, None)),
+                    Place::Other => reached.extend(self.of_kinds(analysis, None)),
                 }
             }
         }
+        let adapters = self.before.base().adapters();
         reached.retain(|key| {
             let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
-            kinds.may_be(&key.kind) && self.versions(key).iter().any(matches)
+            analysis.may_be(&key.kind, &self.adapted) && self.versions(key).iter().any(matches)
         });
         reached
     }
 
     /// All objects of the invariant's kinds.
-    pub fn of_kinds(&self, compiled: &CompiledInvariant, ns: Option<&str>) -> BTreeSet<Key> {
+    pub fn of_kinds(&self, analysis: &Analysis, ns: Option<&str>) -> BTreeSet<Key> {
         let adapters = self.before.base().adapters();
-        let mut kinds = InstanceKinds::new(compiled, adapters.as_ref());
         let mut found = BTreeSet::new();
         for state in self.states() {
-            for kind in state.kinds().into_iter().filter(|kind| kinds.may_be(kind)) {
+            for kind in state.kinds().into_iter().filter(|kind| analysis.may_be(kind, &self.adapted)) {
                 let instances = state.list(&kind, ns).into_iter();
-                let instances = instances.filter(|o| compiled.for_each.matches(o, adapters.as_ref()));
+                let instances = instances.filter(|o| analysis.compiled.for_each.matches(o, adapters.as_ref()));
                 found.extend(instances.map(|o| o.key.clone()));
             }
         }
@@ -420,7 +423,7 @@ impl<'s, 'a> Surface<'s, 'a> {
     }
 
     /// Workloads whose node constraints match a changed node, before or after.
-    fn admitting(&mut self) -> &BTreeSet<Key> {
+    fn find_admitting(&mut self) {
         if self.nodes.is_none() {
             let mut found = BTreeSet::new();
             let nodes: Vec<&Arc<Object>> = self
@@ -448,7 +451,6 @@ impl<'s, 'a> Surface<'s, 'a> {
             }
             self.nodes = Some(found);
         }
-        self.nodes.get_or_insert_with(BTreeSet::new)
     }
 }
 

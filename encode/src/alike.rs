@@ -1,9 +1,6 @@
 //! What can be said of an invariant's instances before any is looked at: of which kinds they are, and whether two that
 //! the model does not tell apart may fare differently all the same, since an expression does.
 
-use std::collections::BTreeMap;
-
-use suture_model::adapter::Adapters;
 use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
 use suture_specs::compile::{CompiledInvariant, Kinds};
@@ -12,48 +9,45 @@ use suture_specs::functions::{Class, Func};
 use suture_specs::ir::{Expr, Node, Type};
 use suture_specs::value::Value;
 
-/// Of which kinds the instances of an invariant may be.
-pub struct InstanceKinds<'c> {
-    compiled: &'c CompiledInvariant,
-    adapted: Vec<Kind>,
-    known: BTreeMap<Kind, bool>,
+/// Whether objects of a kind may be instances of an invariant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstanceKind {
+    /// None is.
+    Never,
+    /// Some may be if the kind has an adapter.
+    Adapted,
+    /// Some may be.
+    Always,
 }
 
-impl<'c> InstanceKinds<'c> {
-    /// The kinds of this invariant's instances.
-    pub fn new(compiled: &'c CompiledInvariant, adapters: &dyn Adapters) -> Self {
-        Self { compiled, adapted: adapters.kinds(), known: BTreeMap::new() }
+/// Whether objects of a kind may be instances; never less than what is.
+pub fn instance_kind(compiled: &CompiledInvariant, kind: &Kind) -> InstanceKind {
+    let bare = Object::bare(Key::new(kind.clone(), "", ""));
+    let named = compiled.for_each.kinds.iter().map(|kinds| match kinds {
+        Kinds::Adapted => InstanceKind::Adapted,
+        _ if kinds.matches(&bare, &suture_model::adapter::NoAdapters) => InstanceKind::Always,
+        Kinds::Workload => InstanceKind::Adapted,
+        Kinds::Every | Kinds::Kind(_) => InstanceKind::Never,
+    });
+    let named = named.reduce(|a, b| match (a, b) {
+        (InstanceKind::Always, _) | (_, InstanceKind::Always) => InstanceKind::Always,
+        (InstanceKind::Adapted, _) | (_, InstanceKind::Adapted) => InstanceKind::Adapted,
+        _ => InstanceKind::Never,
+    });
+    match named {
+        Some(named) if named != InstanceKind::Never && !left_out(compiled, bare) => named,
+        _ => InstanceKind::Never,
     }
+}
 
-    /// Whether an object of a kind may be an instance; never false for one that is.
-    pub fn may_be(&mut self, kind: &Kind) -> bool {
-        if let Some(known) = self.known.get(kind) {
-            return *known;
-        }
-        let found = self.named(kind) && !self.left_out(kind);
-        self.known.insert(kind.clone(), found);
-        found
-    }
-
-    fn named(&self, kind: &Kind) -> bool {
-        let object = Object::bare(Key::new(kind.clone(), "", ""));
-        let none = suture_model::adapter::NoAdapters;
-        self.compiled.for_each.kinds.iter().any(|kinds| match kinds {
-            Kinds::Adapted => self.adapted.contains(kind),
-            Kinds::Workload => self.adapted.contains(kind) || kinds.matches(&object, &none),
-            Kinds::Every | Kinds::Kind(_) => kinds.matches(&object, &none),
-        })
-    }
-
-    /// Whether a part of `where` that reads nothing but the kind of the instance is false for this one.
-    fn left_out(&self, kind: &Kind) -> bool {
-        let Some(expr) = &self.compiled.for_each.where_ else { return false };
-        let var = &self.compiled.for_each.var;
-        let mut env = Env::without_worlds();
-        env.bind(var, Ok(Value::Object(std::sync::Arc::new(Object::bare(Key::new(kind.clone(), "", ""))))));
-        env.bind("params", Ok(Value::from(&self.compiled.params)));
-        never(expr, var, &env)
-    }
+/// Whether a part of `where` that reads nothing but the kind of the instance is false for this one.
+fn left_out(compiled: &CompiledInvariant, bare: Object) -> bool {
+    let Some(expr) = &compiled.for_each.where_ else { return false };
+    let var = &compiled.for_each.var;
+    let mut env = Env::without_worlds();
+    env.bind(var, Ok(Value::Object(std::sync::Arc::new(bare))));
+    env.bind("params", Ok(Value::from(&compiled.params)));
+    never(expr, var, &env)
 }
 
 /// Whether a conjunct that reads nothing but the kind of the instance is false.
@@ -273,7 +267,7 @@ fn of_object(ty: &Type) -> bool {
 }
 
 /// Whether values of a type may be or contain objects.
-fn holds_objects(ty: &Type) -> bool {
+pub(crate) fn holds_objects(ty: &Type) -> bool {
     match ty {
         Type::Object(_) | Type::World => true,
         Type::List(inner) | Type::Optional(inner) => holds_objects(inner),

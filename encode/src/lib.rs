@@ -5,6 +5,8 @@
 
 pub mod affected;
 pub mod alike;
+pub mod analysis;
+pub mod annotations;
 mod cases;
 pub mod eval;
 mod navigate;

@@ -6,20 +6,19 @@
 //! A request that changes a Node is kept always: nodes carry pods of every namespace.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use suture_model::change::Request;
 use suture_model::object::Key;
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::Snapshot;
-use suture_specs::compile::CompiledInvariant;
 
 use crate::affected::Surface;
+use crate::analysis::Analysis;
 
 /// Finds what in flight matters to changes against one snapshot.
 pub struct Relevance<'a> {
     snapshot: &'a Snapshot,
-    invariants: &'a [Arc<CompiledInvariant>],
+    invariants: &'a [Analysis],
 }
 
 /// What a request reaches: the objects that it changes, and the instances whose readings it changes.
@@ -28,6 +27,15 @@ pub struct Reach {
     objects: BTreeSet<Key>,
     /// The place of an invariant, and the instance.
     instances: BTreeSet<(usize, Key)>,
+}
+
+/// What in flight matters to a request.
+#[derive(Clone, Debug, Default)]
+pub struct Relevant {
+    /// The places of those that do, in order.
+    pub places: Vec<usize>,
+    /// The request and those that matter, each with what it reaches alone.
+    known: Vec<(Request, Reach)>,
 }
 
 impl Reach {
@@ -64,7 +72,7 @@ impl Reach {
 
 impl<'a> Relevance<'a> {
     /// Against what the watch shows, for these invariants.
-    pub fn new(snapshot: &'a Snapshot, invariants: &'a [Arc<CompiledInvariant>]) -> Self {
+    pub fn new(snapshot: &'a Snapshot, invariants: &'a [Analysis]) -> Self {
         Self { snapshot, invariants }
     }
 
@@ -82,36 +90,42 @@ impl<'a> Relevance<'a> {
         if reach.objects.is_empty() {
             return reach;
         }
-        for (at, compiled) in self.invariants.iter().enumerate() {
-            reach.instances.extend(surface.instances(compiled).into_iter().map(|key| (at, key)));
+        for (at, analysis) in self.invariants.iter().enumerate() {
+            reach.instances.extend(surface.instances(analysis).into_iter().map(|key| (at, key)));
         }
         reach
     }
 
-    /// The places of those in flight that matter to the request, in order.
-    pub fn select(&self, in_flight: &[Request], request: &Request) -> Vec<usize> {
+    /// Those in flight that matter to the request.
+    pub fn select(&self, in_flight: &[Request], request: &Request) -> Relevant {
         let own = self.reach(&[], request);
-        let mut open: Vec<(&Request, Reach)> = vec![(request, own)];
-        let mut rest: Vec<(usize, Reach)> = Vec::new();
-        let mut chosen = Vec::new();
+        let mut open: Vec<(Request, Reach)> = vec![(request.clone(), own)];
+        let mut rest: Vec<(usize, &Request, Reach)> = Vec::new();
+        let mut relevant = Relevant::default();
         for (at, other) in in_flight.iter().enumerate() {
-            rest.push((at, self.reach(&[], other)));
+            rest.push((at, other, self.reach(&[], other)));
         }
         while let Some((known, reach)) = open.pop() {
             let mut left = Vec::new();
-            for (at, alone) in rest {
-                let Some(other) = in_flight.get(at) else { continue };
-                if self.meet(known, &reach, other, &alone) {
-                    chosen.push(at);
-                    open.push((other, alone));
+            for (at, other, alone) in rest {
+                if self.meet(&known, &reach, other, &alone) {
+                    relevant.places.push(at);
+                    open.push((other.clone(), alone));
                 } else {
-                    left.push((at, alone));
+                    left.push((at, other, alone));
                 }
             }
             rest = left;
+            relevant.known.push((known, reach));
         }
-        chosen.sort_unstable();
-        chosen
+        relevant.places.sort_unstable();
+        relevant
+    }
+
+    /// Whether another one, admitted since, would have been among those that matter.
+    pub fn concerns(&self, relevant: &Relevant, other: &Request) -> bool {
+        let alone = self.reach(&[], other);
+        relevant.known.iter().any(|(known, reach)| self.meet(known, reach, other, &alone))
     }
 
     /// Whether two requests reach something in common, alone or after one another.

@@ -2,6 +2,7 @@
 //! interpreter that enumerates them. No I/O, no clock, no solver, no expression language.
 
 pub mod adapter;
+pub mod annotations;
 pub mod apply;
 pub mod cascade;
 pub mod change;

@@ -36,6 +36,8 @@ const BLIND_SECONDS_MIN: i128 = 5;
 #[derive(Clone, Debug)]
 pub struct Ledger {
     entries: Vec<Entry>,
+    /// The place that the next one gets.
+    next: u64,
     lifetime_seconds: i128,
 }
 
@@ -78,14 +80,14 @@ pub enum Progress<'a> {
 impl Ledger {
     /// A ledger whose entries end after so many seconds.
     pub fn lasting(lifetime_seconds: i128) -> Self {
-        Self { entries: Vec::new(), lifetime_seconds }
+        Self { entries: Vec::new(), next: 0, lifetime_seconds }
     }
 
     /// Records an admitted request. Dry runs store nothing.
     pub fn record(&mut self, request: &Request, snapshot: &Snapshot, now: Option<Clock>) {
-        let order = self.entries.last().map_or(0, |last| last.order + 1);
-        let entry = Entry::new(order, request, snapshot, now);
         if !request.dry_run {
+            let entry = Entry::new(self.next, request, snapshot, now);
+            self.next += 1;
             self.entries.retain(|known| !known.repeated_by(&entry));
             self.entries.push(entry);
         }
@@ -106,6 +108,11 @@ impl Ledger {
     /// What is in flight.
     pub fn requests(&self) -> Vec<Request> {
         self.entries.iter().map(|entry| entry.request.clone()).collect()
+    }
+
+    /// The place in the order that the next recorded request gets.
+    pub fn next(&self) -> u64 {
+        self.next
     }
 
     /// What is in flight, oldest first.

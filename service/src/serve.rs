@@ -31,6 +31,7 @@ pub mod feed;
 #[cfg(test)]
 mod fixtures;
 pub mod health;
+pub mod inert;
 pub mod judge;
 pub mod kinds;
 pub mod lease;

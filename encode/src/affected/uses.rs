@@ -15,7 +15,7 @@ use suture_specs::value::{Value, World};
 
 /// Which namespace a list of one namespace is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// The instance's own.
     Own,
     /// The one that the instance is.
@@ -45,7 +45,7 @@ enum Origin {
 
 /// What an invariant reads of the future state.
 #[derive(Debug, Default)]
-pub(super) struct Uses {
+pub(crate) struct Uses {
     /// Functions of the instance.
     pub funcs: BTreeSet<Func>,
     /// Lists of the state.
@@ -61,7 +61,7 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    pub(super) fn of(compiled: &CompiledInvariant) -> Self {
+    pub(crate) fn of(compiled: &CompiledInvariant) -> Self {
         let mut reader = Reader { uses: Self::default(), instance: &compiled.for_each.var, scope: Vec::new() };
         for (name, expr) in &compiled.lets {
             let origin = reader.origin(expr);
@@ -75,7 +75,7 @@ impl Uses {
     }
 
     /// Whether any of it may depend on pods.
-    pub(super) fn pods(&self) -> bool {
+    pub(crate) fn pods(&self) -> bool {
         const OTHERS: [Func; 5] =
             [Func::Instances, Func::Volume, Func::AdmittedNodes, Func::HostClaims, Func::HostClaimants];
         let lists = !(self.lists.is_empty() && self.named.is_empty() && self.within.is_empty());

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use super::{Builder, LOST, Standing, at_least, at_most, count, pods_of, scaled};
+use crate::annotations;
 use crate::futures::{Entity, FateKind, LimitLabel, Linear, SetId};
 use crate::navigate;
 use crate::object::{Key, Object};
@@ -368,7 +369,7 @@ fn rank(pod: &Object) -> Rank {
         "Unknown" => 1,
         _ => 2,
     };
-    let cost = pod.annotation("controller.kubernetes.io/pod-deletion-cost").and_then(|c| c.parse().ok());
+    let cost = pod.annotation(annotations::POD_DELETION_COST).and_then(|c| c.parse().ok());
     (!pod.node.is_empty(), phase, pod.ready(), cost.unwrap_or(0))
 }
 

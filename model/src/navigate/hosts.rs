@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::annotations;
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::state::State;
@@ -62,11 +63,11 @@ pub fn host_claimants<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Ob
 
 fn ingress_class(state: &State, ingress: &Object) -> Str {
     let named = ingress.val().str_at(&["spec", "ingressClassName"]);
-    named.or_else(|| ingress.annotation("kubernetes.io/ingress.class")).cloned().unwrap_or_else(|| {
+    named.or_else(|| ingress.annotation(annotations::INGRESS_CLASS)).cloned().unwrap_or_else(|| {
         let classes = state.list(&Kind::new("networking.k8s.io", "IngressClass"), None);
-        let default = classes.into_iter().find(|class| {
-            class.annotation("ingressclass.kubernetes.io/is-default-class").is_some_and(|v| &**v == "true")
-        });
+        let default = classes
+            .into_iter()
+            .find(|class| class.annotation(annotations::DEFAULT_INGRESS_CLASS).is_some_and(|v| &**v == "true"));
         default.map_or_else(|| "".into(), |class| class.key.name.clone())
     })
 }

@@ -3,7 +3,7 @@
 //! | order | why nothing is lost |
 //! |---|---|
 //! | the writer publishes what the watch showed, then ends entries | who reads the book first and the store after it finds a change in one of them |
-//! | a worker reads the book, the store, judges, and enters if the book has not grown | of two that judge at the same time one enters first, the other judges again |
+//! | a worker reads the book, the store, judges, and enters if the book has not grown by anything that matters | of two that judge at the same time one enters first, the other looks at what that one entered |
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -24,8 +24,6 @@ pub struct Book {
 #[derive(Debug)]
 struct Inner {
     ledger: Ledger,
-    /// How many entries were ever made.
-    entered: u64,
     /// What counts against budgets.
     history: Arc<History>,
 }
@@ -37,7 +35,18 @@ pub struct Page {
     pub entries: Vec<Entry>,
     /// What was admitted and counts against budgets.
     pub history: Arc<History>,
+    /// How many entries were ever made.
     entered: u64,
+}
+
+impl Page {
+    /// What was entered after an earlier page, if all of it is still in flight and nothing more counts against budgets.
+    pub fn since(&self, earlier: &Self) -> Option<&[Entry]> {
+        let at = self.entries.partition_point(|entry| entry.order < earlier.entered);
+        let new = self.entries.get(at..).unwrap_or_default();
+        let all = u64::try_from(new.len()).ok() == Some(self.entered - earlier.entered);
+        (all && Arc::ptr_eq(&self.history, &earlier.history)).then_some(new)
+    }
 }
 
 /// Somebody else's entry came first.
@@ -47,14 +56,14 @@ pub struct Overtaken;
 impl Book {
     /// A book whose entries end after so many seconds.
     pub fn lasting(lifetime_seconds: i128) -> Self {
-        let inner = Inner { ledger: Ledger::lasting(lifetime_seconds), entered: 0, history: Arc::default() };
+        let inner = Inner { ledger: Ledger::lasting(lifetime_seconds), history: Arc::default() };
         Self { inner: Mutex::new(inner), turn: RwLock::new(()) }
     }
 
     /// What is in flight. To be read before the store.
     pub fn read(&self) -> Page {
         let inner = self.inner();
-        Page { entries: inner.ledger.entries().to_vec(), history: inner.history.clone(), entered: inner.entered }
+        Page { entries: inner.ledger.entries().to_vec(), history: inner.history.clone(), entered: inner.ledger.next() }
     }
 
     /// Enters a request that was judged with what a page says.
@@ -70,10 +79,9 @@ impl Book {
         now: Clock,
     ) -> Result<(), Overtaken> {
         let mut inner = self.inner();
-        if inner.entered != page.entered {
+        if inner.ledger.next() != page.entered {
             return Err(Overtaken);
         }
-        inner.entered += 1;
         inner.ledger.record(request, snapshot, Some(now));
         if !spent.is_empty() {
             let history = Arc::make_mut(&mut inner.history);

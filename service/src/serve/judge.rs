@@ -7,20 +7,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use suture_checker::decision::{Decision, Duration as Took, Effort, Finding, Outcome, Verdict};
+use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input, Settings};
 use suture_checker::solve::Budget;
-use suture_encode::relevance::Relevance;
+use suture_encode::relevance::{Relevance, Relevant};
 use suture_model::apply::apply;
 use suture_model::change::{Change, Operation, Request};
 use suture_model::state::State;
-use suture_model::value::Val;
 use suture_specs::compile::CompiledInvariant;
 
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
 use super::book::Book;
 use super::feed::now as now_instant;
+use super::inert::writes;
 use super::lease::Active;
 use super::resources;
 use super::review::Asked;
@@ -41,11 +41,6 @@ const WAIT_PERCENT: u32 = 50;
 /// What a client is told that may try again: `kubectl drain` tries evictions again on this code
 /// (`kubectl/pkg/drain/drain.go`, `evictPods`).
 const TRY_AGAIN: u16 = 429;
-
-/// Subresources whose writes change facts (`model/src/apply.rs`).
-const WRITING: [&str; 8] = ["", "status", "scale", "eviction", "binding", "ephemeralcontainers", "resize", "finalize"];
-/// Fields of `metadata` that say nothing about what is written.
-const BOOKKEEPING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
 /// How replicas keep out of each other's way.
 #[derive(Clone)]
@@ -88,11 +83,33 @@ pub struct Judge {
 struct Judged {
     answer: Answer,
     view: Arc<View>,
-    /// The places of the changes in flight that were taken into account.
-    regarded: Vec<u64>,
-    history: Arc<History>,
+    /// The request as it was judged.
+    request: Request,
+    /// The changes in flight that were taken into account; none where nothing was in flight.
+    relevant: Option<Relevant>,
     /// What it takes of budgets.
     spent: Vec<Spent>,
+    /// Whether no decision can change by the request.
+    inert: bool,
+}
+
+impl Judged {
+    /// Whether any of these, admitted since, would have been taken into account.
+    fn concerned(&mut self, since: &[Entry]) -> bool {
+        let relevance = relevance(&self.view);
+        let relevant = self.relevant.get_or_insert_with(|| relevance.select(&[], &self.request));
+        since.iter().any(|entry| relevance.concerns(relevant, &entry.request))
+    }
+}
+
+/// What a decision rests on beside the request and what in flight matters to it.
+#[derive(Clone, Copy)]
+struct Facts<'f> {
+    view: &'f View,
+    /// All that is in flight: budgets count it.
+    in_flight: &'f [Request],
+    history: &'f History,
+    now: Clock,
 }
 
 /// What is known of what came before.
@@ -144,32 +161,37 @@ impl Judge {
     fn alone(&mut self, request: Request, asked: &Asked) -> Answer {
         let court = self.court.clone();
         let records = !request.dry_run && writes(&request);
-        let mut last: Option<Judged> = None;
         for attempt in 0..=TRIES_MAX {
             let (together, alone) = match attempt {
                 TRIES_MAX => (None, Some(court.book.alone())),
                 _ => (Some(court.book.together()), None),
             };
-            let page = court.book.read();
-            if page.entries.iter().any(|entry| same_call(&entry.request, &request)) {
+            let mut page = court.book.read();
+            let repeated = |entries: &[Entry]| entries.iter().any(|entry| same_call(&entry.request, &request));
+            if repeated(&page.entries) {
                 // the API server asks again about what was admitted and is in flight
                 return Answer::allowed().annotated("repeated", "true");
             }
-            let judged =
-                self.judge(&request, &Past { entries: &page.entries, history: &page.history }, last.take(), asked);
+            let mut judged = self.judge(&request, &Past { entries: &page.entries, history: &page.history }, asked);
             if !records || !(judged.answer.allowed || matches!(court.replicas, Replicas::Audit)) {
                 return judged.answer;
             }
             let landing = landing(&request, &judged.view);
-            if !matters(&landing, &judged.view) {
+            if judged.spent.is_empty() && (judged.inert || !matters(&landing, &judged.view)) {
                 return judged.answer;
             }
-            let entered = court.book.enter(&page, &landing, &judged.spent, &judged.view.snapshot, Clock::now());
+            loop {
+                if court.book.enter(&page, &landing, &judged.spent, &judged.view.snapshot, Clock::now()).is_ok() {
+                    return judged.answer;
+                }
+                let next = court.book.read();
+                match next.since(&page) {
+                    Some(new) if !repeated(new) && !judged.concerned(new) => {}
+                    _ => break,
+                }
+                page = next;
+            }
             drop((together, alone));
-            if entered.is_ok() {
-                return judged.answer;
-            }
-            last = Some(judged);
         }
         refusal("other requests were admitted again and again while this one was judged")
     }
@@ -179,7 +201,8 @@ impl Judge {
     fn announced(&mut self, request: Request, announcer: &Announcer, asked: &Asked) -> Answer {
         let view = self.court.store.read();
         let landing = landing(&request, &view);
-        let silent = request.dry_run || !writes(&request) || !matters(&landing, &view);
+        let inert = view.loaded.readers.pass_over(&landing, &view.loaded.policy);
+        let silent = request.dry_run || !writes(&request) || inert || !matters(&landing, &view);
         drop(view);
         let announced = if silent { Ok(None) } else { announcer.announce(&landing, asked.deadline).map(Some) };
         let order = match announced {
@@ -188,7 +211,7 @@ impl Judge {
         };
         let entries = announcer.before(order.unwrap_or(u64::MAX));
         let history = self.court.book.read().history;
-        let judged = self.judge(&request, &Past { entries: &entries, history: &history }, None, asked);
+        let judged = self.judge(&request, &Past { entries: &entries, history: &history }, asked);
         if let Some(order) = order {
             if judged.answer.allowed {
                 self.court.book.spend(&judged.spent, Clock::now());
@@ -199,83 +222,81 @@ impl Judge {
         judged.answer
     }
 
-    /// Judges with what is in flight. What was judged before counts if nothing of what it rests on has changed.
-    fn judge(&mut self, request: &Request, past: &Past<'_>, before: Option<Judged>, asked: &Asked) -> Judged {
+    /// Judges with what is in flight.
+    fn judge(&mut self, request: &Request, past: &Past<'_>, asked: &Asked) -> Judged {
         let patience = patience(asked);
         loop {
             let view = self.court.store.read();
             let request = request.clone().resolve(&State::new(&view.snapshot));
             let now = Clock::now();
-            let in_flight = open(&request, past.entries, &view, now);
-            let requests: Vec<Request> = in_flight.iter().map(|entry| entry.request.clone()).collect();
             let effective = effective(&request, &view);
-            let chosen = match requests.as_slice() {
-                [] => Vec::new(),
-                _ => Relevance::new(&view.snapshot, &view.loaded.policy.invariants).select(&requests, &effective),
+            let inert = view.loaded.readers.pass_over(&effective, &view.loaded.policy);
+            let in_flight = open(&request, past.entries, &view, now);
+            let requests: Vec<Request> = in_flight.into_iter().map(|entry| entry.request.clone()).collect();
+            let relevant = match requests.as_slice() {
+                [] => None,
+                _ if inert => None,
+                _ => Some(relevance(&view).select(&requests, &effective)),
             };
-            let regarded = chosen.iter().filter_map(|at| in_flight.get(*at)).map(|entry| entry.order).collect();
-            let history = past.history.clone();
-            if let Some(before) = &before
-                && Arc::ptr_eq(&before.view, &view)
-                && Arc::ptr_eq(&before.history, &history)
-                && before.regarded == regarded
-            {
-                let Judged { answer, spent, .. } = before;
-                return Judged { answer: answer.clone(), view, regarded, history, spent: spent.clone() };
+            let places = relevant.iter().flat_map(|relevant| &relevant.places);
+            let matter: Vec<Request> = places.filter_map(|at| requests.get(*at)).cloned().collect();
+            if matter.len() > RELEVANT_MAX && patience > now_instant() {
+                drop(view);
+                thread::sleep(CROWDED_PAUSE);
+                continue;
             }
-            if chosen.len() > RELEVANT_MAX {
-                if patience > now_instant() {
-                    drop(view);
-                    thread::sleep(CROWDED_PAUSE);
-                    continue;
-                }
-                let count = chosen.len();
+            let (answer, spent) = if matter.len() > RELEVANT_MAX {
+                let count = matter.len();
                 let reason = format!(
                     "{count} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart"
                 );
-                let answer = undecided(&reason, &request, &view);
-                return Judged { answer, view, regarded, history, spent: Vec::new() };
-            }
-            let (mut answer, spent) = self.decide_on(&view, &effective, &requests, &chosen, &history, now);
-            if !answer.allowed && is_eviction(&request) {
-                answer.code = TRY_AGAIN;
-            }
-            return Judged { answer, view, regarded, history, spent };
+                (undecided(&reason, &request, &view), Vec::new())
+            } else {
+                let facts = Facts { view: &view, in_flight: &requests, history: past.history, now };
+                let (mut answer, spent) = self.decide_on(&facts, &effective, &matter, inert);
+                if !answer.allowed && is_eviction(&request) {
+                    answer.code = TRY_AGAIN;
+                }
+                (answer, spent)
+            };
+            return Judged { answer, view, request: effective, relevant, spent, inert };
         }
     }
 
     fn decide_on(
         &mut self,
-        view: &View,
+        facts: &Facts<'_>,
         request: &Request,
-        in_flight: &[Request],
-        chosen: &[usize],
-        history: &History,
-        now: Clock,
+        matter: &[Request],
+        inert: bool,
     ) -> (Answer, Vec<Spent>) {
+        let Facts { view, in_flight, history, now } = *facts;
         let engine = match self.engine(view) {
             Ok(engine) => engine,
             Err(why) => return (refusal(&why), Vec::new()),
         };
         let policy = &view.loaded.policy;
         let change = Change::from(request.clone());
-        let matter: Vec<Request> = chosen.iter().filter_map(|at| in_flight.get(*at)).cloned().collect();
-        let time = now.to_string();
-        let input = Input {
-            snapshot: &view.snapshot,
-            in_flight: &matter,
-            change: &change,
-            time: Some(&time),
-            exemptions: &policy.exemptions,
+        let mut decision = if inert {
+            Decision::of(&request.uid, [])
+        } else {
+            let time = now.to_string();
+            let input = Input {
+                snapshot: &view.snapshot,
+                in_flight: matter,
+                change: &change,
+                time: Some(&time),
+                exemptions: &policy.exemptions,
+            };
+            let unbound = policy.grants.unbound(&change, &policy.invariants);
+            let mut blind = view.blind();
+            blind.retain(|(invariant, _)| !unbound.contains(&invariant.name));
+            let skipped =
+                unbound.into_iter().chain(blind.iter().map(|(invariant, _)| invariant.name.clone())).collect();
+            let mut decision = engine.decide_except(&input, skipped);
+            decision.add(blind.iter().map(|(invariant, why)| unclear(invariant, request, why)));
+            decision
         };
-        let unbound = policy.grants.unbound(&change, &policy.invariants);
-        let mut blind = view.blind();
-        blind.retain(|(invariant, _)| !unbound.contains(&invariant.name));
-        let skipped = unbound.into_iter().chain(blind.iter().map(|(invariant, _)| invariant.name.clone())).collect();
-        let mut decision = engine.decide_except(&input, skipped);
-        let skipped_as = |name: &str| blind.iter().find(|(invariant, _)| *invariant.name == *name).map(|(_, why)| why);
-        let blind = policy.invariants.iter().filter_map(|invariant| Some((invariant, skipped_as(&invariant.name)?)));
-        decision.add(blind.map(|(invariant, why)| unclear(invariant, request, why)));
         let mut spent = Vec::new();
         if !policy.grants.is_empty() {
             let now = Some(now.nanos());
@@ -315,24 +336,17 @@ fn patience(asked: &Asked) -> Instant {
     now_instant() + left * WAIT_PERCENT / 100
 }
 
-/// Whether the API server stores anything that a fact is about.
-fn writes(request: &Request) -> bool {
-    if request.operation == Operation::Connect || !WRITING.contains(&&*request.subresource) {
-        return false;
-    }
-    match (request.operation, &request.object, &request.old) {
-        (Operation::Update, Some(new), Some(old)) => substance(new) != substance(old),
-        _ => true,
-    }
-}
-
 /// Whether anything that is known may depend on it: it is of a kind that is watched, or takes such a thing along.
 fn matters(request: &Request, view: &View) -> bool {
     if view.readings.contains_key(&request.target.kind) {
         return true;
     }
-    let reach = Relevance::new(&view.snapshot, &view.loaded.policy.invariants).reach(&[], request);
+    let reach = relevance(view).reach(&[], request);
     reach.instances() > 0 || reach.objects().any(|key| *key != request.target)
+}
+
+fn relevance(view: &View) -> Relevance<'_> {
+    Relevance::new(&view.snapshot, &view.loaded.analyses)
 }
 
 /// Whether the API server asks again about the same request.
@@ -341,12 +355,6 @@ fn same_call(known: &Request, request: &Request) -> bool {
         && known.uid == request.uid
         && known.target.name == request.target.name
         && known.target.ns == request.target.ns
-}
-
-/// An object without what the API server alone writes. An update that differs in nothing else stores nothing
-/// (`apiserver/pkg/storage/etcd3/store.go`, `GuaranteedUpdate`).
-fn substance(object: &Val) -> Val {
-    BOOKKEEPING.iter().fold(object.clone(), |object, field| object.without_at(&["metadata", field]))
 }
 
 fn is_eviction(request: &Request) -> bool {
@@ -414,15 +422,7 @@ fn unclear(invariant: &CompiledInvariant, request: &Request, reason: &str) -> Ve
 /// Undecided for every invariant, each of which says what follows.
 fn undecided(reason: &str, request: &Request, view: &View) -> Answer {
     let invariants = &view.loaded.policy.invariants;
-    let decision = Decision {
-        decision: Outcome::Undecided,
-        uid: request.uid.to_string(),
-        duration: Took::default(),
-        solver: String::new(),
-        proved: 0,
-        verdicts: invariants.iter().map(|invariant| unclear(invariant, request, reason)).collect(),
-        effort: Effort::default(),
-    };
+    let decision = Decision::of(&request.uid, invariants.iter().map(|invariant| unclear(invariant, request, reason)));
     let mut answer = Answer::from_decision(&decision, &view.loaded.policy);
     if !answer.allowed {
         answer.code = TRY_AGAIN;

@@ -8,6 +8,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::Duration;
 
+use suture_encode::analysis::Analysis;
 use suture_model::adapter::NoAdapters;
 use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
@@ -18,6 +19,7 @@ use suture_specs::spec::{Invariant, Origin, ResourceAdapter, Spec, SpecError, pa
 use suture_specs::time::parse_timestamp;
 
 use super::health::Readiness;
+use super::inert::Readers;
 use super::kinds::Wanted;
 use super::status::Name as Named;
 use super::store::{Change, Store};
@@ -39,6 +41,10 @@ const TOGETHER: Duration = Duration::from_millis(20);
 pub struct Loaded {
     /// The invariants, adapters and exemptions that compile.
     pub policy: Policy,
+    /// What is known of its invariants, in their order.
+    pub analyses: Vec<Analysis>,
+    /// What has to be told apart.
+    pub readers: Readers,
     /// Which load this is; engines are made anew when it rises.
     pub generation: u64,
     /// The kinds that they read.
@@ -220,7 +226,16 @@ impl Policies {
         let reads = reads.collect();
         let resources = self.editions.iter();
         let resources = resources.map(|((kind, ns, name), edition)| (named(kind, ns, name), edition.clone())).collect();
-        Loaded { policy, generation: self.generation, wanted, reads, problems, resources }
+        Loaded {
+            analyses: Analysis::of_all(&policy.invariants),
+            readers: Readers::of(&policy),
+            policy,
+            generation: self.generation,
+            wanted,
+            reads,
+            problems,
+            resources,
+        }
     }
 
     /// The adapters that compile, one for each kind: of two the first, by file and name. The others are taken out of the

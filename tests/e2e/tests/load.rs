@@ -1,7 +1,8 @@
 //! What Suture costs: latency and requests per second against one API server without a webhook, with one that allows
 //! everything, and with Suture and all shipped templates, in one run and interleaved; memory; time to ready.
 //!
-//! `SUTURE_LOAD_OBJECTS` \[10000\], `SUTURE_LOAD_SECONDS` of each measurement \[4\], `SUTURE_LOAD_ROUNDS` \[3\].
+//! `SUTURE_LOAD_OBJECTS` \[10000\], `SUTURE_LOAD_SECONDS` of each measurement \[4\], `SUTURE_LOAD_ROUNDS` \[3\],
+//! `SUTURE_LOAD_CLIENTS` at once \[1,8,32\].
 #![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 #![expect(clippy::disallowed_methods, reason = "how long things take is the point")]
 
@@ -20,8 +21,8 @@ use suture_e2e::process::Process;
 use suture_e2e::table::Table;
 use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options, Part, Plan, Suture, suture, wait};
 
-/// How many send requests at once.
-const CLIENTS: [usize; 3] = [1, 8, 32];
+/// How many send requests at once, one after the other.
+const CLIENTS: &str = "1,8,32";
 /// Threads that make the objects.
 const MAKERS: usize = 8;
 /// Pods of each workload.
@@ -30,6 +31,8 @@ const PODS: usize = 5;
 const OBJECTS: usize = 5 + PODS;
 /// Nodes that the pods are on.
 const NODES: usize = 20;
+/// Requests that come in turn.
+const TURNS: usize = 10;
 /// Until the API server has heard of another configuration from its watch.
 const SWITCHED: Duration = Duration::from_millis(1_500);
 /// Far more than it takes, so that only what never comes about fails.
@@ -47,6 +50,8 @@ enum Asked {
 #[derive(Default)]
 struct Figures {
     millis: Vec<f64>,
+    /// The latencies by turn, see [`request`].
+    turns: [Vec<f64>; TURNS],
     seconds: f64,
     /// What Suture says itself: decisions, and the seconds from arrival to turn and to answer.
     decisions: f64,
@@ -55,9 +60,15 @@ struct Figures {
 }
 
 impl Figures {
+    fn take(&mut self, all: impl IntoIterator<Item = [Vec<f64>; TURNS]>) {
+        for (turn, millis) in all.into_iter().flat_map(|turns| turns.into_iter().enumerate()) {
+            self.millis.extend_from_slice(&millis);
+            self.turns[turn].extend(millis);
+        }
+    }
+
     fn percentile(&self, part: f64) -> f64 {
-        let last = self.millis.len().saturating_sub(1);
-        self.millis.get((last as f64 * part).round() as usize).copied().unwrap_or_default()
+        percentile(&self.millis, part)
     }
 
     fn per_second(&self) -> f64 {
@@ -65,11 +76,18 @@ impl Figures {
     }
 }
 
+fn percentile(sorted: &[f64], part: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((last as f64 * part).round() as usize).copied().unwrap_or_default()
+}
+
 #[test]
 fn latency_and_throughput_beside_no_webhook_and_one_that_allows_everything() {
     let [objects, seconds, rounds] =
         [("SUTURE_LOAD_OBJECTS", 10_000), ("SUTURE_LOAD_SECONDS", 4), ("SUTURE_LOAD_ROUNDS", 3)]
             .map(|(name, default)| env::var(name).ok().map_or(default, |text| text.parse().expect("a number")));
+    let clients = env::var("SUTURE_LOAD_CLIENTS").unwrap_or_else(|_| CLIENTS.to_owned());
+    let clients: Vec<usize> = clients.split(',').map(|number| number.parse().expect("a number")).collect();
     let workloads = objects / OBJECTS;
     let options = Options { users: vec![suture::user()], nodes: Nodes::new(NODES), ..Options::default() };
     let cluster = Cluster::start(&options).expect("cluster");
@@ -89,7 +107,7 @@ fn latency_and_throughput_beside_no_webhook_and_one_that_allows_everything() {
     for _ in 0..rounds {
         for asked in [Asked::Nobody, Asked::AllowEverything, Asked::Suture] {
             switch(&admin, &suture, asked, &url, &bundle);
-            for clients in CLIENTS {
+            for &clients in &clients {
                 let said = || {
                     ["decision_duration_seconds_count", "queue_wait_seconds_sum", "decision_duration_seconds_sum"]
                         .map(|name| suture.counted(&format!("suture_{name}")))
@@ -104,7 +122,7 @@ fn latency_and_throughput_beside_no_webhook_and_one_that_allows_everything() {
                     assert!(judged < 1.0, "nobody asks suture, which judged {judged}");
                 }
                 let all = figures.entry((clients, asked)).or_default();
-                all.millis.extend(run.millis);
+                all.take([run.turns]);
                 all.seconds += run.seconds;
                 all.decisions += judged;
                 all.waiting += waiting;
@@ -113,7 +131,7 @@ fn latency_and_throughput_beside_no_webhook_and_one_that_allows_everything() {
             resident_max = resident_max.max(suture.replicas[0].process.resident_bytes().expect("resident"));
         }
     }
-    report(&mut figures);
+    report(&mut figures, &clients);
     println!("  resident memory of suture: {:.1} MiB", resident_max as f64 / f64::from(1 << 20));
     let process = &suture.replicas[0].process;
     for _ in 0..rounds {
@@ -249,26 +267,28 @@ fn switch(admin: &Kubectl, suture: &Suture, asked: Asked, url: &str, bundle: &st
 
 fn run(cluster: &Cluster, clients: usize, workloads: usize, length: Duration) -> Figures {
     let start = Instant::now();
-    let all: Vec<Vec<f64>> = thread::scope(|scope| {
+    let all: Vec<[Vec<f64>; TURNS]> = thread::scope(|scope| {
         let threads: Vec<_> =
             (0..clients).map(|client| scope.spawn(move || send(cluster, client, clients, workloads, length))).collect();
         threads.into_iter().map(|thread| thread.join().expect("thread")).collect()
     });
-    Figures { millis: all.concat(), seconds: start.elapsed().as_secs_f64(), ..Figures::default() }
+    let mut figures = Figures { seconds: start.elapsed().as_secs_f64(), ..Figures::default() };
+    figures.take(all);
+    figures
 }
 
 /// Sends requests for a while, each client about workloads of its own.
-fn send(cluster: &Cluster, client: usize, clients: usize, workloads: usize, length: Duration) -> Vec<f64> {
+fn send(cluster: &Cluster, client: usize, clients: usize, workloads: usize, length: Duration) -> [Vec<f64>; TURNS] {
     let api = Api::new(cluster, "admin").expect("api");
-    let mut millis = Vec::new();
+    let mut millis: [Vec<f64>; TURNS] = Default::default();
     let start = Instant::now();
     let mut turn = 0;
-    while start.elapsed() < length || turn % 10 != 0 {
-        let mine = (client + (turn / 10) * clients) % workloads.max(1);
+    while start.elapsed() < length || turn % TURNS != 0 {
+        let mine = (client + (turn / TURNS) * clients) % workloads.max(1);
         let (method, path, body) = request(client, turn, mine);
         let (reply, took) = wait::timed(|| api.call(method, &path, body.as_ref()).expect("an answer"));
         assert!(reply.done(), "{method} {path}: {} {}", reply.code, reply.message());
-        millis.push(took.as_secs_f64() * 1e3);
+        millis[turn % TURNS].push(took.as_secs_f64() * 1e3);
         turn += 1;
     }
     millis
@@ -281,7 +301,7 @@ fn request(client: usize, turn: usize, number: usize) -> (&'static str, String, 
     let deployment = format!("/apis/apps/v1/namespaces/{place}/deployments/{app}");
     let note = |turn: usize| Some(json!({"metadata": {"annotations": {"turn": format!("{client}-{turn}")}}}));
     let name = format!("made-{client}-{}", turn / 2);
-    match turn % 10 {
+    match turn % TURNS {
         0 | 2 => ("POST", configs, Some(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}))),
         1 | 3 => ("DELETE", format!("{configs}/{name}"), None),
         4 => ("PATCH", deployment, note(turn)),
@@ -293,9 +313,10 @@ fn request(client: usize, turn: usize, number: usize) -> (&'static str, String, 
     }
 }
 
-fn report(figures: &mut BTreeMap<(usize, Asked), Figures>) {
+fn report(figures: &mut BTreeMap<(usize, Asked), Figures>, clients: &[usize]) {
     for all in figures.values_mut() {
         all.millis.sort_by(f64::total_cmp);
+        all.turns.iter_mut().for_each(|turn| turn.sort_by(f64::total_cmp));
     }
     let mut table = Table::new(&["clients", "webhook", "p50 ms", "p99 ms", "requests/s"]);
     for ((clients, asked), all) in figures.iter() {
@@ -309,7 +330,7 @@ fn report(figures: &mut BTreeMap<(usize, Asked), Figures>) {
         ]);
     }
     table.print();
-    for clients in CLIENTS {
+    for &clients in clients {
         let [allow, suture] = [Asked::AllowEverything, Asked::Suture].map(|asked| &figures[&(clients, asked)]);
         println!(
             "  {clients} clients, suture over allow-everything: p50 {:+.2} ms, p99 {:+.2} ms, requests/s {:.2} of it",
@@ -323,5 +344,11 @@ fn report(figures: &mut BTreeMap<(usize, Asked), Figures>) {
             mean(suture.answering),
             mean(suture.waiting)
         );
+        let added = suture
+            .turns
+            .iter()
+            .zip(&allow.turns)
+            .map(|(suture, allow)| format!("{:+.2}", percentile(suture, 0.5) - percentile(allow, 0.5)));
+        println!("    added p50 by request, ms: {}", added.collect::<Vec<_>>().join(" "));
     }
 }

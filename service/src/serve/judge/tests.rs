@@ -4,6 +4,7 @@ use std::sync::Barrier;
 
 use suture_model::kinds::Kind;
 use suture_model::object::Object;
+use suture_model::value::Val;
 
 use super::*;
 use crate::serve::feed::now;
@@ -134,6 +135,43 @@ fn what_does_not_touch_is_admitted_however_much_is_in_flight() {
     let answer = enforced(&mut judge, &asked("last", &pod(7, "b")));
     assert!(!answer.allowed);
     assert_eq!(answer.label, Label::Denied);
+}
+
+#[test]
+fn who_is_overtaken_by_something_else_keeps_the_judgement() {
+    let court = strict(2);
+    let mut judge = Judge::new(court.clone());
+    let entries: Vec<Entry> = Vec::new();
+    let page = court.book.read();
+    let call = asked("one", &pod(0, "a"));
+    let request = Request::from_review(&call.review).unwrap();
+    let mut judged = judge.judge(&request, &Past { entries: &entries, history: &page.history }, &call);
+    let enter = |uid: &str, pod: &Val| {
+        let before = court.book.read();
+        assert!(enforced(&mut Judge::new(court.clone()), &asked(uid, pod)).allowed);
+        let after = court.book.read();
+        after.since(&before).expect("all of it is in flight").to_vec()
+    };
+    let other = enter("other", &pod(1, "a"));
+    assert!(!judged.concerned(&other), "another service");
+    let conflict = enter("conflict", &pod(0, "b"));
+    assert!(judged.concerned(&conflict), "the other endpoint of the same service");
+}
+
+#[test]
+fn what_was_entered_and_seen_meanwhile_is_missed_by_nobody() {
+    let court = strict(1);
+    let before = court.book.read();
+    let mut judge = Judge::new(court.clone());
+    assert!(enforced(&mut judge, &asked("one", &pod(0, "a"))).allowed);
+    court.store.write(vec![
+        Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
+        Written::Position(Kind::new("", "Pod"), 14),
+    ]);
+    court.book.observe(court.store.read().sight(), Clock::now());
+    let after = court.book.read();
+    assert!(after.entries.is_empty());
+    assert!(after.since(&before).is_none(), "who judged by the page before has to judge again");
 }
 
 #[test]

@@ -1,0 +1,101 @@
+//! What a webhook leaves out: a change in flight that is not relevant to a request changes no verdict on it.
+//!
+//! `SUTURE_RELEVANCE_CASES` says how many universes are tried, `SUTURE_ORACLE_SEED` which ones.
+#![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
+
+mod universe;
+
+use std::collections::BTreeSet;
+use std::env;
+
+use suture_checker::decision::{Decision, Finding};
+use suture_checker::engine::{Engine, Input, Settings};
+use suture_encode::analysis::Analysis;
+use suture_encode::relevance::Relevance;
+use suture_model::change::{Change, Request};
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::spec::Violations;
+use universe::invariants::Pool;
+use universe::random::Random;
+use universe::{Case, Size, changes};
+
+/// How many universes are tried where nothing else is said.
+const CASES: u64 = 400;
+/// How many changes are in flight at most.
+const IN_FLIGHT_MAX: usize = 3;
+/// How many invariants an engine has.
+const INVARIANTS: usize = 6;
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn decide(engine: &mut Engine, snapshot: &Snapshot, in_flight: &[Request], change: &Change) -> Decision {
+    engine.decide(&Input { snapshot, in_flight, change, time: None, exemptions: &[] })
+}
+
+fn told(request: &Request) -> String {
+    let written = request.object.as_ref().map(|object| format!(": {}", serde_json::to_string(object).expect("JSON")));
+    format!("{}{}", suture_model::scenario::describe(request), written.unwrap_or_default())
+}
+
+/// What is not proved, with what was found.
+fn found(decision: &Decision) -> BTreeSet<(&str, &str, Finding)> {
+    let open = decision.verdicts.iter().filter(|v| v.outcome != Finding::Proved);
+    open.map(|v| (&*v.invariant, &*v.instance, v.outcome)).collect()
+}
+
+#[test]
+fn what_is_left_out_changes_no_verdict() {
+    let pool = Pool::new();
+    let seed = number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(9);
+    let (mut kept, mut left_out, mut refuted) = (0, 0, 0);
+    for at in 0..number("SUTURE_RELEVANCE_CASES", CASES) {
+        let mut random = Random::new(seed, at);
+        let case = Case::random(&mut random, &pool, Size::FULL);
+        let chosen: BTreeSet<usize> =
+            [case.invariant].into_iter().chain((1..INVARIANTS).map(|_| pool.choose(&mut random))).collect();
+        // a strict invariant blames a request for what others do to an instance that they reach together
+        let strict = |invariant: &CompiledInvariant| invariant.violations == Violations::Strict;
+        let invariants: Vec<_> = chosen.iter().map(|at| pool.get(*at).clone()).filter(|i| !strict(i)).collect();
+        let analyses = Analysis::of_all(&invariants);
+        let settings = Settings { suggest: false, ..Settings::default() };
+        let mut engine = Engine::new(invariants, settings).expect("the linked Z3 is the pinned one");
+        let snapshot = case.snapshot();
+        let state = State::new(&snapshot);
+        let focus = pool.focus(case.invariant);
+        let in_flight: Vec<Request> =
+            (0..=random.below(IN_FLIGHT_MAX)).map(|_| changes::request(&mut random, &state, focus)).collect();
+        let change = Change::from(changes::request(&mut random, &state, focus));
+        let relevance = Relevance::new(&snapshot, &analyses);
+        let relevant = relevance.select(&in_flight, &change.requests[0]);
+        let matter: Vec<Request> = relevant.places.iter().map(|at| in_flight[*at].clone()).collect();
+        for (at, other) in in_flight.iter().enumerate().filter(|(at, _)| !relevant.places.contains(at)) {
+            assert!(
+                !relevance.concerns(&relevant, other),
+                "{at} would matter if it came later\n{}",
+                case.describe(&pool)
+            );
+        }
+        let (all, some) =
+            (decide(&mut engine, &snapshot, &in_flight, &change), decide(&mut engine, &snapshot, &matter, &change));
+        if found(&all) != found(&some) {
+            let open =
+                [&all, &some].map(|d| d.verdicts.iter().filter(|v| v.outcome != Finding::Proved).collect::<Vec<_>>());
+            let (all, some) = (found(&all), found(&some));
+            let told: Vec<_> = in_flight.iter().chain(&change.requests).map(told).collect();
+            panic!(
+                "universe {at}: {all:#?} with all of {told:#?}, {some:#?} with {:?}\n{open:#?}\n{}",
+                relevant.places,
+                case.describe(&pool)
+            );
+        }
+        kept += matter.len();
+        left_out += in_flight.len() - matter.len();
+        refuted += usize::from(all.verdicts.iter().any(|v| v.outcome == Finding::Refuted));
+    }
+    println!("relevance: {kept} changes in flight kept, {left_out} left out, {refuted} requests denied");
+    assert!(kept > 0 && left_out > 0 && refuted > 0, "too little was tried");
+}
