@@ -226,14 +226,14 @@ impl Engine {
             let compiled = &analysis.compiled;
             let none: [Scenario<'_>; 0] = [];
             for key in Surface::new(&state, &none).of_kinds(analysis, None) {
-                let Some(object) = state.get(&key).filter(|o| judges(&compiled, o)) else { continue };
-                match replay(&compiled, object, &inputs, Worlds { before: &state, now: &state }) {
+                let Some(object) = state.get(&key).filter(|o| judges(compiled, o)) else { continue };
+                match replay(compiled, object, &inputs, Worlds { before: &state, now: &state }) {
                     Judged::Holds => proved += 1,
                     Judged::Violated { clause, message, .. } => {
-                        verdicts.push(explain::violated_now(&compiled, object, clause, &message));
+                        verdicts.push(explain::violated_now(compiled, object, clause, &message));
                     }
                     Judged::Fails(why) => {
-                        verdicts.push(explain::undecided(&compiled, &key, &Undecided::Fails(why)));
+                        verdicts.push(explain::undecided(compiled, &key, &Undecided::Fails(why)));
                     }
                 }
             }

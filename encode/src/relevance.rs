@@ -4,16 +4,29 @@
 //! request reaches depends on what landed before it (a Service that is made first is reached by a pod that is labelled
 //! after), therefore each pair is looked at in both orders, and what matters to something that matters is kept too.
 //! A request that changes a Node is kept always: nodes carry pods of every namespace.
+//!
+//! | what landed before | what another request reaches after it |
+//! |---|---|
+//! | only the replicas of a built-in workload changed | the same: no object is related to others than before |
+//! | a ConfigMap or Secret without owners was written | the same, unless the other request's objects refer to it, and then the opposite order shows it |
 
 use std::collections::BTreeSet;
 
-use suture_model::change::Request;
+use suture_model::change::{Operation, Request};
 use suture_model::object::Key;
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::Snapshot;
+use suture_model::value::Val;
 
 use crate::affected::Surface;
 use crate::analysis::Analysis;
+
+/// Kinds that others refer to by name, and that neither refer to anything nor are selected.
+const REFERENTS: [&str; 2] = ["ConfigMap", "Secret"];
+/// Kinds whose `spec.replicas` is nothing but a number of pods.
+const SCALED: [&str; 3] = ["Deployment", "ReplicaSet", "StatefulSet"];
+/// Fields of `metadata` that say nothing about what is written.
+const BOOKKEEPING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
 /// Finds what in flight matters to changes against one snapshot.
 pub struct Relevance<'a> {
@@ -133,10 +146,41 @@ impl<'a> Relevance<'a> {
         if alone_a.wide() || alone_b.wide() || alone_a.meets(alone_b) {
             return true;
         }
-        let mut reach_a = alone_a.clone();
-        reach_a.add(self.reach(&[b], a));
-        let mut reach_b = alone_b.clone();
-        reach_b.add(self.reach(&[a], b));
+        let after = |first: &Request, second: &Request, alone: &Reach| {
+            let mut reach = alone.clone();
+            if relates(first) {
+                reach.add(self.reach(&[first], second));
+            }
+            reach
+        };
+        if !relates(a) && !relates(b) {
+            return false;
+        }
+        let (reach_a, reach_b) = (after(b, a, alone_a), after(a, b, alone_b));
         reach_a.wide() || reach_b.wide() || reach_a.meets(&reach_b)
     }
+}
+
+/// Whether a request may relate objects to others than before, so that what another one reaches after it has to be
+/// looked at.
+fn relates(request: &Request) -> bool {
+    let kind = &request.target.kind;
+    let owned = |object: &Val| !object.items_at(&["metadata", "ownerReferences"]).is_empty();
+    if REFERENTS.iter().any(|name| kind.is(name)) {
+        return [&request.object, &request.old].into_iter().flatten().any(owned);
+    }
+    if !SCALED.iter().any(|name| kind.is(name)) || request.operation != Operation::Update {
+        return true;
+    }
+    match (&*request.subresource, &request.old, &request.object) {
+        ("scale", ..) => false,
+        ("", Some(old), Some(new)) => unscaled(old) != unscaled(new),
+        _ => true,
+    }
+}
+
+/// A workload without its replicas, and without what the API server keeps book of.
+fn unscaled(object: &Val) -> Val {
+    let bookkeeping = BOOKKEEPING.iter().fold(object.clone(), |object, field| object.without_at(&["metadata", field]));
+    bookkeeping.without_at(&["spec", "replicas"])
 }

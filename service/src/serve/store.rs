@@ -22,8 +22,8 @@ use crate::ledger::{Progress, Sight};
 /// How long the writer waits for readers of the old view: most decisions take less, and copying 10,000 objects takes
 /// about as long.
 const READERS_WAIT_MAX: Duration = Duration::from_millis(20);
-/// How often it looks meanwhile.
-const READERS_LOOK_EVERY: Duration = Duration::from_micros(50);
+/// How often it looks meanwhile: what comes in until then is published together.
+const READERS_LOOK_EVERY: Duration = Duration::from_micros(500);
 /// Parts of objects that may be left over before they are looked for, beside one for each object.
 const LEFT_OVER_MAX: usize = 4_096;
 
