@@ -212,7 +212,8 @@ impl<'s, 'a> Scene<'s, 'a> {
             return known.clone();
         }
         let name = group_name(self.state(), pod);
-        if name != pod.key {
+        // a custom resource may decide about some pods of a controller only
+        if name != pod.key && name.kind.builtin_namespaced().is_some() {
             self.controller_group.insert(controller, name.clone());
         }
         name

@@ -51,7 +51,8 @@ pub struct View {
     pub coarse: bool,
 }
 
-/// The workload that decides about this object: the highest controller of a known kind, or the object itself.
+/// The workload that decides about this object: the highest controller of a known kind, for a pod without one the custom
+/// resource that selects it by its adapter, or the object itself.
 pub fn group_name(state: &State<'_>, object: &Object) -> Key {
     let mut top = object.key.clone();
     let orphan = object.key.kind.is("Pod") && object.controller().is_none();
@@ -69,7 +70,8 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
         }
         at = (**next).clone();
     }
-    top
+    let undecided = top.kind.is("Pod") && object.key.kind.is("Pod");
+    undecided.then(|| custom::decider(state, object)).flatten().unwrap_or(top)
 }
 
 /// The controller that adopts a pod without one (`pkg/controller/controller_ref_manager.go`).
@@ -299,7 +301,8 @@ impl<'s, 'a> Builder<'s, 'a> {
         }
         let pod = template.pod(&self.name, self.state().get(&self.name).map(AsRef::as_ref), name);
         fates.push(Fate { kind: FateKind::NewUnready, place: None, object: Some(Arc::new(pod.clone())) });
-        if self.group.places.is_empty() && !self.wants_places() {
+        // where no node admits them, a limit says so: a proof may rely on it
+        if !self.wants_places() || !template.admits_any() {
             fates.push(Fate { kind: FateKind::NewReady, place: None, object: Some(Arc::new(pod.with_ready(true))) });
             return fates;
         }

@@ -102,6 +102,11 @@ impl Template {
         self.admitted.get(place).copied().unwrap_or(false)
     }
 
+    /// Whether a pod of this template may be placed anywhere.
+    pub fn admits_any(&self) -> bool {
+        self.admitted.contains(&true)
+    }
+
     /// A pod made from the template by `maker`: not placed, not ready.
     pub fn pod(&self, maker: &Key, owner: Option<&Object>, name: &str) -> Object {
         let status = Val::object([("phase", Val::str("Pending"))]);
@@ -436,13 +441,17 @@ pub fn limit(builder: &mut Builder<'_, '_>, maker: Key, set: SetId, template: us
 
 /// Writes down the limits that [`limit`] asked for.
 pub fn write_limits(builder: &mut Builder<'_, '_>) {
-    if builder.view.coarse || (builder.group.places.is_empty() && !builder.wants_places()) {
+    if builder.view.coarse || !builder.wants_places() {
         return;
     }
     let asked = std::mem::take(&mut builder.placed);
     let topology = Topology::new(builder);
     for (maker, set, template) in &asked {
         let Some(own) = builder.templates.get(*template).cloned() else { continue };
+        if !own.admits_any() {
+            let none = at_most(vec![count(*set, &NEW_PLACED)], 0);
+            builder.limit(LimitLabel::NoNodeAdmits { workload: maker.clone() }, vec![none]);
+        }
         capacity(builder, maker, *set, &own);
         let mut stuck: BTreeMap<usize, Vec<Linear>> = BTreeMap::new();
         for term in &own.terms {
