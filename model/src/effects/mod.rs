@@ -31,7 +31,7 @@ use crate::scenario::Scenario;
 use crate::state::State;
 use crate::value::{Str, Val};
 
-pub use placement::{NodeCache, NodeClasses, new_templates, node_classes};
+pub use placement::{Aloof, NodeCache, NodeClasses, new_templates, node_classes};
 
 /// How deep a chain of controllers is followed.
 const CONTROLLER_DEPTH_MAX: usize = 8;
@@ -330,8 +330,8 @@ impl<'s, 'a> Builder<'s, 'a> {
         })
     }
 
-    /// Works out where pods of the registered templates may be placed; `most` bounds how many there may be.
-    fn place(&mut self, most: i64) {
+    /// Works out where pods of the registered templates may be placed beside these; `most` bounds how many there may be.
+    fn place<'p>(&mut self, pods: impl IntoIterator<Item = &'p Arc<Object>>, most: i64) {
         if !self.wants_places() || self.templates.is_empty() {
             return;
         }
@@ -345,7 +345,8 @@ impl<'s, 'a> Builder<'s, 'a> {
             self.templates.iter_mut().for_each(|t| t.anywhere(places));
         } else {
             let ns = self.name.ns.clone();
-            self.group.places = placement::places(self.scenario, &ns, &mut self.templates, most, self.view);
+            let aloof = Aloof::of(pods.into_iter());
+            self.group.places = placement::places(self.scenario, &ns, &mut self.templates, aloof, most, self.view);
         }
     }
 

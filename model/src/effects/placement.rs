@@ -190,12 +190,42 @@ impl NodeClasses {
     }
 }
 
-/// What was worked out about a scenario's nodes, by namespace, templates and the number of new pods.
-pub type NodeCache = RefCell<BTreeMap<(Str, Vec<Val>, i64), Rc<NodeClasses>>>;
+/// What was worked out about a scenario's nodes, by namespace, templates, who keeps apart from new pods, and their number.
+pub type NodeCache = RefCell<BTreeMap<(Str, Vec<Val>, Aloof, i64), Rc<NodeClasses>>>;
+
+/// Where existing pods are that keep apart from others, and by which topology keys: new pods may have no such constraint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Aloof {
+    topologies: BTreeSet<Str>,
+    nodes: BTreeSet<Str>,
+}
+
+impl Aloof {
+    /// Of these pods.
+    pub fn of<'p>(pods: impl Iterator<Item = &'p Arc<Object>>) -> Self {
+        let mut aloof = Self::default();
+        for pod in pods.filter(|pod| !pod.node.is_empty()) {
+            let terms = pod.val().items_at(&APART);
+            aloof.topologies.extend(terms.iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
+            aloof.nodes.extend((!terms.is_empty()).then(|| pod.node.clone()));
+        }
+        aloof
+    }
+}
+
+/// Where a pod spec within a pod keeps its required anti-affinity.
+const APART: [&str; 4] = ["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
 
 /// The places of a scenario for these templates, and what each template finds there. `most` bounds the new pods.
-pub fn places(scenario: &Scenario<'_>, ns: &Str, templates: &mut [Template], most: i64, view: &View) -> Vec<Place> {
-    let classes = classes(scenario, ns, templates, most);
+pub fn places(
+    scenario: &Scenario<'_>,
+    ns: &Str,
+    templates: &mut [Template],
+    aloof: Aloof,
+    most: i64,
+    view: &View,
+) -> Vec<Place> {
+    let classes = classes(scenario, ns, templates, aloof, most);
     let mut found: Vec<(Place, usize)> = Vec::new();
     for (at, (_, nodes)) in classes.classes.iter().enumerate() {
         let lost = |node: &Str| nodes.binary_search(node).is_ok();
@@ -224,17 +254,17 @@ pub fn places(scenario: &Scenario<'_>, ns: &Str, templates: &mut [Template], mos
 }
 
 /// The classes of nodes for the new pods of these templates in a namespace, at most so many pods.
-pub fn node_classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Val], most: i64) -> Rc<NodeClasses> {
+pub fn node_classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Val], aloof: Aloof, most: i64) -> Rc<NodeClasses> {
     let templates: Vec<Template> = templates.iter().map(Template::new).collect();
-    classes(scenario, ns, &templates, most)
+    classes(scenario, ns, &templates, aloof, most)
 }
 
-fn classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], most: i64) -> Rc<NodeClasses> {
-    let key = (ns.clone(), templates.iter().map(|t| t.val.clone()).collect::<Vec<_>>(), most);
+fn classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], aloof: Aloof, most: i64) -> Rc<NodeClasses> {
+    let key = (ns.clone(), templates.iter().map(|t| t.val.clone()).collect::<Vec<_>>(), aloof, most);
     if let Some(known) = scenario.nodes.borrow().get(&key) {
         return known.clone();
     }
-    let classes = Rc::new(Looker::new(scenario, ns, templates, most).classes());
+    let classes = Rc::new(Looker::new(scenario, ns, templates, &key.2, most).classes());
     scenario.nodes.borrow_mut().insert(key, classes.clone());
     classes
 }
@@ -252,10 +282,10 @@ struct Looker<'l, 'a> {
 }
 
 impl<'l, 'a> Looker<'l, 'a> {
-    fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], most: i64) -> Self {
+    fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], aloof: &'l Aloof, most: i64) -> Self {
         let state = &scenario.state;
-        let terms = templates.iter().flat_map(|t| &t.terms);
-        let topologies: BTreeSet<&Str> = terms.map(|t| &t.topology).filter(|t| &***t != HOSTNAME).collect();
+        let terms = templates.iter().flat_map(|t| &t.terms).map(|t| &t.topology);
+        let topologies = terms.chain(&aloof.topologies).filter(|t| &***t != HOSTNAME).collect();
         // constraints are about pods of the namespace only
         let related = templates.iter().any(|t| !t.terms.is_empty());
         let pods = if related { state.list(&Kind::new("", "Pod"), Some(ns)) } else { Vec::new() };
@@ -267,7 +297,7 @@ impl<'l, 'a> Looker<'l, 'a> {
             topologies,
             most,
             usage: NodeUsage::new(scenario, ns, templates),
-            busy: busy.collect(),
+            busy: busy.chain(aloof.nodes.iter().cloned()).collect(),
         }
     }
 
@@ -625,17 +655,16 @@ fn theirs(
     own: &Template,
     stuck: &mut BTreeMap<usize, Vec<Linear>>,
 ) {
-    let path = ["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
     let against = |pod: &Object, key: &Str| {
         pod.val()
-            .items_at(&path)
+            .items_at(&APART)
             .iter()
             .filter_map(|t| term(t, None))
             .any(|t| t.topology == *key && !t.by_revision && t.selector.matches(own.labels()))
     };
     let mut keys: BTreeSet<Str> = BTreeSet::new();
     for (_, pod) in &topology.existing {
-        keys.extend(pod.val().items_at(&path).iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
+        keys.extend(pod.val().items_at(&APART).iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
     }
     for key in keys {
         for (value, places) in topology.domains(&key) {

@@ -38,7 +38,7 @@ pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         idle()
     };
     register(builder, set, &intent);
-    builder.place(intent.missing);
+    builder.place(&pods, intent.missing);
     let kept = builder.set();
     let fresh = add_set(builder, set, &pods, &intent, kept, None, false);
     settle(builder, set.key.clone(), &[kept, fresh], goal, set.live());
@@ -73,7 +73,10 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let surge = if recreate { 0 } else { scaled(surge_field, wanted, true, "25%") };
     let (goals, settled) = if paused {
         let (mut goals, mut settled) = paused_goals(&sets, current, wanted, (!recreate).then_some(surge));
-        goals.iter_mut().chain([&mut settled]).for_each(|goal| goal.least = (goal.least - (wanted - wish.least)).max(0));
+        goals
+            .iter_mut()
+            .chain([&mut settled])
+            .for_each(|goal| goal.least = (goal.least - (wanted - wish.least)).max(0));
         (goals, settled)
     } else {
         let goal = |(at, set): (_, &Arc<Object>)| {
@@ -100,7 +103,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         register(builder, set, intent);
     }
     let missing: i64 = intents.iter().map(|i| i.missing).sum();
-    builder.place(missing.saturating_add(fresh_template.map_or(0, |(_, pods)| pods)));
+    builder.place(pods.iter().flatten(), missing.saturating_add(fresh_template.map_or(0, |(_, pods)| pods)));
 
     let kept = builder.set();
     let mut fresh = Vec::new();

@@ -94,7 +94,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     }
     let own = navigate::template_of(builder.state(), set);
     let template = own.map(|template| builder.template(&template));
-    builder.place(plan.wanted);
+    builder.place(&pods, plan.wanted);
     let sets = Sets {
         condemned: builder.set(),
         updating: builder.set(),

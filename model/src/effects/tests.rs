@@ -206,7 +206,12 @@ fn custom(replicas: i64, children: &str, objects: &str) -> Snapshot {
         replicas: object.val().int_at(&["spec", "replicas"]),
         selector: Some(Selector::from_pairs(&val(r#"{"app":"x"}"#))),
         children: Some(
-            object.val().items_at(&["spec", "sets"]).iter().map(|n| Key::of("StatefulSet", "a", n.as_str().unwrap())).collect(),
+            object
+                .val()
+                .items_at(&["spec", "sets"])
+                .iter()
+                .map(|n| Key::of("StatefulSet", "a", n.as_str().unwrap()))
+                .collect(),
         ),
         ..AdapterFacts::default()
     };
@@ -257,7 +262,8 @@ fn any_selected_pod_may_go_when_a_custom_resource_wants_fewer() {
 fn a_child_of_a_custom_resource_decides_which_pods_go() {
     let set = "---\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s, namespace: a, uid: s}, spec: {replicas: 2, \
                podManagementPolicy: Parallel, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {}}}}\n";
-    let owned = "ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: s, uid: s, controller: true}], labels";
+    let owned =
+        "ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: s, uid: s, controller: true}], labels";
     let objects = format!("{set}{}", lone(&["s-0", "s-1"]).replace("labels", owned));
     let name = key("StatefulSet/a/s");
     let settled = |children| left(&custom(1, children, &objects), &name, Moment::After);
