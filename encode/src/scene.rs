@@ -249,6 +249,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             GroupId::Pods(name) => group(self.scenario, name, &self.view),
             GroupId::Own(key) => own(self.scenario, key, &self.view),
         };
+        let group = if self.grain.identity { one_by_one(group) } else { group };
         let mut classes: Vec<Vec<usize>> = Vec::new();
         let mut entity_of = BTreeMap::new();
         let mut index: BTreeMap<Signature, usize> = BTreeMap::new();
@@ -382,6 +383,33 @@ impl<'s, 'a> Scene<'s, 'a> {
         }
         Ok(choices)
     }
+}
+
+/// Up to so many new pods of a kind are told apart; any two of them are alike, and their order would be guessed over.
+const NEW_APART_MAX: u32 = 8;
+
+/// The group with pods that are not made yet one by one, where they are few.
+fn one_by_one(mut group: Group) -> Group {
+    let several = |e: &Entity| e.key.is_none() && (2..=NEW_APART_MAX).contains(&e.count);
+    if group.entities.iter().any(several) {
+        let entities = std::mem::take(&mut group.entities).into_iter();
+        group.entities = entities
+            .flat_map(
+                |e| if several(&e) { (1..=e.count).map(|number| numbered(&e, number)).collect() } else { vec![e] },
+            )
+            .collect();
+    }
+    group
+}
+
+/// One of the new pods that an entity stands for, under a name of its own.
+fn numbered(entity: &Entity, number: u32) -> Entity {
+    let named = |o: &Arc<Object>| {
+        let name = format!("{}-{number}", o.key.name).into();
+        Arc::new(Object { key: Key { name, ..o.key.clone() }, ..(**o).clone() })
+    };
+    let fates = entity.fates.iter().map(|f| Fate { object: f.object.as_ref().map(named), ..f.clone() });
+    Entity { count: 1, fates: fates.collect(), ..entity.clone() }
 }
 
 /// What makes two entities interchangeable.
