@@ -4,9 +4,10 @@
 //! interpodaffinity,podtopologyspread}`. Preferences are ignored: the scheduler may break every one of them.
 //!
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
-//! keep it pending; a spread constraint counts pods that have gone since; several kinds of new pods share a node's room
-//! each on its own; required pod affinity and volume topology may always leave a pod pending. Pods of other workloads
-//! are taken to keep the resources that they request.
+//! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
+//! several kinds of new pods share a node's room each on its own; required pod affinity and volume topology may always
+//! leave a pod pending. Pods of other workloads are taken to keep the resources that they request. Nodes that are not
+//! there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says where that matters.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -167,6 +168,7 @@ struct Signature {
     admitted: Vec<bool>,
     room: Vec<Room>,
     domains: Vec<Option<Str>>,
+    unwell: bool,
     alone: Option<Str>,
 }
 
@@ -184,7 +186,7 @@ impl NodeClasses {
 
     /// For each class the number of the first class that admits new pods alike, standing alone or not.
     pub fn admission(&self) -> Vec<usize> {
-        let plain = |s: &Signature| (s.admitted.clone(), s.room.clone(), s.domains.clone());
+        let plain = |s: &Signature| (s.admitted.clone(), s.room.clone(), s.domains.clone(), s.unwell);
         let mut first: BTreeMap<_, usize> = BTreeMap::new();
         self.classes.iter().enumerate().map(|(at, (s, _))| *first.entry(plain(s)).or_insert(at)).collect()
     }
@@ -356,18 +358,48 @@ impl<'l, 'a> Looker<'l, 'a> {
         if !matches.iter().any(|m| *m) {
             return None;
         }
-        let ready = hazard::not_ready(node) != Some(true);
+        let unwell = is_unwell(node);
+        let recovered = unwell.then(|| recovered(node));
+        let well = recovered.as_ref().unwrap_or(node);
         let room: Vec<Room> = self.templates.iter().map(|t| self.usage.room(t, node, self.most)).collect();
         let admitted = self.templates.iter().zip(&matches).zip(&room).map(|((template, matches), room)| {
-            *matches && ready && room.most != Some(0) && tolerates(template.spec(), node, SCHEDULING)
+            *matches && room.most != Some(0) && tolerates(template.spec(), well, SCHEDULING)
         });
         Some(Signature {
             admitted: admitted.collect(),
             room,
             domains: self.topologies.iter().map(|t| domain(node, t)).collect(),
+            unwell,
             alone: self.busy.contains(&node.key.name).then(|| node.key.name.clone()),
         })
     }
+}
+
+/// The taints that stand for a node's conditions: nobody asks for them to be set or removed
+/// (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`, `taintKeyToNodeConditionMap`).
+const OF_CONDITIONS: [&str; 6] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/network-unavailable",
+];
+
+fn is_of_condition(taint: &Val) -> bool {
+    taint.str_at(&["key"]).is_some_and(|key| OF_CONDITIONS.contains(&&**key))
+}
+
+/// Whether a node takes no new pods for reasons that may pass by themselves.
+fn is_unwell(node: &Object) -> bool {
+    hazard::not_ready(node) == Some(true) || node.val().items_at(&["spec", "taints"]).iter().any(is_of_condition)
+}
+
+/// The node once it is well again.
+fn recovered(node: &Object) -> Object {
+    let taints = node.val().items_at(&["spec", "taints"]).iter().filter(|taint| !is_of_condition(taint));
+    let taints = Val::list(taints.cloned().collect());
+    node.map_body(|val| val.with_at(&["spec", "taints"], taints.clone()))
 }
 
 /// Whether some constraint of the templates is about this pod, or the pod may have constraints of its own.
@@ -755,7 +787,7 @@ fn spread(
 /// A pod stays pending only when every place that admits it is full or forbidden.
 fn pending(
     builder: &mut Builder<'_, '_>,
-    _topology: &Topology,
+    topology: &Topology,
     maker: &Key,
     set: SetId,
     own: &Template,
@@ -764,7 +796,8 @@ fn pending(
 ) {
     let several = asked.iter().map(|(_, _, t)| t).collect::<BTreeSet<_>>().len() > 1;
     for at in 0..builder.group.places.len() {
-        if !own.admits(at) {
+        // a node that is unwell may stay so
+        if !own.admits(at) || topology.nodes.get(at).is_none_or(|node| is_unwell(node)) {
             continue;
         }
         let mut any_of = vec![at_most(vec![count(set, &[FateKind::NewUnready])], 0)];
