@@ -278,3 +278,38 @@ fn proofs_name_what_they_rely_on() {
     }
     assert!(!assumed.is_empty(), "no proof relies on anything");
 }
+
+#[test]
+fn a_proof_says_that_no_node_admits_new_pods() {
+    let pool = Pool::new();
+    let set = |kind: &str, name: &str, owner: Value, more: Value| {
+        json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": "a", "uid": name, "ownerReferences": owner},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"run": "w"}}, "strategy": {"rollingUpdate": {"maxUnavailable": 0}},
+                "template": {"metadata": {"labels": {"run": "w", "app": "x"}}, "spec": more}}})
+    };
+    let owned = |kind: &str, name: &str| json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name, "controller": true}]);
+    let objects = [
+        set("Deployment", "w", json!([]), json!({})),
+        set("ReplicaSet", "w-1", owned("Deployment", "w"), json!({})),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "a", "uid": "p", "labels": {"run": "w", "app": "x"},
+            "ownerReferences": owned("ReplicaSet", "w-1")}, "spec": {"nodeName": "n1"},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}),
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "a", "uid": "s"}, "spec": {"selector": {"app": "x"}}}),
+    ];
+    let snapshot = snapshot(&objects.each_ref().map(Val::from));
+    let invariant = pool.by_family()["service-keeps-endpoints"][0];
+    let found = |constraint: Value| {
+        let template =
+            json!({"spec": {"template": {"metadata": {"labels": {"app": "y"}}, "spec": {"nodeSelector": constraint}}}});
+        let key = Key::of("Deployment", "a", "w");
+        let request =
+            Request::patch(User::admin(), &State::new(&snapshot), key, &Val::from(&template), "").expect("a patch");
+        let decision = decide(&mut engine(&[invariant], &pool), &snapshot, &[], &Change::from(request));
+        let [verdict] = decision.verdicts.as_slice() else { panic!("{decision:#?}") };
+        (verdict.outcome, verdict.assumptions.clone())
+    };
+    let (outcome, assumed) = found(json!({"disk": "tape"}));
+    assert_eq!(outcome, Finding::Proved);
+    assert!(assumed.contains(&"no node admits new pods of Deployment/a/w".to_owned()), "{assumed:?}");
+    assert_eq!(found(json!({"kubernetes.io/hostname": "n1"})).0, Finding::Refuted);
+}
