@@ -31,7 +31,7 @@ use crate::scenario::Scenario;
 use crate::state::State;
 use crate::value::{Str, Val};
 
-pub use placement::{Aloof, NodeCache, NodeClasses, new_templates, node_classes};
+pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
 
 /// How deep a chain of controllers is followed.
 const CONTROLLER_DEPTH_MAX: usize = 8;
@@ -345,8 +345,8 @@ impl<'s, 'a> Builder<'s, 'a> {
             self.templates.iter_mut().for_each(|t| t.anywhere(places));
         } else {
             let ns = self.name.ns.clone();
-            let aloof = Aloof::of(pods.into_iter());
-            self.group.places = placement::places(self.scenario, &ns, &mut self.templates, aloof, most, self.view);
+            let demand = Demand { aloof: Aloof::of(pods.into_iter()), most, moment: self.view.moment };
+            self.group.places = placement::places(self.scenario, &ns, &mut self.templates, demand, self.view);
         }
     }
 

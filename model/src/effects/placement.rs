@@ -6,8 +6,9 @@
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
 //! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
 //! several kinds of new pods share a node's room each on its own; required pod affinity and volume topology may always
-//! leave a pod pending. Pods of other workloads are taken to keep the resources that they request. Nodes that are not
-//! there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says where that matters.
+//! leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
+//! before that, they may have gone. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
+//! where that matters.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{Builder, View, at_least, at_most, count, hazard};
-use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
+use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Moment, Place, SetId};
 use crate::kinds::Kind;
 use crate::navigate::{SCHEDULING, node_zone, restricts_nodes, tolerates};
 use crate::object::{Key, Object};
@@ -192,8 +193,19 @@ impl NodeClasses {
     }
 }
 
-/// What was worked out about a scenario's nodes, by namespace, templates, who keeps apart from new pods, and their number.
-pub type NodeCache = RefCell<BTreeMap<(Str, Vec<Val>, Aloof, i64), Rc<NodeClasses>>>;
+/// What was worked out about a scenario's nodes, by namespace, templates and demand.
+pub type NodeCache = RefCell<BTreeMap<(Str, Vec<Val>, Demand), Rc<NodeClasses>>>;
+
+/// What else decides which nodes are alike to new pods.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Demand {
+    /// Who keeps apart from them.
+    pub aloof: Aloof,
+    /// How many there are at most.
+    pub most: i64,
+    /// When.
+    pub moment: Moment,
+}
 
 /// Where existing pods are that keep apart from others, and by which topology keys: new pods may have no such constraint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -218,16 +230,15 @@ impl Aloof {
 /// Where a pod spec within a pod keeps its required anti-affinity.
 const APART: [&str; 4] = ["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
 
-/// The places of a scenario for these templates, and what each template finds there. `most` bounds the new pods.
+/// The places of a scenario for these templates, and what each template finds there.
 pub fn places(
     scenario: &Scenario<'_>,
     ns: &Str,
     templates: &mut [Template],
-    aloof: Aloof,
-    most: i64,
+    demand: Demand,
     view: &View,
 ) -> Vec<Place> {
-    let classes = classes(scenario, ns, templates, aloof, most);
+    let classes = classes(scenario, ns, templates, demand);
     let mut found: Vec<(Place, usize)> = Vec::new();
     for (at, (_, nodes)) in classes.classes.iter().enumerate() {
         let lost = |node: &Str| nodes.binary_search(node).is_ok();
@@ -255,18 +266,18 @@ pub fn places(
     found.into_iter().map(|(place, _)| place).collect()
 }
 
-/// The classes of nodes for the new pods of these templates in a namespace, at most so many pods.
-pub fn node_classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Val], aloof: Aloof, most: i64) -> Rc<NodeClasses> {
+/// The classes of nodes for the new pods of these templates in a namespace.
+pub fn node_classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Val], demand: Demand) -> Rc<NodeClasses> {
     let templates: Vec<Template> = templates.iter().map(Template::new).collect();
-    classes(scenario, ns, &templates, aloof, most)
+    classes(scenario, ns, &templates, demand)
 }
 
-fn classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], aloof: Aloof, most: i64) -> Rc<NodeClasses> {
-    let key = (ns.clone(), templates.iter().map(|t| t.val.clone()).collect::<Vec<_>>(), aloof, most);
+fn classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], demand: Demand) -> Rc<NodeClasses> {
+    let key = (ns.clone(), templates.iter().map(|t| t.val.clone()).collect::<Vec<_>>(), demand);
     if let Some(known) = scenario.nodes.borrow().get(&key) {
         return known.clone();
     }
-    let classes = Rc::new(Looker::new(scenario, ns, templates, &key.2, most).classes());
+    let classes = Rc::new(Looker::new(scenario, ns, templates, &key.2).classes());
     scenario.nodes.borrow_mut().insert(key, classes.clone());
     classes
 }
@@ -277,15 +288,16 @@ struct Looker<'l, 'a> {
     templates: &'l [Template],
     restricted: Vec<bool>,
     topologies: BTreeSet<&'l Str>,
-    most: i64,
+    demand: &'l Demand,
     usage: NodeUsage<'l, 'a>,
     /// Nodes with pods that a constraint is about.
     busy: BTreeSet<Str>,
 }
 
 impl<'l, 'a> Looker<'l, 'a> {
-    fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], aloof: &'l Aloof, most: i64) -> Self {
+    fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], demand: &'l Demand) -> Self {
         let state = &scenario.state;
+        let aloof = &demand.aloof;
         let terms = templates.iter().flat_map(|t| &t.terms).map(|t| &t.topology);
         let topologies = terms.chain(&aloof.topologies).filter(|t| &***t != HOSTNAME).collect();
         // constraints are about pods of the namespace only
@@ -297,8 +309,8 @@ impl<'l, 'a> Looker<'l, 'a> {
             templates,
             restricted: templates.iter().map(|t| restricts_nodes(t.spec())).collect(),
             topologies,
-            most,
-            usage: NodeUsage::new(scenario, ns, templates),
+            demand,
+            usage: NodeUsage::new(scenario, ns, templates, demand.moment == Moment::After),
             busy: busy.chain(aloof.nodes.iter().cloned()).collect(),
         }
     }
@@ -315,8 +327,8 @@ impl<'l, 'a> Looker<'l, 'a> {
         for (at, pool) in pools.iter() {
             let first = pool.nodes().iter().find(|name| !apart.contains(*name));
             let Some(node) = first.and_then(|name| state.get(&Key::of("Node", "", name))) else { continue };
-            let busiest = pool.busiest(|name| state.base().usage(name));
-            if by_name || !self.has_room(node, busiest) {
+            let roomy = !self.usage.settled || self.has_room(node, pool.busiest(|name| state.base().usage(name)));
+            if by_name || !roomy {
                 single.extend(pool.nodes().iter().cloned());
             } else if let Some(signature) = self.signature(node) {
                 by_signature.entry(signature).or_default().0.push(at);
@@ -345,7 +357,7 @@ impl<'l, 'a> Looker<'l, 'a> {
 
     /// Whether a node of which so much is taken takes all new pods of any template.
     fn has_room(&self, node: &Object, taken: Usage) -> bool {
-        self.templates.iter().all(|t| room(t, node, self.most, taken, taken) == Room::default())
+        self.templates.iter().all(|t| room(t, node, self.demand.most, taken, taken) == Room::default())
     }
 
     /// What new pods find on a node; `None` when it is not for them.
@@ -361,7 +373,7 @@ impl<'l, 'a> Looker<'l, 'a> {
         let unwell = is_unwell(node);
         let recovered = unwell.then(|| recovered(node));
         let well = recovered.as_ref().unwrap_or(node);
-        let room: Vec<Room> = self.templates.iter().map(|t| self.usage.room(t, node, self.most)).collect();
+        let room: Vec<Room> = self.templates.iter().map(|t| self.usage.room(t, node, self.demand.most)).collect();
         let admitted = self.templates.iter().zip(&matches).zip(&room).map(|((template, matches), room)| {
             *matches && room.most != Some(0) && tolerates(template.spec(), well, SCHEDULING)
         });
@@ -417,8 +429,10 @@ fn domain(node: &Object, topology: &str) -> Option<Str> {
     }
 }
 
-/// What is taken of the nodes: by all pods, and by those that are certain to stay.
+/// What is taken of the nodes: by all pods, and by those that are certain to stay. Before all has settled none is: a pod
+/// of another workload may go at any moment.
 struct NodeUsage<'s, 'a> {
+    settled: bool,
     scenario: &'s Scenario<'a>,
     ns: &'s Str,
     templates: &'s [Template],
@@ -429,10 +443,10 @@ struct NodeUsage<'s, 'a> {
 }
 
 impl<'s, 'a> NodeUsage<'s, 'a> {
-    fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template]) -> Self {
+    fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template], settled: bool) -> Self {
         let state = &scenario.state;
         let mut changed: BTreeMap<Str, Usage> = BTreeMap::new();
-        for (key, now) in state.delta().iter().filter(|(key, _)| key.kind.is("Pod")) {
+        for (key, now) in state.delta().iter().filter(|(key, _)| settled && key.kind.is("Pod")) {
             if let Some(before) = state.base().get(key).filter(|o| !o.node.is_empty()) {
                 changed.entry(before.node.clone()).or_default().add(before, -1);
             }
@@ -441,7 +455,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
             }
         }
         changed.retain(|_, usage| *usage != Usage::default());
-        Self { scenario, ns, templates, changed, going: OnceCell::new() }
+        Self { settled, scenario, ns, templates, changed, going: OnceCell::new() }
     }
 
     fn going(&self) -> &BTreeMap<Str, Usage> {
@@ -463,6 +477,10 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 
     /// The room of a node for a template.
     fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
+        if !self.settled {
+            let none = Usage::default();
+            return Room { least: None, ..room(template, node, most, none, none) };
+        }
         let base = self.scenario.state.base().usage(&node.key.name);
         let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
         let all = base.plus(changed, 1);
