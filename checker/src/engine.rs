@@ -21,9 +21,10 @@ use suture_encode::term::{Assignment, Bool, Int};
 use suture_model::cascade::expected_to_go;
 use suture_model::change::{Change, Request};
 use suture_model::effects::View;
-use suture_model::futures::{Faults, Moment, Outage};
+use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
 use suture_model::interpret::Choice;
 use suture_model::kinds::Kind;
+use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::{Scenario, scenarios};
 use suture_model::snapshot::Snapshot;
@@ -485,10 +486,25 @@ impl Engine {
         effort: &mut Effort,
     ) -> Examined<'s, 'a> {
         let faults = instance.compiled.faults;
-        // where new pods are placed matters only to what survives faults and to settled states, and there not always
-        let coarse = instance.compiled.hold == Moment::After || faults != Faults::default();
-        if coarse && matches!(self.outages(instance, scenario, worse_than, true, effort), Examined::Holds) {
-            return Examined::Holds;
+        // where new pods are placed does not always matter: most proofs hold wherever they are
+        if instance.compiled.hold == Moment::After || faults != Faults::default() {
+            if matches!(self.outages(instance, scenario, worse_than, true, effort), Examined::Holds) {
+                return Examined::Holds;
+            }
+        } else {
+            let question = match instance.question(scenario, Outage::default(), true) {
+                Ok(question) => question,
+                Err(why) => return Examined::Unclear(why),
+            };
+            self.note(instance, &question);
+            if lacks_nodes(&question) {
+                return Examined::Unclear(unread_nodes());
+            }
+            match self.answer(instance, question, worse_than, effort) {
+                Examined::Breaks(violation) if violation.ignores_places() => {}
+                Examined::Unclear(Undecided::Fails(_)) => {}
+                examined => return examined,
+            }
         }
         self.outages(instance, scenario, worse_than, false, effort)
     }
@@ -519,6 +535,7 @@ impl Engine {
                 None => instance.question(scenario, outage, coarse),
             };
             let examined = match question {
+                Ok(question) if lacks_nodes(&question) => Examined::Unclear(unread_nodes()),
                 Ok(question) if coarse => self.proves(&question, worse_than, effort),
                 Ok(question) => self.answer(instance, question, worse_than, effort),
                 Err(why) => Examined::Unclear(why),
@@ -702,7 +719,7 @@ impl<'s, 'a> Instance<'s, 'a> {
         outage: Outage,
         coarse: bool,
     ) -> Result<Question<'s, 'a>, Undecided> {
-        let view = View { moment: self.compiled.hold, outage, places: false, lump: true, coarse };
+        let view = View { moment: self.compiled.hold, outage, places: !coarse, lump: true, coarse };
         let start = |grain| Scene::new(self.before, scenario, view.clone(), grain, self.preparations);
         encode(self.compiled, self.object, self.inputs, &start).map_err(|refusal| match refusal {
             Refusal::Unknown(why) => Undecided::Refused(why),
@@ -723,6 +740,14 @@ impl<'s, 'a> Instance<'s, 'a> {
 }
 
 impl Violation<'_, '_> {
+    /// Whether new pods are ready in it that nothing was asked about a place for.
+    fn ignores_places(&self) -> bool {
+        let groups = self.question.scene.coded().iter().zip(&self.choices);
+        let entities = groups.flat_map(|(coded, choice)| coded.group.entities.iter().zip(choice));
+        let mut fates = entities.flat_map(|(entity, numbers)| entity.fates.iter().zip(numbers));
+        self.question.scene.view.coarse && fates.any(|(fate, number)| fate.kind == FateKind::NewReady && *number > 0)
+    }
+
     fn degree(&self, instance: &Instance<'_, '_>) -> Option<i64> {
         let groups: Vec<_> = self.question.scene.coded().iter().map(|c| &*c.group).zip(&self.choices).collect();
         let world =
@@ -733,6 +758,20 @@ impl Violation<'_, '_> {
             _ => None,
         }
     }
+}
+
+/// Whether a question places new pods on nodes that were not read.
+fn lacks_nodes(question: &Question<'_, '_>) -> bool {
+    let scene = &question.scene;
+    let is_new = |fate: &Fate| matches!(fate.kind, FateKind::NewUnready | FateKind::NewReady);
+    let mut entities = scene.coded().iter().flat_map(|coded| &coded.group.entities);
+    !scene.view.coarse
+        && scene.state().base().unknown().contains("Node")
+        && entities.any(|entity| entity.fates.iter().any(is_new))
+}
+
+fn unread_nodes() -> Undecided {
+    Undecided::Refused(UnknownKind("Node".into()).to_string())
 }
 
 /// Whether an object is in every scenario what it is before, and nothing may happen to it.

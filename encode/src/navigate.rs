@@ -403,7 +403,7 @@ where
 
     fn expand(&mut self, objects: Vec<Arc<Object>>, holds: Predicate<'_>) -> Result<Vec<Item>, Refusal> {
         let mut items = Vec::new();
-        let mut by_class: BTreeMap<ClassId, usize> = BTreeMap::new();
+        let mut by_class: BTreeMap<ClassId, BTreeMap<Key, i64>> = BTreeMap::new();
         for object in objects {
             self.scene.reads_nodes |= object.key.kind.is("Node");
             if let Some(failed) = self.scene.failed(&object.key).cloned() {
@@ -417,18 +417,20 @@ where
                     items.push(Item { count: Int::constant(1), value: Sym::Member(member) });
                 }
                 None => {}
-                Some(class) => *by_class.entry(class).or_default() += 1,
+                Some(class) => *by_class.entry(class).or_default().entry(object.key.clone()).or_default() += 1,
             }
         }
         for (id, members) in by_class {
             let Some(class) = self.scene.class(id) else { continue };
-            if class.entities.len() != members {
+            // an object may be in the list several times
+            let times = members.values().next().copied().unwrap_or(1);
+            if class.entities.len() != members.len() || members.values().any(|t| *t != times) {
                 return Err(Refusal::FinerIdentity);
             }
             for (at, (fate, count)) in class.fates.iter().zip(&class.counts).enumerate() {
                 let Some(object) = fate.object.as_ref().filter(|o| holds(o)) else { continue };
                 let member = Member { object: object.clone(), fate: Some((id, at)) };
-                items.push(Item { count: count.clone(), value: Sym::Member(member) });
+                items.push(Item { count: count.scale(times)?, value: Sym::Member(member) });
             }
         }
         Ok(items)

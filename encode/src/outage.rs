@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::effects::{new_templates, node_classes};
+use suture_model::effects::{Aloof, Demand, new_templates, node_classes};
 use suture_model::futures::{FateKind, Faults, Outage};
 use suture_model::kinds::Kind;
 use suture_model::navigate::node_zone;
@@ -95,7 +95,9 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         for (at, coded, templates) in makers {
             let Some(name) = &coded.group.name else { continue };
             let new = coded.group.entities.iter().map(|e| i64::from(e.count)).sum();
-            let classes = node_classes(scene.scenario, &name.ns, &templates, new);
+            let aloof = Aloof::of(coded.group.entities.iter().filter_map(|e| e.object.as_ref()));
+            let demand = Demand { aloof, most: new, moment: scene.view.moment };
+            let classes = node_classes(scene.scenario, &name.ns, &templates, demand);
             for (nodes, number) in classes.nodes().zip(classes.admission()) {
                 let empty = nodes.iter().filter(|n| !held.contains_key(*n) && (most == usize::MAX || is_live(n)));
                 let holding = held.keys().filter(|n| nodes.binary_search(n).is_ok());

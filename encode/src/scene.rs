@@ -212,7 +212,8 @@ impl<'s, 'a> Scene<'s, 'a> {
             return known.clone();
         }
         let name = group_name(self.state(), pod);
-        if name != pod.key {
+        // a custom resource may decide about some pods of a controller only
+        if name != pod.key && name.kind.builtin_namespaced().is_some() {
             self.controller_group.insert(controller, name.clone());
         }
         name
@@ -248,6 +249,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             GroupId::Pods(name) => group(self.scenario, name, &self.view),
             GroupId::Own(key) => own(self.scenario, key, &self.view),
         };
+        let group = if self.grain.identity { one_by_one(group) } else { group };
         let mut classes: Vec<Vec<usize>> = Vec::new();
         let mut entity_of = BTreeMap::new();
         let mut index: BTreeMap<Signature, usize> = BTreeMap::new();
@@ -381,6 +383,33 @@ impl<'s, 'a> Scene<'s, 'a> {
         }
         Ok(choices)
     }
+}
+
+/// Up to so many new pods of a kind are told apart; any two of them are alike, and their order would be guessed over.
+const NEW_APART_MAX: u32 = 8;
+
+/// The group with pods that are not made yet one by one, where they are few.
+fn one_by_one(mut group: Group) -> Group {
+    let several = |e: &Entity| e.key.is_none() && (2..=NEW_APART_MAX).contains(&e.count);
+    if group.entities.iter().any(several) {
+        let entities = std::mem::take(&mut group.entities).into_iter();
+        group.entities = entities
+            .flat_map(
+                |e| if several(&e) { (1..=e.count).map(|number| numbered(&e, number)).collect() } else { vec![e] },
+            )
+            .collect();
+    }
+    group
+}
+
+/// One of the new pods that an entity stands for, under a name of its own.
+fn numbered(entity: &Entity, number: u32) -> Entity {
+    let named = |o: &Arc<Object>| {
+        let name = format!("{}-{number}", o.key.name).into();
+        Arc::new(Object { key: Key { name, ..o.key.clone() }, ..(**o).clone() })
+    };
+    let fates = entity.fates.iter().map(|f| Fate { object: f.object.as_ref().map(named), ..f.clone() });
+    Entity { count: 1, fates: fates.collect(), ..entity.clone() }
 }
 
 /// What makes two entities interchangeable.

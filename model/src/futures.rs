@@ -200,6 +200,11 @@ pub enum LimitLabel {
         /// One of the nodes.
         node: Str,
     },
+    /// No node admits new pods of a workload; one that comes later is not looked at.
+    NoNodeAdmits {
+        /// The workload.
+        workload: Key,
+    },
     /// A pod stays pending only when no node admits it.
     PendingOnlyIfStuck {
         /// The workload.
@@ -234,6 +239,7 @@ impl fmt::Display for LimitLabel {
                 write!(f, "new pods of {workload} are spread over {topology} with maxSkew {max_skew}")
             }
             Self::Capacity { node } => write!(f, "node {node} takes no more than it can allocate"),
+            Self::NoNodeAdmits { workload } => write!(f, "no node admits new pods of {workload}"),
             Self::PendingOnlyIfStuck { workload } => {
                 write!(f, "a pod of {workload} stays pending only when no node admits it")
             }

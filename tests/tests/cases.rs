@@ -1,4 +1,5 @@
-//! The suites of real failures and their benign twins: all that the shipped templates are enough for pass.
+//! The suites of real failures and their benign twins: all that the shipped templates are enough for pass. So do those of
+//! single effects, in `tests/effects`.
 
 use std::path::Path;
 
@@ -33,6 +34,18 @@ fn every_suite_of_shipped_templates_passes() {
     let named = |template: &str| suites.iter().any(|suite| suite.spec.invariants.iter().any(|i| names(i, template)));
     let idle: Vec<&str> = LIBRARY.iter().map(|(name, _)| *name).filter(|name| !named(name)).collect();
     assert!(idle.is_empty(), "no suite runs {idle:?}");
+    assert_eq!(report.passed, suites.iter().map(|suite| suite.spec.cases.len()).sum::<usize>());
+}
+
+#[test]
+fn every_suite_of_effects_passes() {
+    let suites = find(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("effects")]).unwrap();
+    let report = run(&suites, &Progress::hidden()).unwrap();
+    let failures: Vec<String> = report
+        .failures()
+        .map(|(suite, case, failure)| format!("{}: {}: {failure:#?}", suite.file, case.name))
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(report.passed, suites.iter().map(|suite| suite.spec.cases.len()).sum::<usize>());
 }
 

@@ -7,17 +7,21 @@ mod universe;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
+use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input, Settings};
-use suture_model::change::{Change, Request};
-use suture_model::effects::DELETION_TIME;
-use suture_model::object::Object;
+use suture_model::change::{Change, Request, User};
+use suture_model::effects::{DELETION_TIME, View, group, group_name};
+use suture_model::futures::FateKind;
+use suture_model::interpret::worlds;
+use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::Val;
+use universe::adapters::db;
 use universe::invariants::{Focus, Pool};
 use universe::random::Random;
 use universe::{Case, Size, changes, snapshot};
@@ -211,6 +215,50 @@ fn the_facts_that_an_explanation_names_still_refute() {
 }
 
 #[test]
+fn any_pods_that_a_custom_resource_selects_may_go_when_it_wants_fewer() {
+    let pool = Pool::new();
+    let mut tried = 0;
+    for at in 0..20 * number("SUTURE_LAWS_CASES", CASES) {
+        let mut random = Random::new(number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(8), at);
+        let case = Case::about(&mut random, 0, Focus::Pods, Size::FULL);
+        let snapshot = case.snapshot();
+        let state = State::new(&snapshot);
+        for custom in
+            state.list(&db(), None).into_iter().filter(|o| o.live() && o.val().at(&["spec", "replicas"]).is_some())
+        {
+            let facts = state.adapter(custom).expect("it has an adapter");
+            let workload =
+                state.owned_by(&custom.uid).into_iter().any(|o| !o.key.kind.is("Pod")) || facts.children.is_some();
+            let decided =
+                |p: &&Object| p.live() && !suture_model::navigate::finished(p) && group_name(&state, p) == custom.key;
+            let selector = facts.selector.as_ref().expect("it has a selector");
+            let pods = state.pods_matching(&custom.key.ns, selector).into_iter().map(|p| &**p);
+            let mut pods: Vec<&Key> = pods.filter(decided).map(|p| &p.key).collect();
+            if workload || pods.is_empty() {
+                continue;
+            }
+            tried += 1;
+            random.shuffle(&mut pods);
+            let (stay, go) = pods.split_at(random.below(pods.len()));
+            let mut scenario = Scenario::observed(&snapshot);
+            scenario.land(&Request::scale(User::admin(), &state, custom.key.clone(), stay.len() as i64));
+            let group = group(&scenario, &custom.key, &View::default());
+            let mut found = false;
+            let _ = worlds(&group, &mut |choice| {
+                let is_gone = |key: &Key| {
+                    let entity = group.entities.iter().zip(choice).find(|(e, _)| e.key.as_ref() == Some(key));
+                    entity.is_some_and(|(e, n)| e.fates.iter().zip(n).any(|(f, n)| f.kind == FateKind::Gone && *n == 1))
+                };
+                found |= go.iter().all(|key| is_gone(key)) && !stay.iter().any(|key| is_gone(key));
+                if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            assert!(found, "{} cannot lose {go:?} and keep {stay:?}\n{}", custom.key, case.describe(&pool));
+        }
+    }
+    assert!(tried > 0, "no custom resource runs pods by itself");
+}
+
+#[test]
 fn proofs_name_what_they_rely_on() {
     let mut assumed: BTreeMap<String, usize> = BTreeMap::new();
     let mut proofs = 0;
@@ -229,4 +277,39 @@ fn proofs_name_what_they_rely_on() {
         println!("  {times} times: {assumption}");
     }
     assert!(!assumed.is_empty(), "no proof relies on anything");
+}
+
+#[test]
+fn a_proof_says_that_no_node_admits_new_pods() {
+    let pool = Pool::new();
+    let set = |kind: &str, name: &str, owner: Value, more: Value| {
+        json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": "a", "uid": name, "ownerReferences": owner},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"run": "w"}}, "strategy": {"rollingUpdate": {"maxUnavailable": 0}},
+                "template": {"metadata": {"labels": {"run": "w", "app": "x"}}, "spec": more}}})
+    };
+    let owned = |kind: &str, name: &str| json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": name, "controller": true}]);
+    let objects = [
+        set("Deployment", "w", json!([]), json!({})),
+        set("ReplicaSet", "w-1", owned("Deployment", "w"), json!({})),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "a", "uid": "p", "labels": {"run": "w", "app": "x"},
+            "ownerReferences": owned("ReplicaSet", "w-1")}, "spec": {"nodeName": "n1"},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}),
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "a", "uid": "s"}, "spec": {"selector": {"app": "x"}}}),
+    ];
+    let snapshot = snapshot(&objects.each_ref().map(Val::from));
+    let invariant = pool.by_family()["service-keeps-endpoints"][0];
+    let found = |constraint: Value| {
+        let template =
+            json!({"spec": {"template": {"metadata": {"labels": {"app": "y"}}, "spec": {"nodeSelector": constraint}}}});
+        let key = Key::of("Deployment", "a", "w");
+        let request =
+            Request::patch(User::admin(), &State::new(&snapshot), key, &Val::from(&template), "").expect("a patch");
+        let decision = decide(&mut engine(&[invariant], &pool), &snapshot, &[], &Change::from(request));
+        let [verdict] = decision.verdicts.as_slice() else { panic!("{decision:#?}") };
+        (verdict.outcome, verdict.assumptions.clone())
+    };
+    let (outcome, assumed) = found(json!({"disk": "tape"}));
+    assert_eq!(outcome, Finding::Proved);
+    assert!(assumed.contains(&"no node admits new pods of Deployment/a/w".to_owned()), "{assumed:?}");
+    assert_eq!(found(json!({"kubernetes.io/hostname": "n1"})).0, Finding::Refuted);
 }

@@ -1,59 +1,142 @@
-//! Custom resources by their adapter: when `replicas` falls, any of the selected pods may go, unless a workload of
-//! their own decides which.
+//! Custom resources by their adapter: when `replicas` falls, any of the selected pods may go, unless the one workload that
+//! the custom resource has for them decides which.
 //!
-//! Over-approximation: nothing is known of the operator's order or pace.
+//! Over-approximations: nothing is known of the operator's order or pace; where it has none or several workloads for the
+//! pods, each that runs some of them may lose as many as are in excess altogether. What more pods an operator makes is
+//! looked at only where it has one workload for them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Builder, LOST, Standing, at_most, count};
+use crate::adapter::AdapterFacts;
 use crate::futures::LimitLabel;
 use crate::navigate;
-use crate::object::Object;
+use crate::object::{Key, Object};
+use crate::scenario::Scenario;
 use crate::selector::Selector;
 use crate::state::State;
+use crate::value::{Str, Val};
 
-/// What a live custom resource wants of the one workload that runs its pods: its own `replicas`. `None` when no adapter
-/// says so, or when several workloads share the pods.
-pub fn wish(state: &State<'_>, workload: &Object) -> Option<i64> {
-    let owner = workload.controller()?;
-    let parent = state.by_uid(&owner.uid).filter(|o| o.live())?;
-    let facts = state.adapter(parent)?;
-    let (replicas, selector) = (facts.replicas?, facts.selector.as_ref()?);
-    if !runs(state, workload, selector) {
-        return None;
+/// A live custom resource that wants a number of pods, with what its adapter says.
+pub struct Parent {
+    object: Arc<Object>,
+    facts: Arc<AdapterFacts>,
+}
+
+/// A number of pods in this range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// The fewest.
+    pub least: i64,
+    /// The most.
+    pub most: i64,
+}
+
+impl Parent {
+    fn of(state: &State<'_>, object: &Arc<Object>) -> Option<Self> {
+        let facts = state.adapter(object).filter(|f| f.replicas.is_some() && object.live())?;
+        Some(Self { object: object.clone(), facts })
     }
-    let siblings = state.owned_by(&parent.uid);
-    let sharing = siblings.iter().filter(|o| o.key.kind != workload.key.kind || o.key != workload.key);
-    let shared = sharing.filter(|o| !o.key.kind.is("Pod")).any(|o| runs(state, o, selector));
-    (!shared).then_some(replicas)
+
+    fn selector(&self) -> Option<&Selector> {
+        self.facts.selector.as_ref().filter(|s| !s.is_empty())
+    }
+
+    /// The one workload that runs its pods and that it owns or lists as its child, if there is just one: that decides
+    /// which of them go.
+    fn deputy(&self, state: &State<'_>) -> Option<Key> {
+        let selector = self.selector()?;
+        let listed = self.facts.children.iter().flatten().filter_map(|key| state.get(key));
+        let own = state.owned_by(&self.object.uid).into_iter().chain(listed);
+        let running: BTreeSet<&Key> = own.filter(|o| runs(state, o, selector)).map(|o| &o.key).collect();
+        running.first().filter(|_| running.len() == 1).map(|key| (*key).clone())
+    }
+
+    /// The pods that it controls or selects.
+    fn pods(&self, state: &State<'_>) -> Vec<Arc<Object>> {
+        let owned = state.owned_by(&self.object.uid).into_iter().filter(|o| o.key.kind.is("Pod"));
+        let selected = self.selector().map(|s| state.pods_matching(&self.object.key.ns, s)).unwrap_or_default();
+        let mut pods: Vec<Arc<Object>> = owned.chain(selected).cloned().collect();
+        pods.sort_by(|a, b| a.key.cmp(&b.key));
+        pods.dedup_by(|a, b| a.key == b.key);
+        pods
+    }
+
+    /// How many of its pods its operator will remove itself; a request's own removals are still counted among them.
+    fn excess(&self, scenario: &Scenario<'_>) -> i64 {
+        let state = &scenario.state;
+        let Some(replicas) = self.facts.replicas.filter(|_| self.deputy(state).is_none()) else { return 0 };
+        let counted = |p: &&Arc<Object>| {
+            !p.terminating() && !navigate::finished(p) && (!p.leaving || scenario.removed.contains(&p.key))
+        };
+        let present = i64::try_from(self.pods(state).iter().filter(counted).count()).unwrap_or(i64::MAX);
+        (present - replicas.max(0)).max(0)
+    }
 }
 
 /// Whether the pods of this workload are among those that the selector means.
 fn runs(state: &State<'_>, workload: &Object, selector: &Selector) -> bool {
+    let labels = ["metadata", "labels"];
     !workload.key.kind.is("Pod")
-        && navigate::template_of(state, workload)
-            .is_some_and(|t| selector.matches(t.at(&["metadata", "labels"]).unwrap_or(&crate::value::Val::Null)))
+        && navigate::template_of(state, workload).is_some_and(|t| selector.matches(t.at(&labels).unwrap_or(&Val::Null)))
+}
+
+/// The custom resources that select pods with these labels, in the order of their keys.
+fn parents(state: &State<'_>, ns: &Str, labels: &Val) -> Vec<Parent> {
+    let mut found: Vec<Parent> = Vec::new();
+    for kind in state.base().adapters().kinds() {
+        let selecting = state.selecting(&kind, ns, labels).into_iter().filter_map(|o| Parent::of(state, o));
+        found.extend(selecting.filter(|p| p.selector().is_some_and(|s| s.matches(labels))));
+    }
+    found.sort_by(|a, b| a.object.key.cmp(&b.object.key));
+    found
+}
+
+/// The custom resource that decides about a pod for which no workload does.
+pub fn decider(state: &State<'_>, pod: &Object) -> Option<Key> {
+    parents(state, &pod.key.ns, pod.labels()).into_iter().next().map(|parent| parent.object.key.clone())
+}
+
+/// What custom resources want of a workload that wants `own` pods itself; `None` when they leave it at that.
+pub fn wish(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<Wish> {
+    let state = &scenario.state;
+    let labels = navigate::template_labels(state, workload)?;
+    let (mut asked, mut excess) = (None::<Wish>, 0_i64);
+    for parent in parents(state, &workload.key.ns, &labels) {
+        if parent.deputy(state).as_ref() == Some(&workload.key) {
+            let replicas = parent.facts.replicas.unwrap_or(own).max(0);
+            let known = asked.unwrap_or(Wish { least: replicas, most: replicas });
+            asked = Some(Wish { least: known.least.min(replicas), most: known.most.max(replicas) });
+        } else {
+            excess = excess.saturating_add(parent.excess(scenario));
+        }
+    }
+    if asked.is_none() && excess == 0 {
+        return None;
+    }
+    let Wish { least, most } = asked.unwrap_or(Wish { least: own, most: own });
+    Some(Wish { least: (least - excess).max(0), most })
 }
 
 /// The pods that a custom resource runs without a workload in between.
-pub fn custom_resource(builder: &mut Builder<'_, '_>, parent: &Arc<Object>) {
+pub fn custom_resource(builder: &mut Builder<'_, '_>, object: &Arc<Object>) {
     let state = builder.state();
-    let Some(facts) = state.adapter(parent) else { return builder.passive(parent) };
-    let owned = state.owned_by(&parent.uid).into_iter();
-    let mut pods: Vec<Arc<Object>> = owned.filter(|o| o.key.kind.is("Pod")).cloned().collect();
-    if let Some(selector) = &facts.selector {
-        let selected = state.pods_matching(&parent.key.ns, selector).into_iter();
-        let theirs = selected.filter(|p| super::group_name(state, p) == parent.key);
-        pods.extend(theirs.cloned());
-    }
+    let parent = Parent::of(state, object);
+    let mut pods: Vec<Arc<Object>> = navigate::pods_owned_by(state, object).into_iter().cloned().collect();
+    pods.extend(parent.iter().flat_map(|p| p.pods(state)));
     pods.sort_by(|a, b| a.key.cmp(&b.key));
     pods.dedup_by(|a, b| a.key == b.key);
-    let counted = |p: &&Arc<Object>| !p.terminating() && (!p.leaving || builder.scenario.removed.contains(&p.key));
-    let present = i64::try_from(pods.iter().filter(counted).count()).unwrap_or(i64::MAX);
-    let excess = match facts.replicas {
-        Some(wanted) if parent.live() => (present - wanted).max(0),
-        _ => 0,
-    };
+    pods.retain(|p| super::group_name(state, p) == object.key);
+    // a pod that several custom resources select may go for the sake of any of them
+    let own = parent.map_or(0, |parent| parent.excess(builder.scenario));
+    let mut excess: BTreeMap<Key, i64> = BTreeMap::from([(object.key.clone(), own)]);
+    for pod in &pods {
+        for other in parents(state, &pod.key.ns, pod.labels()) {
+            excess.entry(other.object.key.clone()).or_insert_with(|| other.excess(builder.scenario));
+        }
+    }
+    let excess = excess.values().fold(0_i64, |sum, one| sum.saturating_add(*one));
     let chosen = builder.set();
     for pod in &pods {
         let may_go = excess > 0 && builder.standing(pod) == Standing::Kept && !pod.terminating();
@@ -62,7 +145,7 @@ pub fn custom_resource(builder: &mut Builder<'_, '_>, parent: &Arc<Object>) {
         builder.group.entities.push(entity);
     }
     if excess > 0 {
-        let label = LimitLabel::ScaleDownRemoves { workload: parent.key.clone(), pods: excess };
+        let label = LimitLabel::ScaleDownRemoves { workload: object.key.clone(), pods: excess };
         builder.limit(label, vec![at_most(vec![count(chosen, &LOST)], excess)]);
     }
 }

@@ -34,7 +34,7 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let rolling = val.str_at(&["spec", "updateStrategy", "type"]).is_none_or(|t| &**t == "RollingUpdate");
     let outdated = rolling && (changed || lagging);
     let template = navigate::template_of(state, set).map(|template| builder.template(&template));
-    builder.place(i64::MAX);
+    builder.place(&pods, i64::MAX);
 
     let (updating, kept) = (builder.set(), builder.set());
     let mut taken: Vec<Str> = Vec::new();

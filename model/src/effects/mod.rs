@@ -31,7 +31,7 @@ use crate::scenario::Scenario;
 use crate::state::State;
 use crate::value::{Str, Val};
 
-pub use placement::{NodeCache, NodeClasses, new_templates, node_classes};
+pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
 
 /// How deep a chain of controllers is followed.
 const CONTROLLER_DEPTH_MAX: usize = 8;
@@ -51,7 +51,8 @@ pub struct View {
     pub coarse: bool,
 }
 
-/// The workload that decides about this object: the highest controller of a known kind, or the object itself.
+/// The workload that decides about this object: the highest controller of a known kind, for a pod without one the custom
+/// resource that selects it by its adapter, or the object itself.
 pub fn group_name(state: &State<'_>, object: &Object) -> Key {
     let mut top = object.key.clone();
     let orphan = object.key.kind.is("Pod") && object.controller().is_none();
@@ -69,7 +70,8 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
         }
         at = (**next).clone();
     }
-    top
+    let undecided = top.kind.is("Pod") && object.key.kind.is("Pod");
+    undecided.then(|| custom::decider(state, object)).flatten().unwrap_or(top)
 }
 
 /// The controller that adopts a pod without one (`pkg/controller/controller_ref_manager.go`).
@@ -299,7 +301,8 @@ impl<'s, 'a> Builder<'s, 'a> {
         }
         let pod = template.pod(&self.name, self.state().get(&self.name).map(AsRef::as_ref), name);
         fates.push(Fate { kind: FateKind::NewUnready, place: None, object: Some(Arc::new(pod.clone())) });
-        if self.group.places.is_empty() && !self.wants_places() {
+        // where no node admits them, a limit says so: a proof may rely on it
+        if !self.wants_places() || !template.admits_any() {
             fates.push(Fate { kind: FateKind::NewReady, place: None, object: Some(Arc::new(pod.with_ready(true))) });
             return fates;
         }
@@ -327,8 +330,8 @@ impl<'s, 'a> Builder<'s, 'a> {
         })
     }
 
-    /// Works out where pods of the registered templates may be placed; `most` bounds how many there may be.
-    fn place(&mut self, most: i64) {
+    /// Works out where pods of the registered templates may be placed beside these; `most` bounds how many there may be.
+    fn place<'p>(&mut self, pods: impl IntoIterator<Item = &'p Arc<Object>>, most: i64) {
         if !self.wants_places() || self.templates.is_empty() {
             return;
         }
@@ -342,7 +345,8 @@ impl<'s, 'a> Builder<'s, 'a> {
             self.templates.iter_mut().for_each(|t| t.anywhere(places));
         } else {
             let ns = self.name.ns.clone();
-            self.group.places = placement::places(self.scenario, &ns, &mut self.templates, most, self.view);
+            let demand = Demand { aloof: Aloof::of(pods.into_iter()), most, moment: self.view.moment };
+            self.group.places = placement::places(self.scenario, &ns, &mut self.templates, demand, self.view);
         }
     }
 

@@ -4,9 +4,11 @@
 //! interpodaffinity,podtopologyspread}`. Preferences are ignored: the scheduler may break every one of them.
 //!
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
-//! keep it pending; a spread constraint counts pods that have gone since; several kinds of new pods share a node's room
-//! each on its own; required pod affinity and volume topology may always leave a pod pending. Pods of other workloads
-//! are taken to keep the resources that they request.
+//! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
+//! several kinds of new pods share a node's room each on its own; required pod affinity and volume topology may always
+//! leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
+//! before that, they may have gone. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
+//! where that matters.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{Builder, View, at_least, at_most, count, hazard};
-use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
+use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Moment, Place, SetId};
 use crate::kinds::Kind;
 use crate::navigate::{SCHEDULING, node_zone, restricts_nodes, tolerates};
 use crate::object::{Key, Object};
@@ -102,6 +104,11 @@ impl Template {
         self.admitted.get(place).copied().unwrap_or(false)
     }
 
+    /// Whether a pod of this template may be placed anywhere.
+    pub fn admits_any(&self) -> bool {
+        self.admitted.contains(&true)
+    }
+
     /// A pod made from the template by `maker`: not placed, not ready.
     pub fn pod(&self, maker: &Key, owner: Option<&Object>, name: &str) -> Object {
         let status = Val::object([("phase", Val::str("Pending"))]);
@@ -162,6 +169,7 @@ struct Signature {
     admitted: Vec<bool>,
     room: Vec<Room>,
     domains: Vec<Option<Str>>,
+    unwell: bool,
     alone: Option<Str>,
 }
 
@@ -179,18 +187,58 @@ impl NodeClasses {
 
     /// For each class the number of the first class that admits new pods alike, standing alone or not.
     pub fn admission(&self) -> Vec<usize> {
-        let plain = |s: &Signature| (s.admitted.clone(), s.room.clone(), s.domains.clone());
+        let plain = |s: &Signature| (s.admitted.clone(), s.room.clone(), s.domains.clone(), s.unwell);
         let mut first: BTreeMap<_, usize> = BTreeMap::new();
         self.classes.iter().enumerate().map(|(at, (s, _))| *first.entry(plain(s)).or_insert(at)).collect()
     }
 }
 
-/// What was worked out about a scenario's nodes, by namespace, templates and the number of new pods.
-pub type NodeCache = RefCell<BTreeMap<(Str, Vec<Val>, i64), Rc<NodeClasses>>>;
+/// What was worked out about a scenario's nodes, by namespace, templates and demand.
+pub type NodeCache = RefCell<BTreeMap<(Str, Vec<Val>, Demand), Rc<NodeClasses>>>;
 
-/// The places of a scenario for these templates, and what each template finds there. `most` bounds the new pods.
-pub fn places(scenario: &Scenario<'_>, ns: &Str, templates: &mut [Template], most: i64, view: &View) -> Vec<Place> {
-    let classes = classes(scenario, ns, templates, most);
+/// What else decides which nodes are alike to new pods.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Demand {
+    /// Who keeps apart from them.
+    pub aloof: Aloof,
+    /// How many there are at most.
+    pub most: i64,
+    /// When.
+    pub moment: Moment,
+}
+
+/// Where existing pods are that keep apart from others, and by which topology keys: new pods may have no such constraint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Aloof {
+    topologies: BTreeSet<Str>,
+    nodes: BTreeSet<Str>,
+}
+
+impl Aloof {
+    /// Of these pods.
+    pub fn of<'p>(pods: impl Iterator<Item = &'p Arc<Object>>) -> Self {
+        let mut aloof = Self::default();
+        for pod in pods.filter(|pod| !pod.node.is_empty()) {
+            let terms = pod.val().items_at(&APART);
+            aloof.topologies.extend(terms.iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
+            aloof.nodes.extend((!terms.is_empty()).then(|| pod.node.clone()));
+        }
+        aloof
+    }
+}
+
+/// Where a pod spec within a pod keeps its required anti-affinity.
+const APART: [&str; 4] = ["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+
+/// The places of a scenario for these templates, and what each template finds there.
+pub fn places(
+    scenario: &Scenario<'_>,
+    ns: &Str,
+    templates: &mut [Template],
+    demand: Demand,
+    view: &View,
+) -> Vec<Place> {
+    let classes = classes(scenario, ns, templates, demand);
     let mut found: Vec<(Place, usize)> = Vec::new();
     for (at, (_, nodes)) in classes.classes.iter().enumerate() {
         let lost = |node: &Str| nodes.binary_search(node).is_ok();
@@ -218,18 +266,18 @@ pub fn places(scenario: &Scenario<'_>, ns: &Str, templates: &mut [Template], mos
     found.into_iter().map(|(place, _)| place).collect()
 }
 
-/// The classes of nodes for the new pods of these templates in a namespace, at most so many pods.
-pub fn node_classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Val], most: i64) -> Rc<NodeClasses> {
+/// The classes of nodes for the new pods of these templates in a namespace.
+pub fn node_classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Val], demand: Demand) -> Rc<NodeClasses> {
     let templates: Vec<Template> = templates.iter().map(Template::new).collect();
-    classes(scenario, ns, &templates, most)
+    classes(scenario, ns, &templates, demand)
 }
 
-fn classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], most: i64) -> Rc<NodeClasses> {
-    let key = (ns.clone(), templates.iter().map(|t| t.val.clone()).collect::<Vec<_>>(), most);
+fn classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], demand: Demand) -> Rc<NodeClasses> {
+    let key = (ns.clone(), templates.iter().map(|t| t.val.clone()).collect::<Vec<_>>(), demand);
     if let Some(known) = scenario.nodes.borrow().get(&key) {
         return known.clone();
     }
-    let classes = Rc::new(Looker::new(scenario, ns, templates, most).classes());
+    let classes = Rc::new(Looker::new(scenario, ns, templates, &key.2).classes());
     scenario.nodes.borrow_mut().insert(key, classes.clone());
     classes
 }
@@ -240,17 +288,18 @@ struct Looker<'l, 'a> {
     templates: &'l [Template],
     restricted: Vec<bool>,
     topologies: BTreeSet<&'l Str>,
-    most: i64,
+    demand: &'l Demand,
     usage: NodeUsage<'l, 'a>,
     /// Nodes with pods that a constraint is about.
     busy: BTreeSet<Str>,
 }
 
 impl<'l, 'a> Looker<'l, 'a> {
-    fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], most: i64) -> Self {
+    fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], demand: &'l Demand) -> Self {
         let state = &scenario.state;
-        let terms = templates.iter().flat_map(|t| &t.terms);
-        let topologies: BTreeSet<&Str> = terms.map(|t| &t.topology).filter(|t| &***t != HOSTNAME).collect();
+        let aloof = &demand.aloof;
+        let terms = templates.iter().flat_map(|t| &t.terms).map(|t| &t.topology);
+        let topologies = terms.chain(&aloof.topologies).filter(|t| &***t != HOSTNAME).collect();
         // constraints are about pods of the namespace only
         let related = templates.iter().any(|t| !t.terms.is_empty());
         let pods = if related { state.list(&Kind::new("", "Pod"), Some(ns)) } else { Vec::new() };
@@ -260,9 +309,9 @@ impl<'l, 'a> Looker<'l, 'a> {
             templates,
             restricted: templates.iter().map(|t| restricts_nodes(t.spec())).collect(),
             topologies,
-            most,
-            usage: NodeUsage::new(scenario, ns, templates),
-            busy: busy.collect(),
+            demand,
+            usage: NodeUsage::new(scenario, ns, templates, demand.moment == Moment::After),
+            busy: busy.chain(aloof.nodes.iter().cloned()).collect(),
         }
     }
 
@@ -278,8 +327,8 @@ impl<'l, 'a> Looker<'l, 'a> {
         for (at, pool) in pools.iter() {
             let first = pool.nodes().iter().find(|name| !apart.contains(*name));
             let Some(node) = first.and_then(|name| state.get(&Key::of("Node", "", name))) else { continue };
-            let busiest = pool.busiest(|name| state.base().usage(name));
-            if by_name || !self.has_room(node, busiest) {
+            let roomy = !self.usage.settled || self.has_room(node, pool.busiest(|name| state.base().usage(name)));
+            if by_name || !roomy {
                 single.extend(pool.nodes().iter().cloned());
             } else if let Some(signature) = self.signature(node) {
                 by_signature.entry(signature).or_default().0.push(at);
@@ -308,7 +357,7 @@ impl<'l, 'a> Looker<'l, 'a> {
 
     /// Whether a node of which so much is taken takes all new pods of any template.
     fn has_room(&self, node: &Object, taken: Usage) -> bool {
-        self.templates.iter().all(|t| room(t, node, self.most, taken, taken) == Room::default())
+        self.templates.iter().all(|t| room(t, node, self.demand.most, taken, taken) == Room::default())
     }
 
     /// What new pods find on a node; `None` when it is not for them.
@@ -321,18 +370,48 @@ impl<'l, 'a> Looker<'l, 'a> {
         if !matches.iter().any(|m| *m) {
             return None;
         }
-        let ready = hazard::not_ready(node) != Some(true);
-        let room: Vec<Room> = self.templates.iter().map(|t| self.usage.room(t, node, self.most)).collect();
+        let unwell = is_unwell(node);
+        let recovered = unwell.then(|| recovered(node));
+        let well = recovered.as_ref().unwrap_or(node);
+        let room: Vec<Room> = self.templates.iter().map(|t| self.usage.room(t, node, self.demand.most)).collect();
         let admitted = self.templates.iter().zip(&matches).zip(&room).map(|((template, matches), room)| {
-            *matches && ready && room.most != Some(0) && tolerates(template.spec(), node, SCHEDULING)
+            *matches && room.most != Some(0) && tolerates(template.spec(), well, SCHEDULING)
         });
         Some(Signature {
             admitted: admitted.collect(),
             room,
             domains: self.topologies.iter().map(|t| domain(node, t)).collect(),
+            unwell,
             alone: self.busy.contains(&node.key.name).then(|| node.key.name.clone()),
         })
     }
+}
+
+/// The taints that stand for a node's conditions: nobody asks for them to be set or removed
+/// (`pkg/controller/nodelifecycle/node_lifecycle_controller.go`, `taintKeyToNodeConditionMap`).
+const OF_CONDITIONS: [&str; 6] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/network-unavailable",
+];
+
+fn is_of_condition(taint: &Val) -> bool {
+    taint.str_at(&["key"]).is_some_and(|key| OF_CONDITIONS.contains(&&**key))
+}
+
+/// Whether a node takes no new pods for reasons that may pass by themselves.
+fn is_unwell(node: &Object) -> bool {
+    hazard::not_ready(node) == Some(true) || node.val().items_at(&["spec", "taints"]).iter().any(is_of_condition)
+}
+
+/// The node once it is well again.
+fn recovered(node: &Object) -> Object {
+    let taints = node.val().items_at(&["spec", "taints"]).iter().filter(|taint| !is_of_condition(taint));
+    let taints = Val::list(taints.cloned().collect());
+    node.map_body(|val| val.with_at(&["spec", "taints"], taints.clone()))
 }
 
 /// Whether some constraint of the templates is about this pod, or the pod may have constraints of its own.
@@ -350,8 +429,10 @@ fn domain(node: &Object, topology: &str) -> Option<Str> {
     }
 }
 
-/// What is taken of the nodes: by all pods, and by those that are certain to stay.
+/// What is taken of the nodes: by all pods, and by those that are certain to stay. Before all has settled none is: a pod
+/// of another workload may go at any moment.
 struct NodeUsage<'s, 'a> {
+    settled: bool,
     scenario: &'s Scenario<'a>,
     ns: &'s Str,
     templates: &'s [Template],
@@ -362,10 +443,10 @@ struct NodeUsage<'s, 'a> {
 }
 
 impl<'s, 'a> NodeUsage<'s, 'a> {
-    fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template]) -> Self {
+    fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template], settled: bool) -> Self {
         let state = &scenario.state;
         let mut changed: BTreeMap<Str, Usage> = BTreeMap::new();
-        for (key, now) in state.delta().iter().filter(|(key, _)| key.kind.is("Pod")) {
+        for (key, now) in state.delta().iter().filter(|(key, _)| settled && key.kind.is("Pod")) {
             if let Some(before) = state.base().get(key).filter(|o| !o.node.is_empty()) {
                 changed.entry(before.node.clone()).or_default().add(before, -1);
             }
@@ -374,7 +455,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
             }
         }
         changed.retain(|_, usage| *usage != Usage::default());
-        Self { scenario, ns, templates, changed, going: OnceCell::new() }
+        Self { settled, scenario, ns, templates, changed, going: OnceCell::new() }
     }
 
     fn going(&self) -> &BTreeMap<Str, Usage> {
@@ -396,6 +477,10 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 
     /// The room of a node for a template.
     fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
+        if !self.settled {
+            let none = Usage::default();
+            return Room { least: None, ..room(template, node, most, none, none) };
+        }
         let base = self.scenario.state.base().usage(&node.key.name);
         let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
         let all = base.plus(changed, 1);
@@ -436,13 +521,17 @@ pub fn limit(builder: &mut Builder<'_, '_>, maker: Key, set: SetId, template: us
 
 /// Writes down the limits that [`limit`] asked for.
 pub fn write_limits(builder: &mut Builder<'_, '_>) {
-    if builder.view.coarse || (builder.group.places.is_empty() && !builder.wants_places()) {
+    if builder.view.coarse || !builder.wants_places() {
         return;
     }
     let asked = std::mem::take(&mut builder.placed);
     let topology = Topology::new(builder);
     for (maker, set, template) in &asked {
         let Some(own) = builder.templates.get(*template).cloned() else { continue };
+        if !own.admits_any() {
+            let none = at_most(vec![count(*set, &NEW_PLACED)], 0);
+            builder.limit(LimitLabel::NoNodeAdmits { workload: maker.clone() }, vec![none]);
+        }
         capacity(builder, maker, *set, &own);
         let mut stuck: BTreeMap<usize, Vec<Linear>> = BTreeMap::new();
         for term in &own.terms {
@@ -616,17 +705,16 @@ fn theirs(
     own: &Template,
     stuck: &mut BTreeMap<usize, Vec<Linear>>,
 ) {
-    let path = ["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
     let against = |pod: &Object, key: &Str| {
         pod.val()
-            .items_at(&path)
+            .items_at(&APART)
             .iter()
             .filter_map(|t| term(t, None))
             .any(|t| t.topology == *key && !t.by_revision && t.selector.matches(own.labels()))
     };
     let mut keys: BTreeSet<Str> = BTreeSet::new();
     for (_, pod) in &topology.existing {
-        keys.extend(pod.val().items_at(&path).iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
+        keys.extend(pod.val().items_at(&APART).iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
     }
     for key in keys {
         for (value, places) in topology.domains(&key) {
@@ -717,7 +805,7 @@ fn spread(
 /// A pod stays pending only when every place that admits it is full or forbidden.
 fn pending(
     builder: &mut Builder<'_, '_>,
-    _topology: &Topology,
+    topology: &Topology,
     maker: &Key,
     set: SetId,
     own: &Template,
@@ -726,7 +814,8 @@ fn pending(
 ) {
     let several = asked.iter().map(|(_, _, t)| t).collect::<BTreeSet<_>>().len() > 1;
     for at in 0..builder.group.places.len() {
-        if !own.admits(at) {
+        // a node that is unwell may stay so
+        if !own.admits(at) || topology.nodes.get(at).is_none_or(|node| is_unwell(node)) {
             continue;
         }
         let mut any_of = vec![at_most(vec![count(set, &[FateKind::NewUnready])], 0)];

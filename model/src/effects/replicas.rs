@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use super::custom::Wish;
 use super::{Builder, LOST, Standing, at_least, at_most, count, pods_of, scaled};
 use crate::annotations;
 use crate::futures::{Entity, FateKind, LimitLabel, Linear, SetId};
@@ -27,22 +28,28 @@ struct Intent {
 
 /// The pods of a ReplicaSet that no Deployment controls.
 pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
-    let wanted = custom_wish(builder, set).unwrap_or_else(|| replicas(set));
+    let own = replicas(set);
+    let goal = wish(builder, set);
     let pods = pods_of(builder.state(), set);
     let present = present(builder, &pods);
-    let spec_wanted = replicas(set).min(wanted);
-    let intent = if set.live() { intent(builder, &pods, present, spec_wanted, wanted) } else { idle() };
+    let intent = if set.live() {
+        let open = goal.least != goal.most;
+        Intent { open, ..intent(builder, &pods, present, own.min(goal.least), goal.most) }
+    } else {
+        idle()
+    };
     register(builder, set, &intent);
-    builder.place(intent.missing);
+    builder.place(&pods, intent.missing);
     let kept = builder.set();
     let fresh = add_set(builder, set, &pods, &intent, kept, None, false);
-    settle(builder, set.key.clone(), &[kept, fresh], Goal::of(wanted), set.live());
+    settle(builder, set.key.clone(), &[kept, fresh], goal, set.live());
 }
 
 /// The pods of a Deployment, through all its ReplicaSets.
 pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let state = builder.state();
-    let wanted = custom_wish(builder, deployment).unwrap_or_else(|| replicas(deployment));
+    let wish = wish(builder, deployment);
+    let wanted = wish.most;
     let mut sets: Vec<Arc<Object>> = state
         .owned_by(&deployment.uid)
         .into_iter()
@@ -66,12 +73,17 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let surge_field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxSurge"]);
     let surge = if recreate { 0 } else { scaled(surge_field, wanted, true, "25%") };
     let (goals, settled) = if paused {
-        paused_goals(&sets, current, wanted, (!recreate).then_some(surge))
+        let (mut goals, mut settled) = paused_goals(&sets, current, wanted, (!recreate).then_some(surge));
+        goals
+            .iter_mut()
+            .chain([&mut settled])
+            .for_each(|goal| goal.least = (goal.least - (wanted - wish.least)).max(0));
+        (goals, settled)
     } else {
         let goal = |(at, set): (_, &Arc<Object>)| {
-            Goal::of(if Some(at) == current && !rolling { wanted } else { replicas(set) })
+            if Some(at) == current && !rolling { wish } else { Goal::of(replicas(set)) }
         };
-        (sets.iter().enumerate().map(goal).collect(), Goal::of(wanted))
+        (sets.iter().enumerate().map(goal).collect(), wish)
     };
 
     let mut intents = Vec::new();
@@ -92,7 +104,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         register(builder, set, intent);
     }
     let missing: i64 = intents.iter().map(|i| i.missing).sum();
-    builder.place(missing.saturating_add(fresh_template.map_or(0, |(_, pods)| pods)));
+    builder.place(pods.iter().flatten(), missing.saturating_add(fresh_template.map_or(0, |(_, pods)| pods)));
 
     let kept = builder.set();
     let mut fresh = Vec::new();
@@ -107,7 +119,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let mut counted = vec![kept];
     counted.extend(&fresh);
     if rolling && !recreate && !builder.after() {
-        rollout_floor(builder, deployment, &pods, &intents, wanted, surge, &counted);
+        rollout_floor(builder, deployment, &pods, &intents, wish.least, surge, &counted);
     }
     if rolling && builder.after() {
         let label = LimitLabel::Settled { workload: deployment.key.clone(), wanted };
@@ -208,9 +220,11 @@ fn replicas(object: &Object) -> i64 {
     object.val().int_at(&["spec", "replicas"]).unwrap_or(1).max(0)
 }
 
-/// What the workload's parent wants of it, where an adapter says so and the parent has changed its mind.
-fn custom_wish(builder: &Builder<'_, '_>, workload: &Object) -> Option<i64> {
-    super::custom::wish(builder.state(), workload)
+/// How many pods a workload is to have: by its own number, unless custom resources want otherwise.
+fn wish(builder: &Builder<'_, '_>, workload: &Object) -> Goal {
+    let own = replicas(workload);
+    let asked = super::custom::wish(builder.scenario, workload, own);
+    asked.map_or(Goal::of(own), |Wish { least, most }| Goal { least, most })
 }
 
 /// Active pods that their controller counts: those a request removes are still among them.

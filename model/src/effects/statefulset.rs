@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::custom::Wish;
 use super::{Builder, LOST, Standing, at_most, count, pods_of, scaled};
 use crate::futures::{Count, Entity, Fate, FateKind, LimitLabel, SetId};
 use crate::navigate;
@@ -26,6 +27,8 @@ struct Plan {
     first: i64,
     wanted: i64,
     low: i64,
+    /// Whether it may have any number of pods between `low` and `wanted` in the end.
+    open: bool,
     ordered: bool,
     partition: i64,
     max_unavailable: i64,
@@ -37,15 +40,16 @@ struct Plan {
 fn plan(builder: &Builder<'_, '_>, set: &Object) -> Plan {
     let val = set.val();
     let own = val.int_at(&["spec", "replicas"]).unwrap_or(1).max(0);
-    let wish = super::custom::wish(builder.state(), set).unwrap_or(own);
+    let wish = super::custom::wish(builder.scenario, set, own).unwrap_or(Wish { least: own, most: own });
     let strategy = ["spec", "updateStrategy", "type"];
     let rolling_field = |name| val.at(&["spec", "updateStrategy", "rollingUpdate", name]);
     let before = builder.state().base().get(&set.key).filter(|o| o.uid == set.uid);
     let same = before.is_some_and(|b| b.val().at(&["spec", "template"]) == val.at(&["spec", "template"]));
     Plan {
         first: val.int_at(&["spec", "ordinals", "start"]).unwrap_or(0),
-        wanted: if builder.after() { wish } else { own.max(wish) },
-        low: own.min(wish),
+        wanted: if builder.after() { wish.most } else { own.max(wish.most) },
+        low: own.min(wish.least),
+        open: wish.least != wish.most,
         ordered: val.str_at(&["spec", "podManagementPolicy"]).is_none_or(|p| &**p != "Parallel"),
         partition: rolling_field("partition").and_then(crate::value::Val::as_int).unwrap_or(0),
         max_unavailable: scaled(rolling_field("maxUnavailable"), own, true, "1").max(1),
@@ -90,7 +94,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     }
     let own = navigate::template_of(builder.state(), set);
     let template = own.map(|template| builder.template(&template));
-    builder.place(plan.wanted);
+    builder.place(&pods, plan.wanted);
     let sets = Sets {
         condemned: builder.set(),
         updating: builder.set(),
@@ -110,7 +114,8 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         let absent = (plan.first..last).filter(|at| !ordinals.contains(at)).take(MISSING_MAX as usize);
         let absent: Vec<i64> = absent.collect();
         for at in absent {
-            let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), !builder.after());
+            let may_lack = !builder.after() || (plan.open && plan.condemned(at));
+            let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), may_lack);
             let sets = vec![sets.missing, sets.there];
             builder.group.entities.push(Entity { key: None, object: None, count: 1, sets, fates });
         }
@@ -162,7 +167,9 @@ fn settle_member(plan: &Plan, entity: &mut Entity, condemned: bool, updating: bo
     let stuck =
         plan.ordered && set.val().int_at(&["status", "readyReplicas"]) != set.val().int_at(&["status", "replicas"]);
     let keep = |fate: &Fate| match fate.kind {
-        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => stuck || !(condemned || updating),
+        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => {
+            stuck || !(condemned || updating) || (condemned && plan.open)
+        }
         FateKind::Terminating => false,
         FateKind::Gone => condemned,
         FateKind::NotMade | FateKind::NewUnready | FateKind::NewReady => true,

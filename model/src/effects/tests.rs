@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use crate::adapter::AdapterFacts;
 use crate::change::{Change, Request, User};
-use crate::effects::{View, group};
+use crate::effects::{View, group, group_name};
 use crate::futures::{Moment, Outage};
 use crate::interpret::{realize, worlds};
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::scenario::scenarios;
+use crate::selector::Selector;
 use crate::snapshot::Snapshot;
 use crate::state::State;
+use crate::testing::{adapted, key};
 use crate::value::Val;
 
 fn val(text: &str) -> Val {
@@ -195,4 +198,76 @@ fn a_paused_deployment_is_scaled_but_not_rolled() {
     // of several, the total is replicas and surge; the old ones go if the new one is all that is wanted
     assert_eq!(settled(&paused(2, 1, Some(2))), set_of(&[2, 3]));
     assert_eq!(settled(&paused(4, 2, Some(2))), set_of(&[4, 5]));
+}
+
+/// A custom resource `c` that wants `replicas` pods of its label and lists these StatefulSets, beside these objects.
+fn custom(replicas: i64, children: &str, objects: &str) -> Snapshot {
+    let facts = |object: &Object| AdapterFacts {
+        replicas: object.val().int_at(&["spec", "replicas"]),
+        selector: Some(Selector::from_pairs(&val(r#"{"app":"x"}"#))),
+        children: Some(
+            object
+                .val()
+                .items_at(&["spec", "sets"])
+                .iter()
+                .map(|n| Key::of("StatefulSet", "a", n.as_str().unwrap()))
+                .collect(),
+        ),
+        ..AdapterFacts::default()
+    };
+    let custom = format!(
+        "{{apiVersion: e.com/v1, kind: Db, metadata: {{name: c, namespace: a, uid: c}}, spec: {{replicas: {replicas}, sets: [{children}]}}}}"
+    );
+    adapted(&format!("{custom}\n{objects}"), vec![(Kind::new("e.com", "Db"), facts)])
+}
+
+/// Ready pods of these names that nothing owns.
+fn lone(names: &[&str]) -> String {
+    let one = |name: &&str| {
+        format!(
+            "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: {name}, namespace: a, uid: {name}, labels: {{app: x}}}}, \
+             spec: {{nodeName: n1}}, status: {{phase: Running, conditions: [{{type: Ready, status: 'True'}}]}}}}\n"
+        )
+    };
+    names.iter().map(one).collect()
+}
+
+/// The names of the pods that are left, in every world of the named group.
+fn left(snapshot: &Snapshot, name: &Key, moment: Moment) -> BTreeSet<String> {
+    let scenario = crate::scenario::Scenario::observed(snapshot);
+    let view = View { moment, ..View::default() };
+    let group = group(&scenario, name, &view);
+    let mut found = BTreeSet::new();
+    let _ = worlds(&group, &mut |choice| {
+        let world = realize(&scenario, &Outage::default(), &[(&group, choice)]);
+        let pods = world.list(&Kind::new("", "Pod"), None);
+        found.insert(pods.iter().filter(|p| p.live()).map(|p| p.key.name.to_string()).collect::<Vec<_>>().join(" "));
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+#[test]
+fn any_selected_pod_may_go_when_a_custom_resource_wants_fewer() {
+    let custom_resource = Key::new(Kind::new("e.com", "Db"), "a", "c");
+    let two = custom(1, "", &lone(&["p", "q"]));
+    assert_eq!(group_name(&State::new(&two), two.get(&key("Pod/a/p")).unwrap()), custom_resource);
+    let worlds = left(&two, &custom_resource, Moment::During);
+    assert_eq!(worlds, ["p", "p q", "q"].map(str::to_owned).into());
+    // as many as it wants, and nothing goes
+    assert_eq!(left(&custom(2, "", &lone(&["p", "q"])), &custom_resource, Moment::During), ["p q".to_owned()].into());
+}
+
+#[test]
+fn a_child_of_a_custom_resource_decides_which_pods_go() {
+    let set = "---\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s, namespace: a, uid: s}, spec: {replicas: 2, \
+               podManagementPolicy: Parallel, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {}}}}\n";
+    let owned =
+        "ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: s, uid: s, controller: true}], labels";
+    let objects = format!("{set}{}", lone(&["s-0", "s-1"]).replace("labels", owned));
+    let name = key("StatefulSet/a/s");
+    let settled = |children| left(&custom(1, children, &objects), &name, Moment::After);
+    // listed, it is told to; else the operator may take any, or none yet
+    assert_eq!(settled("s"), ["s-0".to_owned()].into());
+    assert_eq!(settled(""), ["s-0", "s-0 s-1"].map(str::to_owned).into());
 }

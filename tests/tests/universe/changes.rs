@@ -158,7 +158,7 @@ fn patch(random: &mut Random, state: &State<'_>, target: &Object, with: &Value) 
 fn template(random: &mut Random, state: &State<'_>) -> Option<Request> {
     let target = any(random, state, &["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"])?;
     let path = if target.val().at(&["spec", "template"]).is_some() { "template" } else { "none" };
-    let inner = match random.below(14) {
+    let inner = match random.below(16) {
         0..=4 => json!({"spec": {"containers": [{"name": "c", "image": "i:2"}]}}),
         5..=6 => json!({"metadata": {"labels": {"ver": *random.pick(&["v1", "v2"])}}}),
         7 => json!({"metadata": {"labels": {"app": *random.pick(&["x", "y"])}}}),
@@ -170,6 +170,16 @@ fn template(random: &mut Random, state: &State<'_>) -> Option<Request> {
         11 => json!({"spec": {"serviceAccountName": *random.pick(&["sa", "default", "sb"])}}),
         12 => {
             json!({"spec": {"containers": [{"name": "c", "image": "i:2", "resources": {"requests": {"cpu": *random.pick(&["500m", "1", "4"])}}}]}})
+        }
+        13 => {
+            let topology = *random.pick(&["kubernetes.io/hostname", "topology.kubernetes.io/zone"]);
+            json!({"spec": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+                [{"topologyKey": topology, "labelSelector": {"matchLabels": {"app": *random.pick(&["x", "y"])}}}]}}}})
+        }
+        14 => {
+            let topology = *random.pick(&["kubernetes.io/hostname", "topology.kubernetes.io/zone"]);
+            json!({"spec": {"topologySpreadConstraints": [{"topologyKey": topology, "maxSkew": random.range(1, 2),
+                "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": *random.pick(&["x", "y"])}}}]}})
         }
         _ => {
             json!({"spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": *random.pick(&["loose", "new"])}}]}})

@@ -27,15 +27,20 @@ pub struct Draft<'r> {
     pub namespaces: Vec<String>,
     /// Whether nothing is wrong or under way: then it is the change that breaks what breaks.
     pub calm: bool,
+    /// Whether there is little room for pods, and much that keeps them apart.
+    pub tight: bool,
     uids: usize,
 }
 
 /// The objects of a random cluster.
 pub fn cluster(random: &mut Random, focus: Focus, size: Size) -> Vec<Val> {
     let calm = random.chance(55);
+    let tight = matches!(focus, Focus::Services | Focus::Quorum | Focus::Faults | Focus::Selectors | Focus::Pods)
+        && random.chance(35);
     let mut draft = Draft {
         random,
         calm,
+        tight,
         focus,
         objects: Vec::new(),
         pods_left: size.pods,
@@ -132,7 +137,7 @@ impl Draft<'_> {
     fn node_objects(&mut self, most: usize) {
         let many = matches!(self.focus, Focus::Faults) && self.random.chance(70);
         let number = if many { 3 } else { 1 + [0, 1, 1, 1, 2, 2][self.random.below(6)] }.min(most);
-        let (zoned, plain) = (self.random.chance(75), self.calm || self.random.chance(55));
+        let (zoned, plain) = (self.random.chance(75), !self.tight && (self.calm || self.random.chance(55)));
         for at in 1..=number {
             let name = format!("n{at}");
             let mut meta = json!({"name": name, "uid": self.uid(), "resourceVersion": "9", "labels": {"kubernetes.io/hostname": name}});
@@ -152,10 +157,10 @@ impl Draft<'_> {
                 if self.random.chance(12) {
                     node["spec"]["unschedulable"] = json!(true);
                 }
-                if self.random.chance(12) {
+                if self.random.chance(if self.tight { 25 } else { 12 }) {
                     node["spec"]["taints"] = json!([self.taint()]);
                 }
-                if self.random.chance(30) {
+                if self.random.chance(if self.tight { 75 } else { 30 }) {
                     let cpu = self.random.range(1, 3);
                     node["status"]["allocatable"] =
                         json!({"cpu": cpu.to_string(), "pods": self.random.range(2, 4).to_string()});

@@ -31,8 +31,8 @@ pub fn template(draft: &mut Draft<'_>, app: &str) -> Value {
         labels["ver"] = json!("v1");
     }
     let mut container = json!({"name": "c", "image": "i:1"});
-    if draft.random.chance(12) {
-        container["resources"] = json!({"requests": {"cpu": *draft.random.pick(&["500m", "1"])}});
+    if draft.random.chance(if draft.tight { 70 } else { 12 }) {
+        container["resources"] = json!({"requests": {"cpu": *draft.random.pick(&["500m", "1", "1500m"])}});
     }
     let referring = if draft.focus == Focus::References { 40 } else { 5 };
     if draft.random.chance(referring) {
@@ -53,7 +53,11 @@ pub fn template(draft: &mut Draft<'_>, app: &str) -> Value {
     if draft.random.chance(if draft.focus == Focus::Claims { 20 } else { 3 }) {
         spec["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "loose"}}]);
     }
-    let constrained = if matches!(draft.focus, Focus::Faults | Focus::Selectors) { 14 } else { 6 };
+    let constrained = match draft.focus {
+        _ if draft.tight => 30,
+        Focus::Faults | Focus::Selectors => 14,
+        _ => 6,
+    };
     if draft.random.chance(constrained) {
         spec["nodeSelector"] = json!({"disk": "ssd"});
     }
@@ -332,12 +336,15 @@ fn custom_resource(draft: &mut Draft<'_>, at: usize) {
     let meta = draft.meta(&ns, &name);
     let custom = json!({"apiVersion": "example.com/v1", "kind": "Db", "metadata": meta, "spec": spec});
     draft.objects.push(custom.clone());
+    let owner = Some(&custom).filter(|_| draft.random.chance(85));
     match owned {
-        0 | 1 => stateful_set(draft, at, Some(&custom)),
-        2 => deployment(draft, at, Some(&custom)),
+        0 | 1 => stateful_set(draft, at, owner),
+        2 => deployment(draft, at, owner),
         _ => {
+            // some operators set no owner
+            let owner = Some(&custom).filter(|_| draft.random.chance(60));
             for number in 0..present {
-                pod(draft, &ns, &format!("{name}-{number}"), &template, Some(&custom), &[]);
+                pod(draft, &ns, &format!("{name}-{number}"), &template, owner, &[]);
             }
         }
     }
