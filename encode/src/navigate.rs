@@ -76,7 +76,12 @@ where
                 self.known_pods(func, values)?;
                 self.selected(ns, Some(Selector::default()), &|_| true)
             }
-            (Func::OwnersIn | Func::Instances | Func::Volume | Func::Objects | Func::InNamespace, _) => {
+            // a pod that takes the place and name of an owner is not the owner
+            (Func::OwnersIn, [Value::Object(o), _]) => {
+                let is_owner = |found: &Object| o.owners().iter().any(|owner| owner.uid == found.uid);
+                self.listed(func, values, &is_owner)
+            }
+            (Func::Instances | Func::Volume | Func::Objects | Func::InNamespace, _) => {
                 self.listed(func, values, &|_| true)
             }
             (Func::ResolvesIn, [Value::Reference(r), _]) => {
@@ -447,7 +452,7 @@ where
             let Some(solid) = model::owner_object(self.scene.state(), object, owner).cloned() else { continue };
             let mut gone = Int::constant(0);
             for (count, member) in self.fates(None, &solid)? {
-                if member.is_none() {
+                if member.is_none_or(|member| member.object.uid != owner.uid) {
                     gone = gone.add(&count)?;
                 }
             }

@@ -258,6 +258,8 @@ pub struct Group {
     pub limits: Vec<Limit>,
     /// Where its new pods may be placed.
     pub places: Vec<Place>,
+    /// Whether pods of other workloads are relied on to keep what they take of the nodes.
+    pub settled: bool,
 }
 
 /// One thing that happened on the way into a future, for the report.

@@ -93,6 +93,13 @@ fn parents(state: &State<'_>, ns: &Str, labels: &Val) -> Vec<Parent> {
     found
 }
 
+/// Whether what is requested has to do with a custom resource that selects the pods of a workload.
+pub fn is_asked(state: &State<'_>, workload: &Object) -> bool {
+    let labels = navigate::template_labels(state, workload).unwrap_or_default();
+    let is_changed = |parent: &Parent| state.delta().contains_key(&parent.object.key);
+    parents(state, &workload.key.ns, &labels).iter().any(is_changed)
+}
+
 /// The custom resource that decides about a pod for which no workload does.
 pub fn decider(state: &State<'_>, pod: &Object) -> Option<Key> {
     parents(state, &pod.key.ns, pod.labels()).into_iter().next().map(|parent| parent.object.key.clone())

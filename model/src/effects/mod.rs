@@ -159,6 +159,8 @@ struct Builder<'s, 'a> {
     sets: u32,
     templates: Vec<placement::Template>,
     placed: Vec<(Key, SetId, usize)>,
+    /// Whether what is requested has to do with the workload, as far as new pods may need a place.
+    touched: bool,
     /// Whether pods of a body are expected to go, worked out once: it depends on owners and namespace only.
     going: RefCell<BTreeMap<(Str, *const Body), bool>>,
     /// Nodes on which something may happen to a pod whatever its controller does; all others are calm.
@@ -178,6 +180,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             sets: 0,
             templates: Vec::new(),
             placed: Vec::new(),
+            touched: false,
             going: RefCell::default(),
             stormy: OnceCell::new(),
             bodies: RefCell::default(),
@@ -330,6 +333,29 @@ impl<'s, 'a> Builder<'s, 'a> {
         })
     }
 
+    /// Whether what is requested has to do with this workload: it, what makes its pods, these pods and their nodes, and
+    /// what decides about them.
+    fn is_touched(&self, pods: &[&Arc<Object>]) -> bool {
+        let delta = self.state().delta();
+        if delta.is_empty() {
+            return false;
+        }
+        let base = self.state().base();
+        let made = self.state().get(&self.name).map_or_else(Vec::new, |o| self.state().owned_by(&o.uid));
+        let uids: BTreeSet<&Str> =
+            made.iter().map(|o| &o.uid).chain(self.state().get(&self.name).map(|o| &o.uid)).collect();
+        let is_own = |key: &Key| {
+            let owners = base.get(key).map_or(&[][..], |o| o.owners());
+            *key == self.name || owners.iter().any(|owner| uids.contains(&owner.uid))
+        };
+        let on_changed =
+            |pod: &&Arc<Object>| delta.contains_key(&pod.key) || delta.contains_key(&Key::of("Node", "", &pod.node));
+        delta.keys().any(is_own)
+            || made.iter().any(|o| delta.contains_key(&o.key))
+            || pods.iter().any(on_changed)
+            || self.state().get(&self.name).is_some_and(|o| custom::is_asked(self.state(), o))
+    }
+
     /// Works out where pods of the registered templates may be placed beside these; `most` bounds how many there may be.
     fn place<'p>(&mut self, pods: impl IntoIterator<Item = &'p Arc<Object>>, most: i64) {
         if !self.wants_places() || self.templates.is_empty() {
@@ -345,7 +371,11 @@ impl<'s, 'a> Builder<'s, 'a> {
             self.templates.iter_mut().for_each(|t| t.anywhere(places));
         } else {
             let ns = self.name.ns.clone();
-            let demand = Demand { aloof: Aloof::of(pods.into_iter()), most, moment: self.view.moment };
+            let pods: Vec<&Arc<Object>> = pods.into_iter().collect();
+            self.touched = self.is_touched(&pods);
+            let aloof = Aloof::of(pods.into_iter());
+            self.group.settled = self.after() && self.touched;
+            let demand = Demand { aloof, most, settled: self.group.settled };
             self.group.places = placement::places(self.scenario, &ns, &mut self.templates, demand, self.view);
         }
     }

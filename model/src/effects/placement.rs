@@ -7,7 +7,8 @@
 //! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
 //! several kinds of new pods share a node's room each on its own; required pod affinity and volume topology may always
 //! leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
-//! before that, they may have gone. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
+//! before that, they may have gone. What a workload lacks already, and no request has to do with, may be placed or stay
+//! pending, whatever room there is: a request elsewhere is not to blame for either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
 //! where that matters.
 
 use std::cell::{OnceCell, RefCell};
@@ -16,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::{Builder, View, at_least, at_most, count, hazard};
-use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Moment, Place, SetId};
+use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
 use crate::kinds::Kind;
 use crate::navigate::{SCHEDULING, node_zone, restricts_nodes, tolerates};
 use crate::object::{Key, Object};
@@ -203,8 +204,8 @@ pub struct Demand {
     pub aloof: Aloof,
     /// How many there are at most.
     pub most: i64,
-    /// When.
-    pub moment: Moment,
+    /// Whether pods of other workloads are relied on to keep what they take.
+    pub settled: bool,
 }
 
 /// Where existing pods are that keep apart from others, and by which topology keys: new pods may have no such constraint.
@@ -239,6 +240,10 @@ pub fn places(
     view: &View,
 ) -> Vec<Place> {
     let classes = classes(scenario, ns, templates, demand);
+    let by_node = |t: &Template| t.terms.iter().any(|t| t.max_skew.is_some() && &*t.topology == HOSTNAME);
+    let number: usize = classes.nodes().map(<[Str]>::len).sum();
+    // a spread over nodes counts pods on each
+    let lump = view.lump && !(number <= SPREAD_DOMAINS_MAX && templates.iter().any(by_node));
     let mut found: Vec<(Place, usize)> = Vec::new();
     for (at, (_, nodes)) in classes.classes.iter().enumerate() {
         let lost = |node: &Str| nodes.binary_search(node).is_ok();
@@ -249,7 +254,7 @@ pub fn places(
             nodes.iter().filter(|n| !view.outage.nodes.contains(*n)).cloned().collect()
         };
         for (nodes, down) in [(up, false), (down, true)] {
-            if view.lump && !nodes.is_empty() {
+            if lump && !nodes.is_empty() {
                 found.push((Place { nodes, down }, at));
             } else {
                 let each = nodes.iter().map(|node| Place { nodes: Arc::from([node.clone()]), down });
@@ -310,7 +315,7 @@ impl<'l, 'a> Looker<'l, 'a> {
             restricted: templates.iter().map(|t| restricts_nodes(t.spec())).collect(),
             topologies,
             demand,
-            usage: NodeUsage::new(scenario, ns, templates, demand.moment == Moment::After),
+            usage: NodeUsage::new(scenario, ns, templates, demand.settled),
             busy: busy.chain(aloof.nodes.iter().cloned()).collect(),
         }
     }
@@ -429,8 +434,7 @@ fn domain(node: &Object, topology: &str) -> Option<Str> {
     }
 }
 
-/// What is taken of the nodes: by all pods, and by those that are certain to stay. Before all has settled none is: a pod
-/// of another workload may go at any moment.
+/// What is taken of the nodes: by all pods, and by those that are certain to stay; before all has settled none are.
 struct NodeUsage<'s, 'a> {
     settled: bool,
     scenario: &'s Scenario<'a>,
@@ -541,7 +545,7 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
             }
         }
         theirs(builder, &topology, maker, *set, &own, &mut stuck);
-        if builder.after() && !own.may_always_pend {
+        if builder.after() && builder.touched && !own.may_always_pend {
             pending(builder, &topology, maker, *set, &own, &asked, stuck);
         }
     }
