@@ -10,7 +10,7 @@
 //! Groups are added when something first asks about one of their entities: what nothing reads is not encoded.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use suture_model::cascade::expected_to_go;
 use suture_model::effects::{View, group, group_name, own};
 use suture_model::futures::{Count, Entity, Fate, Group, LimitLabel};
 use suture_model::interpret::{Choice, failed_node};
-use suture_model::object::{Key, Object};
+use suture_model::object::{Body, Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
 use suture_model::value::Str;
@@ -218,6 +218,22 @@ impl<'s, 'a> Scene<'s, 'a> {
         name
     }
 
+    /// The names of the groups of these pods.
+    pub fn groups_of<'o>(&mut self, pods: impl IntoIterator<Item = &'o Arc<Object>>) -> BTreeSet<Key> {
+        let mut found = BTreeSet::new();
+        // pods of one body have one controller, and with it one group; those that no controller has are told by their names
+        let mut shared: Option<&Arc<Body>> = None;
+        for pod in pods {
+            if shared.is_some_and(|body| Arc::ptr_eq(body, &pod.body)) {
+                continue;
+            }
+            let name = self.group_of(pod);
+            shared = (pod.controller().is_some() && name != pod.key).then_some(&pod.body);
+            found.insert(name);
+        }
+        found
+    }
+
     /// Encodes the group of this name, if it is not yet, and returns its index.
     pub fn add_group(&mut self, name: &Key) -> Result<usize, TermError> {
         self.add(GroupId::Pods(name.clone()))
@@ -249,19 +265,25 @@ impl<'s, 'a> Scene<'s, 'a> {
             GroupId::Own(key) => own(self.scenario, key, &self.view),
         };
         let mut classes: Vec<Vec<usize>> = Vec::new();
-        let mut entity_of = BTreeMap::new();
+        let mut entity_of = Vec::with_capacity(group.entities.len());
         let mut index: BTreeMap<Signature, usize> = BTreeMap::new();
+        let mut last: Option<(&Entity, usize)> = None;
         for (at, entity) in group.entities.iter().enumerate() {
             let next = classes.len();
-            let class = *index.entry(self.signature(entity, at)).or_insert(next);
+            let class = match last.filter(|(like, _)| self.plainly_alike(like, entity)) {
+                Some((_, class)) => class,
+                None => *index.entry(self.signature(entity, at)).or_insert(next),
+            };
+            last = Some((entity, class));
             match classes.get_mut(class) {
                 Some(members) => members.push(at),
                 None => classes.push(vec![at]),
             }
             if let Some(key) = &entity.key {
-                entity_of.insert(key.clone(), (at, class));
+                entity_of.push((key.clone(), (at, class)));
             }
         }
+        let entity_of = entity_of.into_iter().collect();
         let prepared = Rc::new(Prepared { group: Rc::new(group), classes, entity_of });
         self.preparations.borrow_mut().insert(key, prepared.clone());
         prepared
@@ -287,6 +309,24 @@ impl<'s, 'a> Scene<'s, 'a> {
             classes.push(Class { entities, fates, counts, total });
         }
         Ok(classes)
+    }
+
+    /// Whether two entities have the same signature, for those where that is seen at once: equals that nothing changed.
+    fn plainly_alike(&self, a: &Entity, b: &Entity) -> bool {
+        let (Some(x), Some(y)) = (&a.object, &b.object) else { return false };
+        let unchanged = |o: &Object| !self.state().delta().contains_key(&o.key) && self.before.delta().is_empty();
+        let down = |o: &Object| self.view.outage.nodes.contains(&o.node);
+        Arc::ptr_eq(&x.body, &y.body)
+            && !(self.grain.identity || self.grain.nodes)
+            && a.key.is_some()
+            && b.key.is_some()
+            && a.sets == b.sets
+            && a.fates.len() == b.fates.len()
+            && a.fates.iter().zip(&b.fates).all(|(f, g)| f.kind == g.kind && f.place == g.place)
+            && x.leaving == y.leaving
+            && down(x) == down(y)
+            && unchanged(x)
+            && unchanged(y)
     }
 
     fn signature(&self, entity: &Entity, at: usize) -> Signature {

@@ -200,6 +200,13 @@ pub enum LimitLabel {
         /// One of the nodes.
         node: Str,
     },
+    /// No node takes more new pods of a workload.
+    NodesTake {
+        /// The workload.
+        workload: Key,
+        /// How many, were it empty.
+        pods: i64,
+    },
     /// A pod stays pending only when no node admits it.
     PendingOnlyIfStuck {
         /// The workload.
@@ -234,6 +241,7 @@ impl fmt::Display for LimitLabel {
                 write!(f, "new pods of {workload} are spread over {topology} with maxSkew {max_skew}")
             }
             Self::Capacity { node } => write!(f, "node {node} takes no more than it can allocate"),
+            Self::NodesTake { workload, pods } => write!(f, "no node takes more than {pods} new pods of {workload}"),
             Self::PendingOnlyIfStuck { workload } => {
                 write!(f, "a pod of {workload} stays pending only when no node admits it")
             }

@@ -8,10 +8,12 @@
 //! | `custom` | what an adapter says its operator does when `replicas` falls |
 //! | `hazard` | deletion, eviction, taint, lost node: what may happen to a pod whatever its controller does |
 //! | `placement` | where new pods may go |
+//! | `coarse` | how many may be on nodes that fail, where it is not told where they go |
 //!
 //! A pod that a request removes is not counted by its controller's arithmetic: the controller may have used its whole
 //! allowance before the request lands. Over-approximations stand with each effect.
 
+mod coarse;
 mod custom;
 mod daemonset;
 mod hazard;
@@ -347,7 +349,11 @@ impl<'s, 'a> Builder<'s, 'a> {
     }
 
     fn finish(mut self) -> Group {
-        placement::write_limits(&mut self);
+        if self.view.coarse {
+            coarse::write_limits(&mut self);
+        } else {
+            placement::write_limits(&mut self);
+        }
         self.group
     }
 }

@@ -62,16 +62,18 @@ pub fn pods_owned_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Objec
     let mut open = vec![object.uid.clone()];
     while let Some(uid) = open.pop() {
         for child in state.owned_by(&uid) {
-            if child.controller().is_none_or(|c| c.uid != uid) || !seen.insert(child.key.clone()) {
+            if child.controller().is_none_or(|c| c.uid != uid) {
                 continue;
             }
             if child.key.kind.is("Pod") {
                 pods.push(child);
-            } else {
+            } else if seen.insert(child.key.clone()) {
                 open.push(child.uid.clone());
             }
         }
     }
+    // what names an owner twice is found twice
     pods.sort_by(|a, b| a.key.cmp(&b.key));
+    pods.dedup_by(|a, b| a.key == b.key);
     pods
 }

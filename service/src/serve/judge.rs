@@ -421,6 +421,7 @@ fn undecided(reason: &str, request: &Request, view: &View) -> Answer {
         solver: String::new(),
         proved: 0,
         verdicts: invariants.iter().map(|invariant| unclear(invariant, request, reason)).collect(),
+        cut_short: false,
         effort: Effort::default(),
     };
     let mut answer = Answer::from_decision(&decision, &view.loaded.policy);
