@@ -356,8 +356,8 @@ impl Engine {
                 if scope.only.is_some_and(|only| !only.contains(&(compiled.name.to_string(), key.to_string()))) {
                     continue;
                 }
-                let there = with.iter().find_map(|s| s.state.get(&key));
-                let Some(object) = before.get(&key).or(there) else { continue };
+                let there = || with.iter().find_map(|s| s.state.get(&key));
+                let Some(object) = before.get(&key).or_else(there) else { continue };
                 if !judges(&compiled, object) || exempt(&compiled, &key, input) {
                     continue;
                 }
@@ -809,11 +809,11 @@ impl Violation<'_, '_> {
     }
 }
 
-/// Whether an object is before and in every scenario what it is, and nothing may happen to it.
+/// Whether an object of the cluster before is the same in every scenario, and nothing may happen to it.
 fn stays_as_it_is(object: &Arc<Object>, before: &State<'_>, scenarios: &[&Scenario<'_>]) -> bool {
-    let states = std::iter::once(before).chain(scenarios.iter().map(|s| &s.state));
     let same = |state: &State<'_>| state.get(&object.key).is_some_and(|here| Arc::ptr_eq(here, object));
-    object.live() && states.into_iter().all(|state| same(state) && !expected_to_go(state, object))
+    let stays = |state: &State<'_>| same(state) && !expected_to_go(state, object);
+    object.live() && !expected_to_go(before, object) && scenarios.iter().all(|s| stays(&s.state))
 }
 
 /// Whether a scenario differs in nodes only, none of which comes or goes: to what is no node the same happens as before.

@@ -9,7 +9,7 @@
 //!
 //! Groups are added when something first asks about one of their entities: what nothing reads is not encoded.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -66,8 +66,29 @@ pub struct Prepared {
     group: Rc<Group>,
     /// Entities by class, in the order of their first one.
     classes: Vec<Vec<usize>>,
-    /// The entity of each existing object, and its class.
-    entity_of: BTreeMap<Key, (usize, usize)>,
+    /// The entity of each existing object, and its class; worked out when it is asked for.
+    entity_of: OnceCell<BTreeMap<Key, (usize, usize)>>,
+}
+
+impl Prepared {
+    /// The entity of an existing object, and its class.
+    fn entity_of(&self, key: &Key) -> Option<(usize, usize)> {
+        let all = self.entity_of.get_or_init(|| {
+            let by_class = self.classes.iter().enumerate();
+            let by_class = by_class.flat_map(|(class, members)| members.iter().map(move |at| (*at, class)));
+            let named =
+                by_class.filter_map(|(at, class)| Some((self.group.entities.get(at)?.key.clone()?, (at, class))));
+            named.collect()
+        });
+        all.get(key).copied()
+    }
+
+    /// The same of the instance, which is seldom in a group.
+    fn pinned(&self, key: &Key) -> Option<(usize, usize)> {
+        let at = self.group.entities.iter().position(|entity| entity.key.as_ref() == Some(key))?;
+        let class = self.classes.iter().position(|members| members.contains(&at))?;
+        Some((at, class))
+    }
 }
 
 /// What one decision has prepared: by scenario, group, view and grain. Valid as long as the scenarios stay where they
@@ -185,17 +206,17 @@ impl<'s, 'a> Scene<'s, 'a> {
         };
         let at = self.add(id)?;
         let Some(coded) = self.coded.get(at) else { return Ok(None) };
-        let Some((_, class)) = coded.prepared.entity_of.get(&object.key) else { return Ok(None) };
+        let Some((_, class)) = coded.prepared.entity_of(&object.key) else { return Ok(None) };
         // the instance has a class of its own, the last
         let alone =
             self.grain.pinned.as_ref() == Some(&object.key) && coded.classes.len() > coded.prepared.classes.len();
-        Ok(Some((at, if alone { coded.classes.len() - 1 } else { *class })))
+        Ok(Some((at, if alone { coded.classes.len() - 1 } else { class })))
     }
 
     /// The objects that nothing in the scene tells from this one, itself included, beside its being the instance; `None`
     /// when nothing read what may become of it.
     pub fn alike(&self, key: &Key) -> Option<Vec<&Key>> {
-        let found = self.coded.iter().find_map(|c| Some((c, c.prepared.entity_of.get(key)?.1)));
+        let found = self.coded.iter().find_map(|c| Some((c, c.prepared.entity_of(key)?.1)));
         let (coded, class) = found?;
         let members = coded.prepared.classes.get(class)?.iter();
         Some(members.filter_map(|at| coded.group.entities.get(*at)?.key.as_ref()).collect())
@@ -265,7 +286,6 @@ impl<'s, 'a> Scene<'s, 'a> {
             GroupId::Own(key) => own(self.scenario, key, &self.view),
         };
         let mut classes: Vec<Vec<usize>> = Vec::new();
-        let mut entity_of = Vec::with_capacity(group.entities.len());
         let mut index: BTreeMap<Signature, usize> = BTreeMap::new();
         let mut last: Option<(&Entity, usize)> = None;
         for (at, entity) in group.entities.iter().enumerate() {
@@ -279,12 +299,12 @@ impl<'s, 'a> Scene<'s, 'a> {
                 Some(members) => members.push(at),
                 None => classes.push(vec![at]),
             }
-            if let Some(key) = &entity.key {
-                entity_of.push((key.clone(), (at, class)));
-            }
         }
-        let entity_of = entity_of.into_iter().collect();
-        let prepared = Rc::new(Prepared { group: Rc::new(group), classes, entity_of });
+        let prepared = Rc::new(Prepared { group: Rc::new(group), classes, entity_of: OnceCell::new() });
+        // every outage is looked at once
+        if !self.view.outage.nodes.is_empty() {
+            return prepared;
+        }
         self.preparations.borrow_mut().insert(key, prepared.clone());
         prepared
     }
@@ -293,11 +313,11 @@ impl<'s, 'a> Scene<'s, 'a> {
     fn classes(&mut self, prepared: &Prepared, name: &Key) -> Result<Vec<Class>, TermError> {
         let group = &prepared.group;
         let mut entities = prepared.classes.clone();
-        if let Some((entity, class)) = self.grain.pinned.as_ref().and_then(|key| prepared.entity_of.get(key)) {
-            let others = entities.get_mut(*class).filter(|members| members.len() > 1);
+        if let Some((entity, class)) = self.grain.pinned.as_ref().and_then(|key| prepared.pinned(key)) {
+            let others = entities.get_mut(class).filter(|members| members.len() > 1);
             if let Some(others) = others {
-                others.retain(|member| member != entity);
-                entities.push(vec![*entity]);
+                others.retain(|member| *member != entity);
+                entities.push(vec![entity]);
             }
         }
         let mut classes = Vec::new();

@@ -15,6 +15,8 @@ const ROUNDS_MAX: usize = 8;
 const REDUCED_MAX: usize = 32;
 /// So many remainders are told; more make narrowing as slow as solving.
 const REMAINDERS_MAX: usize = 32;
+/// Up to so many are put for one another as well.
+const PAIRED_MAX: usize = 6;
 
 /// No value is left of some variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +29,10 @@ pub(super) struct Ranges(Vec<(i64, i64)>);
 /// A sum of counts and its remainder, in all a number: `sum + remainder - number`, which is zero.
 struct Remainder(Lin);
 
-/// The remainders of the sums that a problem's assertions bound.
+/// The remainders of the sums that a problem's conditions bound.
 fn remainders(problem: &Problem) -> Vec<Remainder> {
     let mut sums: Vec<&Lin> = Vec::new();
-    for (_, condition) in &problem.assertions {
+    for condition in problem.assertions.iter().map(|(_, condition)| condition).chain([&problem.goal]) {
         let parts = match condition.kind() {
             Kind::And(inner) => inner.as_slice(),
             _ => std::slice::from_ref(condition),
@@ -155,20 +157,33 @@ impl Narrowing {
     /// Narrows by `sum ≤ 0`, also as it reads with remainders in place of the counts that they stand for.
     fn at_most_zero(&mut self, sum: &Lin) -> Result<bool, Empty> {
         let mut changed = self.ranges.at_most_zero(sum)?;
-        for Remainder(zero) in &self.remainders {
-            let counts = |var: VarId| zero.terms().binary_search_by_key(&var, |(other, _)| *other).is_ok();
-            let mut factors: Vec<i64> =
-                sum.terms().iter().filter(|(var, _)| counts(*var)).map(|(_, coefficient)| *coefficient).collect();
-            factors.sort_unstable();
-            factors.dedup();
-            for factor in factors {
-                let rewritten = factor.checked_neg().and_then(|by| sum.add_scaled(zero, by).ok());
-                if let Some(rewritten) = rewritten {
-                    changed |= self.ranges.at_most_zero(&rewritten)?;
+        for (at, remainder) in self.remainders.iter().enumerate() {
+            for rewritten in remainder.rewritten(sum) {
+                changed |= self.ranges.at_most_zero(&rewritten)?;
+                if self.remainders.len() > PAIRED_MAX {
+                    continue;
+                }
+                for (_, other) in self.remainders.iter().enumerate().filter(|(other, _)| *other != at) {
+                    for again in other.rewritten(&rewritten) {
+                        changed |= self.ranges.at_most_zero(&again)?;
+                    }
                 }
             }
         }
         Ok(changed)
+    }
+}
+
+impl Remainder {
+    /// A sum with the remainder in place of each of the counts, as far as they occur alike.
+    fn rewritten(&self, sum: &Lin) -> Vec<Lin> {
+        let Self(zero) = self;
+        let counts = |var: VarId| zero.terms().binary_search_by_key(&var, |(other, _)| *other).is_ok();
+        let own = sum.terms().iter().filter(|(var, _)| counts(*var));
+        let mut factors: Vec<i64> = own.map(|(_, coefficient)| *coefficient).collect();
+        factors.sort_unstable();
+        factors.dedup();
+        factors.into_iter().filter_map(|factor| sum.add_scaled(zero, factor.checked_neg()?).ok()).collect()
     }
 }
 
