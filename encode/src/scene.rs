@@ -15,8 +15,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::cascade::expected_to_go;
-use suture_model::effects::{View, group, group_name, own};
-use suture_model::futures::{Count, Entity, Fate, Group, LimitLabel};
+use suture_model::effects::{View, group, group_name, own, when_down};
+use suture_model::futures::{Count, Entity, Fate, Group, LimitLabel, Outage};
 use suture_model::interpret::{Choice, failed_node};
 use suture_model::object::{Body, Key, Object};
 use suture_model::scenario::Scenario;
@@ -66,6 +66,8 @@ pub struct Prepared {
     group: Rc<Group>,
     /// Entities by class, in the order of their first one.
     classes: Vec<Vec<usize>>,
+    /// The fates of classes whose entities do not have them in the group: their nodes fail.
+    down: BTreeMap<usize, Vec<Fate>>,
     /// The entity of each existing object, and its class; worked out when it is asked for.
     entity_of: OnceCell<BTreeMap<Key, (usize, usize)>>,
 }
@@ -81,6 +83,35 @@ impl Prepared {
             named.collect()
         });
         all.get(key).copied()
+    }
+
+    /// The same group where these nodes fail.
+    fn failing(&self, nodes: &BTreeSet<Str>) -> Self {
+        let mut classes = Vec::with_capacity(self.classes.len() + 1);
+        let (mut failed, mut down) = (Vec::new(), BTreeMap::new());
+        for members in &self.classes {
+            let entity = |at: &usize| self.group.entities.get(*at);
+            let fails =
+                |at: &usize| entity(at).and_then(|e| e.object.as_ref()).is_some_and(|o| nodes.contains(&o.node));
+            let (here, others): (Vec<usize>, Vec<usize>) = members.iter().partition(|at| fails(at));
+            let fates = here.first().and_then(entity).map(when_down);
+            match fates {
+                Some(fates) if others.is_empty() => {
+                    down.insert(classes.len(), fates);
+                    classes.push(here);
+                }
+                Some(fates) => {
+                    classes.push(others);
+                    failed.push((here, fates));
+                }
+                None => classes.push(others),
+            }
+        }
+        for (members, fates) in failed {
+            down.insert(classes.len(), fates);
+            classes.push(members);
+        }
+        Self { group: self.group.clone(), classes, down, entity_of: OnceCell::new() }
     }
 
     /// The same of the instance, which is seldom in a group.
@@ -276,23 +307,37 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// A group and its quotient.
     fn prepare(&self, id: &GroupId) -> Rc<Prepared> {
+        let outage = &self.view.outage;
+        let of_pods = matches!(id, GroupId::Pods(name) if !name.kind.is("DaemonSet"));
+        if of_pods && self.view.coarse && !outage.nodes.is_empty() {
+            // it does not matter to the others which nodes fail, but to the pods of DaemonSets
+            let somewhere = (0..outage.nodes.len()).map(|at| format!("\u{1}{at}").into()).collect();
+            let view = View { outage: Outage { nodes: somewhere, zones: BTreeSet::new() }, ..self.view.clone() };
+            return Rc::new(self.prepare_in(id, &view, true).failing(&outage.nodes));
+        }
+        // every outage is looked at once
+        self.prepare_in(id, &self.view, outage.nodes.is_empty())
+    }
+
+    /// [`Self::prepare`] under a view; `keeps` whether it will be asked for again.
+    fn prepare_in(&self, id: &GroupId, view: &View, keeps: bool) -> Rc<Prepared> {
         let scenario = std::ptr::from_ref(self.scenario) as usize;
-        let key = (scenario, id.clone(), self.view.clone(), self.grain.identity, self.grain.nodes);
+        let key = (scenario, id.clone(), view.clone(), self.grain.identity, self.grain.nodes);
         if let Some(known) = self.preparations.borrow().get(&key) {
             return known.clone();
         }
         let group = match id {
-            GroupId::Pods(name) => group(self.scenario, name, &self.view),
-            GroupId::Own(key) => own(self.scenario, key, &self.view),
+            GroupId::Pods(name) => group(self.scenario, name, view),
+            GroupId::Own(key) => own(self.scenario, key, view),
         };
         let mut classes: Vec<Vec<usize>> = Vec::new();
         let mut index: BTreeMap<Signature, usize> = BTreeMap::new();
         let mut last: Option<(&Entity, usize)> = None;
         for (at, entity) in group.entities.iter().enumerate() {
             let next = classes.len();
-            let class = match last.filter(|(like, _)| self.plainly_alike(like, entity)) {
+            let class = match last.filter(|(like, _)| self.plainly_alike(like, entity, view)) {
                 Some((_, class)) => class,
-                None => *index.entry(self.signature(entity, at)).or_insert(next),
+                None => *index.entry(self.signature(entity, at, view)).or_insert(next),
             };
             last = Some((entity, class));
             match classes.get_mut(class) {
@@ -300,12 +345,11 @@ impl<'s, 'a> Scene<'s, 'a> {
                 None => classes.push(vec![at]),
             }
         }
-        let prepared = Rc::new(Prepared { group: Rc::new(group), classes, entity_of: OnceCell::new() });
-        // every outage is looked at once
-        if !self.view.outage.nodes.is_empty() {
-            return prepared;
+        let down = BTreeMap::new();
+        let prepared = Rc::new(Prepared { group: Rc::new(group), classes, down, entity_of: OnceCell::new() });
+        if keeps {
+            self.preparations.borrow_mut().insert(key, prepared.clone());
         }
-        self.preparations.borrow_mut().insert(key, prepared.clone());
         prepared
     }
 
@@ -313,17 +357,21 @@ impl<'s, 'a> Scene<'s, 'a> {
     fn classes(&mut self, prepared: &Prepared, name: &Key) -> Result<Vec<Class>, TermError> {
         let group = &prepared.group;
         let mut entities = prepared.classes.clone();
+        let mut alone = None;
         if let Some((entity, class)) = self.grain.pinned.as_ref().and_then(|key| prepared.pinned(key)) {
             let others = entities.get_mut(class).filter(|members| members.len() > 1);
             if let Some(others) = others {
                 others.retain(|member| *member != entity);
                 entities.push(vec![entity]);
+                alone = Some((entities.len() - 1, class));
             }
         }
         let mut classes = Vec::new();
         for (number, entities) in entities.into_iter().enumerate() {
             let first = entities.first().and_then(|at| group.entities.get(*at));
-            let fates = first.map(|e| e.fates.clone()).unwrap_or_default();
+            let class = alone.filter(|(at, _)| *at == number).map_or(number, |(_, class)| class);
+            let down = prepared.down.get(&class).cloned();
+            let fates = down.or_else(|| first.map(|e| e.fates.clone())).unwrap_or_default();
             let total: u32 = entities.iter().filter_map(|at| group.entities.get(*at)).map(|e| e.count).sum();
             let counts = self.counts(&fates, total, &format!("{name}#{number}"))?;
             classes.push(Class { entities, fates, counts, total });
@@ -332,10 +380,10 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// Whether two entities have the same signature, for those where that is seen at once: equals that nothing changed.
-    fn plainly_alike(&self, a: &Entity, b: &Entity) -> bool {
+    fn plainly_alike(&self, a: &Entity, b: &Entity, view: &View) -> bool {
         let (Some(x), Some(y)) = (&a.object, &b.object) else { return false };
         let unchanged = |o: &Object| !self.state().delta().contains_key(&o.key) && self.before.delta().is_empty();
-        let down = |o: &Object| self.view.outage.nodes.contains(&o.node);
+        let down = |o: &Object| view.outage.nodes.contains(&o.node);
         Arc::ptr_eq(&x.body, &y.body)
             && !(self.grain.identity || self.grain.nodes)
             && a.key.is_some()
@@ -349,7 +397,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             && unchanged(y)
     }
 
-    fn signature(&self, entity: &Entity, at: usize) -> Signature {
+    fn signature(&self, entity: &Entity, at: usize, view: &View) -> Signature {
         let object = entity.object.as_ref();
         // what the scenario does not change is as it was before
         let differs = |key: &&Key| self.state().delta().contains_key(*key) || self.before.delta().contains_key(*key);
@@ -358,7 +406,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         let alone = self.grain.identity || entity.key.is_none();
         let mut sets = entity.sets.clone();
         sets.sort();
-        let down = object.is_some_and(|o| self.view.outage.nodes.contains(&o.node));
+        let down = object.is_some_and(|o| view.outage.nodes.contains(&o.node));
         Signature {
             alone: alone.then_some(at),
             sets: sets.iter().map(|s| s.0).collect(),
