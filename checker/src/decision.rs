@@ -150,6 +150,9 @@ pub struct Decision {
     pub proved: u64,
     /// Every instance that is not proved (all of them when asked for), by invariant and instance.
     pub verdicts: Vec<Verdict>,
+    /// Whether more instances may break than are listed: the change was denied already, and they were not judged.
+    #[serde(rename = "cutShort", skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
     /// The effort.
     #[serde(skip)]
     pub effort: Effort,
@@ -165,6 +168,7 @@ impl Decision {
             solver: String::new(),
             proved: 0,
             verdicts: Vec::new(),
+            cut_short: false,
             effort: Effort::default(),
         };
         decision.add(verdicts);

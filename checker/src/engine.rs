@@ -26,14 +26,14 @@ use suture_model::interpret::Choice;
 use suture_model::kinds::Kind;
 use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
-use suture_model::scenario::{Scenario, scenarios};
+use suture_model::scenario::{Scenario, scenarios, scenarios_within};
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::error::EvalError;
 use suture_specs::functions::Worlds;
-use suture_specs::spec::{Exemption, Violations};
+use suture_specs::spec::{Action, Exemption, Violations};
 
 use crate::cache::Verdicts;
 use crate::clock::Stopwatch;
@@ -121,7 +121,46 @@ struct Scope<'v> {
     only: Option<&'v BTreeSet<(String, String)>>,
     /// Whether the first instance that is not proved ends it.
     first: bool,
+    /// Whether nothing has followed the change yet: only what holds at every moment, and denies, is asked.
+    at_first: bool,
 }
+
+/// The concrete clusters that a change is judged in.
+struct Given<'a> {
+    /// With the change, or a prefix of a batch.
+    during: Vec<Scenario<'a>>,
+    /// With all of it, where that is something else.
+    after: Option<Vec<Scenario<'a>>>,
+    /// Without it.
+    baseline: Vec<Scenario<'a>>,
+}
+
+impl<'a> Given<'a> {
+    fn after(&self) -> &Vec<Scenario<'a>> {
+        self.after.as_ref().unwrap_or(&self.during)
+    }
+}
+
+/// What was found out about the instances that a change reaches.
+#[derive(Default)]
+struct Found {
+    verdicts: Vec<Verdict>,
+    proved: u64,
+    /// Whether some were left out, since the change is denied whatever they say.
+    cut_short: bool,
+}
+
+impl Found {
+    fn denied(&self) -> bool {
+        self.verdicts.iter().any(|v| v.decides() == Outcome::Denied)
+    }
+}
+
+/// Once so many instances are refused the others are left out: people read the first few, and a deletion that thousands
+/// of objects depend on is denied in the time of one that some do.
+const REFUSALS_MAX: usize = 64;
+/// A deletion that takes more objects along than these is first judged without them: to mark them takes a millisecond.
+const FOLLOWERS_MAX: usize = 512;
 
 /// Beyond so many instances nothing is suggested: each suggestion is a decision of its own.
 const SUGGEST_INSTANCES_MAX: u64 = 256;
@@ -194,7 +233,7 @@ impl Engine {
     pub fn decide(&mut self, input: &Input<'_>) -> Decision {
         let watch = Stopwatch::start();
         let mut effort = Effort::default();
-        let (mut verdicts, proved) = self.judge_all(input, Scope::default(), &mut effort);
+        let Found { mut verdicts, proved, cut_short } = self.judge_all(input, Scope::default(), &mut effort);
         let few = effort.instances <= SUGGEST_INSTANCES_MAX;
         if self.settings.suggest && few && verdicts.iter().any(|v| v.outcome == Finding::Refuted) {
             self.suggest(input, &mut verdicts);
@@ -212,6 +251,7 @@ impl Engine {
             solver: self.solver.to_owned(),
             proved,
             verdicts,
+            cut_short,
             effort,
         }
     }
@@ -247,40 +287,63 @@ impl Engine {
             solver: self.solver.to_owned(),
             proved,
             verdicts,
+            cut_short: false,
             effort: Effort::default(),
         }
     }
 
-    /// The verdicts on all instances that the change reaches, and how many are proved.
-    fn judge_all(&mut self, input: &Input<'_>, scope: Scope<'_>, effort: &mut Effort) -> (Vec<Verdict>, u64) {
-        let before = State::new(input.snapshot);
+    /// The verdicts on all instances that the change reaches.
+    ///
+    /// A deletion that takes very many objects along is looked at in two steps: first what can happen before anything
+    /// follows it, which decides most of them, since such a deletion is mostly refused for its own sake.
+    fn judge_all(&mut self, input: &Input<'_>, scope: Scope<'_>, effort: &mut Effort) -> Found {
         let in_flight: Vec<&Request> = input.in_flight.iter().collect();
-        let mut verdicts = Vec::new();
-        let mut proved = 0;
-        let during = match scenarios(input.snapshot, &in_flight, Some(input.change), Moment::During) {
+        let within =
+            |change: Option<&Change>, most| scenarios_within(input.snapshot, &in_flight, change, Moment::During, most);
+        let change = Some(input.change);
+        let (during, whole) = match within(change, FOLLOWERS_MAX) {
             Ok(found) => found,
-            Err(error) => {
-                for compiled in &self.invariants {
-                    let key = input.change.requests.first().map(|r| r.target.clone());
-                    let key = key.unwrap_or_else(|| Key::of("Namespace", "", ""));
-                    verdicts.push(explain::undecided(compiled, &key, &Undecided::Refused(error.to_string())));
-                }
-                return (verdicts, 0);
-            }
+            Err(error) => return self.refused(input, &error.to_string()),
         };
+        let (baseline, known) = within(None, FOLLOWERS_MAX).unwrap_or_default();
+        if !whole && known {
+            let at_first = within(change, 0).map(|(at_first, _)| at_first).unwrap_or_default();
+            let given = Given { during: at_first, after: None, baseline: baseline.clone() };
+            let mut found = self.judge_in(input, Scope { at_first: true, ..scope }, &given, effort);
+            if found.denied() {
+                // what is proved so far is proved of the beginning only
+                found.verdicts.retain(|v| v.outcome == Finding::Refuted);
+                return Found { proved: 0, cut_short: true, ..found };
+            }
+        }
+        let entire = |change, found, whole: bool| {
+            if whole { found } else { within(change, usize::MAX).map(|(all, _)| all).unwrap_or_default() }
+        };
+        let (during, baseline) = (entire(change, during, whole), entire(None, baseline, known));
         // a single request has no states in between
         let single = input.change.requests.len() == 1;
-        let ends = if single {
-            Ok(Vec::new())
-        } else {
-            scenarios(input.snapshot, &in_flight, Some(input.change), Moment::After)
-        };
-        let ends = ends.unwrap_or_default();
-        let after = if single { &during } else { &ends };
-        let baseline = scenarios(input.snapshot, &in_flight, None, Moment::During).unwrap_or_default();
+        let ends = || scenarios(input.snapshot, &in_flight, change, Moment::After).unwrap_or_default();
+        let given = Given { during, after: (!single).then(ends), baseline };
+        self.judge_in(input, scope, &given, effort)
+    }
+
+    /// Every invariant is undecided for the same reason.
+    fn refused(&self, input: &Input<'_>, why: &str) -> Found {
+        let key = input.change.requests.first().map(|r| r.target.clone());
+        let key = key.unwrap_or_else(|| Key::of("Namespace", "", ""));
+        let undecided =
+            |compiled: &Arc<CompiledInvariant>| explain::undecided(compiled, &key, &Undecided::Refused(why.to_owned()));
+        Found { verdicts: self.invariants.iter().map(undecided).collect(), ..Found::default() }
+    }
+
+    /// The verdicts on all instances that these scenarios reach.
+    fn judge_in(&mut self, input: &Input<'_>, scope: Scope<'_>, given: &Given<'_>, effort: &mut Effort) -> Found {
+        let before = State::new(input.snapshot);
+        let mut found = Found::default();
+        let baseline = &given.baseline;
         let preparations = Preparations::default();
         let told = Told::default();
-        let mut surface = Surface::new(&before, &during);
+        let mut surface = Surface::new(&before, &given.during);
         let inputs = inputs::of(input.change.requests.first(), input.time);
         for analysis in self.analyses.clone().iter() {
             let compiled = analysis.compiled.clone();
@@ -288,7 +351,10 @@ impl Engine {
             if !asked || !binds(&compiled, input) || self.unbound.contains(&compiled.name) {
                 continue;
             }
-            let with = if compiled.hold == Moment::During { &during } else { after };
+            if scope.at_first && (compiled.hold != Moment::During || compiled.action != Action::Deny) {
+                continue;
+            }
+            let with = if compiled.hold == Moment::During { &given.during } else { given.after() };
             // faults tell nodes apart, and what else is on them
             let blind = compiled.faults == Faults::default() && blind_to_identity(&compiled);
             let mut settled: BTreeMap<Key, Arc<Settled>> = BTreeMap::new();
@@ -297,8 +363,8 @@ impl Engine {
                 if scope.only.is_some_and(|only| !only.contains(&(compiled.name.to_string(), key.to_string()))) {
                     continue;
                 }
-                let found = with.iter().find_map(|s| s.state.get(&key));
-                let Some(object) = before.get(&key).or(found) else { continue };
+                let there = || with.iter().find_map(|s| s.state.get(&key));
+                let Some(object) = before.get(&key).or_else(there) else { continue };
                 if !judges(&compiled, object) || exempt(&compiled, &key, input) {
                     continue;
                 }
@@ -306,12 +372,15 @@ impl Engine {
                 if let Some(like) = settled.get(&key) {
                     match &**like {
                         Settled::Proved(assumed) => {
-                            proved += 1;
+                            found.proved += 1;
                             if self.settings.verbose {
-                                verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
+                                found.verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
                             }
                         }
-                        Settled::Refuted(verdict) => verdicts.push(explain::same_as(verdict, object)),
+                        Settled::Refuted(verdict) => found.verdicts.push(explain::same_as(verdict, object)),
+                    }
+                    if self.suffices(&mut found, scope) {
+                        return found;
                     }
                     continue;
                 }
@@ -337,31 +406,42 @@ impl Engine {
                     preparations: &preparations,
                     told: &told,
                 };
-                match self.judge(&instance, with, &baseline, effort) {
+                match self.judge(&instance, with, baseline, effort) {
                     Ok(None) => {
-                        proved += 1;
+                        found.proved += 1;
                         let assumed: Vec<String> = std::mem::take(&mut self.assumed).into_iter().collect();
                         if self.settings.verbose {
-                            verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
+                            found.verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
                         }
-                        self.settle(&instance, with, &baseline, Settled::Proved(assumed), &mut settled);
+                        self.settle(&instance, with, baseline, Settled::Proved(assumed), &mut settled);
                     }
                     Ok(Some(violation)) => {
                         let verdict = explain::refuted(&instance, &violation);
                         if self.applies_to_mates(&instance, &violation) {
-                            let found = Settled::Refuted(Box::new(verdict.clone()));
-                            self.settle(&instance, with, &baseline, found, &mut settled);
+                            let like = Settled::Refuted(Box::new(verdict.clone()));
+                            self.settle(&instance, with, baseline, like, &mut settled);
                         }
-                        verdicts.push(verdict);
+                        found.verdicts.push(verdict);
                     }
-                    Err(why) => verdicts.push(explain::undecided(&compiled, &key, &why)),
+                    Err(why) => found.verdicts.push(explain::undecided(&compiled, &key, &why)),
                 }
-                if scope.first && verdicts.iter().any(|v| v.outcome != Finding::Proved) {
-                    return (verdicts, proved);
+                if self.suffices(&mut found, scope) {
+                    return found;
                 }
             }
         }
-        (verdicts, proved)
+        found
+    }
+
+    /// Whether what was found is enough: more would not make another decision of it.
+    fn suffices(&self, found: &mut Found, scope: Scope<'_>) -> bool {
+        if scope.first && found.verdicts.iter().any(|v| v.outcome != Finding::Proved) {
+            return true;
+        }
+        let many = found.verdicts.len() >= REFUSALS_MAX && !self.settings.verbose;
+        let refusals = || found.verdicts.iter().filter(|v| v.decides() == Outcome::Denied).count();
+        found.cut_short = many && refusals() >= REFUSALS_MAX;
+        found.cut_short
     }
 
     /// Notes what was found out for those that every question took for the instance's equals.
@@ -381,16 +461,16 @@ impl Engine {
             }
             Mates::ByNodes => {
                 let scenarios: Vec<&Scenario<'_>> = with.iter().chain(baseline).collect();
+                let scenarios = if scenarios.iter().all(|s| is_quiet(s, instance.before)) { vec![] } else { scenarios };
                 let own = instance.object;
-                if !stays_as_it_is(own, instance.before, &scenarios) {
+                let stays = |object: &Arc<Object>| stays_as_it_is(object, instance.before, &scenarios);
+                if !stays(own) {
                     return;
                 }
-                let mates = instance.before.base().restricted_as(own).into_iter().flatten();
-                let mates = mates.filter(|key| key.kind == own.key.kind).filter(|key| {
+                let mates = instance.before.base().restricted_as(own).into_iter();
+                let mates = mates.flat_map(|keys| of_kind(keys, &own.key.kind)).filter(|key| {
                     let other = instance.before.get(key);
-                    other.is_some_and(|other| {
-                        judges(instance.compiled, other) && stays_as_it_is(other, instance.before, &scenarios)
-                    })
+                    other.is_some_and(|other| judges(instance.compiled, other) && stays(other))
                 });
                 settled.extend(mates.map(|key| (key.clone(), found.clone())));
             }
@@ -678,11 +758,11 @@ impl Engine {
         for (text, variant) in explain::variants(input) {
             let change = Change { requests: vec![variant] };
             let input = Input { change: &change, ..*input };
-            let same = Scope { only: Some(&first), first: true };
-            let all = Scope { only: None, first: true };
+            let same = Scope { only: Some(&first), first: true, at_first: false };
+            let all = Scope { only: None, first: true, at_first: false };
             let mut holds = |scope| {
-                let (judged, _) = self.judge_all(&input, scope, &mut Effort::default());
-                judged.iter().all(|v| v.outcome == Finding::Proved)
+                let judged = self.judge_all(&input, scope, &mut Effort::default());
+                judged.verdicts.iter().all(|v| v.outcome == Finding::Proved)
             };
             if holds(same) && holds(all) {
                 allowed.push(text);
@@ -774,10 +854,26 @@ fn unread_nodes() -> Undecided {
     Undecided::Refused(UnknownKind("Node".into()).to_string())
 }
 
-/// Whether an object is in every scenario what it is before, and nothing may happen to it.
+/// Whether an object of the cluster before is the same in every scenario, and nothing may happen to it.
 fn stays_as_it_is(object: &Arc<Object>, before: &State<'_>, scenarios: &[&Scenario<'_>]) -> bool {
     let same = |state: &State<'_>| state.get(&object.key).is_some_and(|here| Arc::ptr_eq(here, object));
-    object.live() && same(before) && scenarios.iter().all(|s| same(&s.state) && !expected_to_go(&s.state, object))
+    let stays = |state: &State<'_>| same(state) && !expected_to_go(state, object);
+    object.live() && !expected_to_go(before, object) && scenarios.iter().all(|s| stays(&s.state))
+}
+
+/// Whether a scenario differs in nodes only, none of which comes or goes: to what is no node the same happens as before.
+fn is_quiet(scenario: &Scenario<'_>, before: &State<'_>) -> bool {
+    let stays = |(key, now): (&Key, &Option<Arc<Object>>)| {
+        let (Some(was), Some(now)) = (before.get(key), now) else { return false };
+        key.kind.is("Node") && was.live() && now.live() && was.uid == now.uid && was.owners() == now.owners()
+    };
+    scenario.leaving.is_empty() && scenario.removed.is_empty() && scenario.state.delta().iter().all(stays)
+}
+
+/// Those of the keys that are of a kind.
+fn of_kind<'k>(keys: &'k BTreeSet<Key>, kind: &Kind) -> impl Iterator<Item = &'k Key> + use<'k> {
+    let kind = kind.clone();
+    keys.range(Key::new(kind.clone(), "", "")..).take_while(move |key| key.kind == kind)
 }
 
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name.
@@ -798,6 +894,9 @@ fn binds(compiled: &CompiledInvariant, input: &Input<'_>) -> bool {
 
 /// Whether an exemption in force covers the instance for every author of the change.
 fn exempt(compiled: &CompiledInvariant, key: &Key, input: &Input<'_>) -> bool {
+    if input.exemptions.is_empty() {
+        return false;
+    }
     let Some(now) = input.time.and_then(|t| suture_specs::time::parse_timestamp(t).ok()) else { return false };
     let name = key.to_string();
     input.exemptions.iter().any(|exemption| {

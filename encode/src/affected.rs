@@ -19,6 +19,7 @@
 //! A node that changes reaches the workloads that have pods on it; a rollout elsewhere, under way before, that could
 //! use the node as well is not judged again.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ pub struct Surface<'s, 'a> {
     pod_labels: BTreeSet<(Str, Val)>,
     controllers: BTreeSet<Key>,
     selecting: Option<BTreeSet<Key>>,
-    nodes: Option<BTreeSet<Key>>,
+    nodes: Option<Vec<Cow<'a, BTreeSet<Key>>>>,
 }
 
 impl<'s, 'a> Surface<'s, 'a> {
@@ -237,8 +238,9 @@ impl<'s, 'a> Surface<'s, 'a> {
         }
         if any(&[Func::AdmittedNodes]) {
             self.find_admitting();
-            let admitting = self.nodes.iter().flatten();
-            reached.extend(admitting.filter(|key| analysis.may_be(&key.kind, &self.adapted)).cloned());
+            for alike in self.nodes.iter().flatten() {
+                reached.append(&mut of_kinds(alike, |kind| analysis.may_be(kind, &self.adapted)));
+            }
         }
         let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
             || uses.named.iter().any(|name| self.touches(|k| *k.kind == **name));
@@ -299,10 +301,10 @@ impl<'s, 'a> Surface<'s, 'a> {
     fn selecting(&mut self) -> &BTreeSet<Key> {
         if self.selecting.is_none() {
             let mut found = self.controllers.clone();
-            let mut kinds: BTreeSet<Kind> = SELECTING.iter().filter_map(|k| Kind::builtin(k)).collect();
+            let mut kinds: Vec<Kind> = SELECTING.iter().filter_map(|k| Kind::builtin(k)).collect();
             kinds.extend(self.before.base().adapters().kinds());
             for (ns, labels) in &self.pod_labels {
-                for object in kinds.iter().flat_map(|kind| self.before.selecting(kind, ns, labels)) {
+                for object in self.before.selecting_any(&kinds, ns, labels) {
                     if navigate::selector_of(self.before, object).is_some_and(|s| s.matches(labels)) {
                         found.insert(object.key.clone());
                     }
@@ -422,10 +424,10 @@ impl<'s, 'a> Surface<'s, 'a> {
         found
     }
 
-    /// Workloads whose node constraints match a changed node, before or after.
+    /// Workloads whose node constraints match a changed node, before or after, by constraint.
     fn find_admitting(&mut self) {
         if self.nodes.is_none() {
-            let mut found = BTreeSet::new();
+            let mut found = Vec::new();
             let nodes: Vec<&Arc<Object>> = self
                 .changed
                 .iter()
@@ -442,16 +444,31 @@ impl<'s, 'a> Surface<'s, 'a> {
                 // objects of one constraint admit alike
                 for alike in self.before.base().restricting() {
                     if alike.first().and_then(|key| self.before.get(key)).is_some_and(|o| admits(o)) {
-                        found.extend(alike.iter().cloned());
+                        found.push(Cow::Borrowed(alike));
                     }
                 }
                 let adapted = self.before.base().adapters().kinds();
                 let adapted = adapted.iter().flat_map(|k| self.before.list(k, None));
-                found.extend(adapted.filter(|o| admits(o)).map(|o| o.key.clone()));
+                found.push(Cow::Owned(adapted.filter(|o| admits(o)).map(|o| o.key.clone()).collect()));
             }
             self.nodes = Some(found);
         }
     }
+}
+
+/// Those of the keys that may be instances, without a look at each of those that may not.
+fn of_kinds(keys: &BTreeSet<Key>, may_be: impl Fn(&Kind) -> bool) -> BTreeSet<Key> {
+    let mut found = BTreeSet::new();
+    let mut next = keys.first().map(|key| key.kind.clone());
+    while let Some(kind) = next {
+        // no namespace starts with the highest character
+        let above = Key::new(kind.clone(), "\u{10ffff}", "");
+        if may_be(&kind) {
+            found.extend(keys.range(Key::new(kind, "", "")..above.clone()).cloned());
+        }
+        next = keys.range(above..).next().map(|key| key.kind.clone());
+    }
+    found
 }
 
 /// Whether the versions of a node differ in labels, or in whether it stays.

@@ -141,14 +141,15 @@ where
         if state.base().unknown().contains(&kind.kind) {
             return Err(Refusal::Unknown(format!("objects of kind `{}` were not read", kind.kind)));
         }
-        let found: Vec<Arc<Object>> = state.list(kind, None).into_iter().cloned().collect();
+        let found = state.list(kind, None);
         if found.len() > LIST_MAX {
             return Err(Refusal::NotLinear(format!("a list of {} objects", found.len())));
         }
         if !kind.is("Pod") {
+            let found = found.into_iter().cloned().collect();
             return self.expand(found, &|_| true).map(Sym::Bag);
         }
-        let mut groups: BTreeSet<Key> = found.iter().map(|p| self.scene.group_of(p)).collect();
+        let mut groups = self.scene.groups_of(found);
         for maker in MAKERS.iter().filter_map(|k| Kind::builtin(k)) {
             let workloads: Vec<Arc<Object>> = state.list(&maker, None).into_iter().cloned().collect();
             groups.extend(workloads.iter().map(|o| suture_model::effects::group_name(state, o)));
@@ -266,8 +267,8 @@ where
     fn selected(&mut self, ns: &Str, selector: Option<Selector>, holds: Predicate<'_>) -> Answer {
         let Some(selector) = selector else { return Ok(Sym::Bag(Vec::new())) };
         let state = self.scene.state();
-        let existing: Vec<Arc<Object>> = state.pods_matching(ns, &selector).into_iter().cloned().collect();
-        let mut groups: BTreeSet<Key> = existing.iter().map(|p| self.scene.group_of(p)).collect();
+        let existing = state.pods_matching(ns, &selector);
+        let mut groups = self.scene.groups_of(existing);
         let makers: Vec<Kind> = MAKERS.iter().filter_map(|k| Kind::builtin(k)).collect();
         let makers = state.making(&makers, ns, &selector);
         groups.extend(makers.into_iter().map(|o| suture_model::effects::group_name(state, o)));
@@ -300,10 +301,7 @@ where
     /// Pods below an object where this is what is in between.
     fn owned_in(&mut self, state: &State<'a>, object: &Arc<Object>) -> Answer {
         let existing: BTreeSet<Key> = model::pods_owned_by(state, object).into_iter().map(|p| p.key.clone()).collect();
-        let mut groups: BTreeSet<Key> = BTreeSet::new();
-        for pod in existing.iter().filter_map(|key| state.get(key)) {
-            groups.insert(self.scene.group_of(pod));
-        }
+        let mut groups = self.scene.groups_of(existing.iter().filter_map(|key| state.get(key)));
         let mut below: Vec<Arc<Object>> = vec![object.clone()];
         let controlled = |o: &&Arc<Object>| o.controller().is_some_and(|c| c.uid == object.uid);
         below.extend(state.owned_by(&object.uid).into_iter().filter(controlled).cloned());
@@ -345,7 +343,7 @@ where
         let state = self.scene.state();
         let is_pod = |o: &Arc<Object>| o.key.kind.is("Pod");
         let (pods, others): (Vec<_>, Vec<_>) = list.iter().filter_map(|v| v.as_object().cloned()).partition(is_pod);
-        let mut groups: BTreeSet<Key> = pods.iter().map(|p| self.scene.group_of(p)).collect();
+        let mut groups = self.scene.groups_of(&pods);
         for maker in state.referrers(&target.key).into_iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k))) {
             groups.insert(suture_model::effects::group_name(state, maker));
         }

@@ -69,7 +69,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         let nodes = scene.state().list(&Kind::new("", "Node"), None).into_iter();
         return nodes.filter(|n| n.live()).map(|n| vec![n.key.name.clone()]).collect();
     }
-    let mut held: BTreeMap<Str, Vec<(usize, usize)>> = BTreeMap::new();
+    let mut holds: Vec<(&Str, (usize, usize))> = Vec::new();
     // pods that nothing controls are groups of their own; equal ones are alike all the same
     let mut lone: BTreeMap<Lone, (usize, usize)> = BTreeMap::new();
     for (at, coded) in scene.coded().iter().enumerate() {
@@ -81,11 +81,15 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
             for entity in &class.entities {
                 let Some(pod) = coded.group.entities.get(*entity).and_then(|e| e.object.as_ref()) else { continue };
                 if !pod.node.is_empty() {
-                    held.entry(pod.node.clone()).or_default().push((at, class_at));
+                    holds.push((&pod.node, (at, class_at)));
                 }
             }
         }
     }
+    holds.sort_unstable();
+    let by_node = holds.chunk_by(|(a, _), (b, _)| a == b);
+    let held: BTreeMap<&Str, Held> =
+        by_node.filter_map(|pods| Some((pods.first()?.0, pods.iter().map(|(_, class)| *class).collect()))).collect();
     let mut admission: BTreeMap<Str, Vec<(usize, usize)>> = BTreeMap::new();
     if !scene.view.coarse {
         let makers = scene.coded().iter().enumerate().map(|(at, coded)| (at, coded, new_templates(&coded.group)));
@@ -100,7 +104,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
             let classes = node_classes(scene.scenario, &name.ns, &templates, demand);
             for (nodes, number) in classes.nodes().zip(classes.admission()) {
                 let empty = nodes.iter().filter(|n| !held.contains_key(*n) && (most == usize::MAX || is_live(n)));
-                let holding = held.keys().filter(|n| nodes.binary_search(n).is_ok());
+                let holding = held.keys().copied().filter(|n| nodes.binary_search(n).is_ok());
                 for node in empty.take(most).chain(holding) {
                     admission.entry(node.clone()).or_default().push((at, number));
                 }
@@ -112,10 +116,9 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         node.and_then(|node| node_zone(node))
     };
     let mut classes: BTreeMap<(Held, Held, Option<Str>), Vec<Str>> = BTreeMap::new();
-    let nodes: BTreeSet<&Str> = held.keys().chain(admission.keys()).collect();
+    let nodes: BTreeSet<&Str> = held.keys().copied().chain(admission.keys()).collect();
     for node in nodes {
-        let mut holds = held.get(node).cloned().unwrap_or_default();
-        holds.sort_unstable();
+        let holds = held.get(node).cloned().unwrap_or_default();
         let admits = admission.get(node).cloned().unwrap_or_default();
         let class = classes.entry((holds, admits, zone(node))).or_default();
         if class.len() < faults.nodes as usize && is_live(node) {

@@ -1,12 +1,14 @@
 //! One question for the solver, what it means, and its form that does not depend on names.
 
 mod canon;
+mod narrow;
 
 pub use canon::Canon;
 
 use std::collections::BTreeSet;
 
 use crate::term::{Assignment, Bool, TERM_NODES_MAX, TermError, VarId, Vars};
+use narrow::Narrowed;
 
 /// Names an assumption in the caller's own table. Assertions that share a label are kept or dropped together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,8 +69,8 @@ impl Problem {
         Ok(true)
     }
 
-    /// Answers if a condition is plainly false, or if one of the caller's candidates or the two extreme corners is a violating
-    /// future, tried in this order: candidates, all variables least, all greatest.
+    /// Answers if a condition is plainly false, if one of the caller's candidates or the two extreme corners is a violating
+    /// future, tried in this order: candidates, all variables least, all greatest; or if narrowing the variables' ranges tells.
     pub fn presolve(&self, candidates: &[Assignment]) -> Result<Presolved, TermError> {
         self.check()?;
         if self.goal.is_false() {
@@ -82,7 +84,10 @@ impl Problem {
                 return Ok(Presolved::Sat(candidate.clone()));
             }
         }
-        Ok(Presolved::Open)
+        match narrow::narrow(self) {
+            Narrowed::Empty(core) => Ok(Presolved::Unsat { core }),
+            Narrowed::Left(ranges) => Ok(ranges.witness(self)?.map_or(Presolved::Open, Presolved::Sat)),
+        }
     }
 
     /// The form that isomorphic problems share: same conditions, other variables, labels, names and order. Its `key` is what a cache

@@ -9,16 +9,16 @@
 //!
 //! Groups are added when something first asks about one of their entities: what nothing reads is not encoded.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::cascade::expected_to_go;
-use suture_model::effects::{View, group, group_name, own};
-use suture_model::futures::{Count, Entity, Fate, Group, LimitLabel};
+use suture_model::effects::{View, group, group_name, own, when_down};
+use suture_model::futures::{Count, Entity, Fate, Group, LimitLabel, Outage};
 use suture_model::interpret::{Choice, failed_node};
-use suture_model::object::{Key, Object};
+use suture_model::object::{Body, Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
 use suture_model::value::Str;
@@ -66,8 +66,60 @@ pub struct Prepared {
     group: Rc<Group>,
     /// Entities by class, in the order of their first one.
     classes: Vec<Vec<usize>>,
-    /// The entity of each existing object, and its class.
-    entity_of: BTreeMap<Key, (usize, usize)>,
+    /// The fates of classes whose entities do not have them in the group: their nodes fail.
+    down: BTreeMap<usize, Vec<Fate>>,
+    /// The entity of each existing object, and its class; worked out when it is asked for.
+    entity_of: OnceCell<BTreeMap<Key, (usize, usize)>>,
+}
+
+impl Prepared {
+    /// The entity of an existing object, and its class.
+    fn entity_of(&self, key: &Key) -> Option<(usize, usize)> {
+        let all = self.entity_of.get_or_init(|| {
+            let by_class = self.classes.iter().enumerate();
+            let by_class = by_class.flat_map(|(class, members)| members.iter().map(move |at| (*at, class)));
+            let named =
+                by_class.filter_map(|(at, class)| Some((self.group.entities.get(at)?.key.clone()?, (at, class))));
+            named.collect()
+        });
+        all.get(key).copied()
+    }
+
+    /// The same group where these nodes fail.
+    fn failing(&self, nodes: &BTreeSet<Str>) -> Self {
+        let mut classes = Vec::with_capacity(self.classes.len() + 1);
+        let (mut failed, mut down) = (Vec::new(), BTreeMap::new());
+        for members in &self.classes {
+            let entity = |at: &usize| self.group.entities.get(*at);
+            let fails =
+                |at: &usize| entity(at).and_then(|e| e.object.as_ref()).is_some_and(|o| nodes.contains(&o.node));
+            let (here, others): (Vec<usize>, Vec<usize>) = members.iter().partition(|at| fails(at));
+            let fates = here.first().and_then(entity).map(when_down);
+            match fates {
+                Some(fates) if others.is_empty() => {
+                    down.insert(classes.len(), fates);
+                    classes.push(here);
+                }
+                Some(fates) => {
+                    classes.push(others);
+                    failed.push((here, fates));
+                }
+                None => classes.push(others),
+            }
+        }
+        for (members, fates) in failed {
+            down.insert(classes.len(), fates);
+            classes.push(members);
+        }
+        Self { group: self.group.clone(), classes, down, entity_of: OnceCell::new() }
+    }
+
+    /// The same of the instance, which is seldom in a group.
+    fn pinned(&self, key: &Key) -> Option<(usize, usize)> {
+        let at = self.group.entities.iter().position(|entity| entity.key.as_ref() == Some(key))?;
+        let class = self.classes.iter().position(|members| members.contains(&at))?;
+        Some((at, class))
+    }
 }
 
 /// What one decision has prepared: by scenario, group, view and grain. Valid as long as the scenarios stay where they
@@ -185,17 +237,17 @@ impl<'s, 'a> Scene<'s, 'a> {
         };
         let at = self.add(id)?;
         let Some(coded) = self.coded.get(at) else { return Ok(None) };
-        let Some((_, class)) = coded.prepared.entity_of.get(&object.key) else { return Ok(None) };
+        let Some((_, class)) = coded.prepared.entity_of(&object.key) else { return Ok(None) };
         // the instance has a class of its own, the last
         let alone =
             self.grain.pinned.as_ref() == Some(&object.key) && coded.classes.len() > coded.prepared.classes.len();
-        Ok(Some((at, if alone { coded.classes.len() - 1 } else { *class })))
+        Ok(Some((at, if alone { coded.classes.len() - 1 } else { class })))
     }
 
     /// The objects that nothing in the scene tells from this one, itself included, beside its being the instance; `None`
     /// when nothing read what may become of it.
     pub fn alike(&self, key: &Key) -> Option<Vec<&Key>> {
-        let found = self.coded.iter().find_map(|c| Some((c, c.prepared.entity_of.get(key)?.1)));
+        let found = self.coded.iter().find_map(|c| Some((c, c.prepared.entity_of(key)?.1)));
         let (coded, class) = found?;
         let members = coded.prepared.classes.get(class)?.iter();
         Some(members.filter_map(|at| coded.group.entities.get(*at)?.key.as_ref()).collect())
@@ -219,6 +271,22 @@ impl<'s, 'a> Scene<'s, 'a> {
         name
     }
 
+    /// The names of the groups of these pods.
+    pub fn groups_of<'o>(&mut self, pods: impl IntoIterator<Item = &'o Arc<Object>>) -> BTreeSet<Key> {
+        let mut found = BTreeSet::new();
+        // pods of one body have one controller, and with it one group; those that no controller has are told by their names
+        let mut shared: Option<&Arc<Body>> = None;
+        for pod in pods {
+            if shared.is_some_and(|body| Arc::ptr_eq(body, &pod.body)) {
+                continue;
+            }
+            let name = self.group_of(pod);
+            shared = (pod.controller().is_some() && name != pod.key).then_some(&pod.body);
+            found.insert(name);
+        }
+        found
+    }
+
     /// Encodes the group of this name, if it is not yet, and returns its index.
     pub fn add_group(&mut self, name: &Key) -> Result<usize, TermError> {
         self.add(GroupId::Pods(name.clone()))
@@ -240,32 +308,50 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// A group and its quotient.
     fn prepare(&self, id: &GroupId) -> Rc<Prepared> {
+        let outage = &self.view.outage;
+        let of_pods = matches!(id, GroupId::Pods(name) if !name.kind.is("DaemonSet"));
+        if of_pods && self.view.coarse && !outage.nodes.is_empty() {
+            // it does not matter to the others which nodes fail, but to the pods of DaemonSets
+            let somewhere = (0..outage.nodes.len()).map(|at| format!("\u{1}{at}").into()).collect();
+            let view = View { outage: Outage { nodes: somewhere, zones: BTreeSet::new() }, ..self.view.clone() };
+            return Rc::new(self.prepare_in(id, &view, true).failing(&outage.nodes));
+        }
+        // every outage is looked at once
+        self.prepare_in(id, &self.view, outage.nodes.is_empty())
+    }
+
+    /// [`Self::prepare`] under a view; `keeps` whether it will be asked for again.
+    fn prepare_in(&self, id: &GroupId, view: &View, keeps: bool) -> Rc<Prepared> {
         let scenario = std::ptr::from_ref(self.scenario) as usize;
-        let key = (scenario, id.clone(), self.view.clone(), self.grain.identity, self.grain.nodes);
+        let key = (scenario, id.clone(), view.clone(), self.grain.identity, self.grain.nodes);
         if let Some(known) = self.preparations.borrow().get(&key) {
             return known.clone();
         }
         let group = match id {
-            GroupId::Pods(name) => group(self.scenario, name, &self.view),
-            GroupId::Own(key) => own(self.scenario, key, &self.view),
+            GroupId::Pods(name) => group(self.scenario, name, view),
+            GroupId::Own(key) => own(self.scenario, key, view),
         };
         let group = if self.grain.identity { one_by_one(group) } else { group };
         let mut classes: Vec<Vec<usize>> = Vec::new();
-        let mut entity_of = BTreeMap::new();
         let mut index: BTreeMap<Signature, usize> = BTreeMap::new();
+        let mut last: Option<(&Entity, usize)> = None;
         for (at, entity) in group.entities.iter().enumerate() {
             let next = classes.len();
-            let class = *index.entry(self.signature(entity, at)).or_insert(next);
+            let class = match last.filter(|(like, _)| self.plainly_alike(like, entity, view)) {
+                Some((_, class)) => class,
+                None => *index.entry(self.signature(entity, at, view)).or_insert(next),
+            };
+            last = Some((entity, class));
             match classes.get_mut(class) {
                 Some(members) => members.push(at),
                 None => classes.push(vec![at]),
             }
-            if let Some(key) = &entity.key {
-                entity_of.insert(key.clone(), (at, class));
-            }
         }
-        let prepared = Rc::new(Prepared { group: Rc::new(group), classes, entity_of });
-        self.preparations.borrow_mut().insert(key, prepared.clone());
+        let down = BTreeMap::new();
+        let prepared = Rc::new(Prepared { group: Rc::new(group), classes, down, entity_of: OnceCell::new() });
+        if keeps {
+            self.preparations.borrow_mut().insert(key, prepared.clone());
+        }
         prepared
     }
 
@@ -273,17 +359,21 @@ impl<'s, 'a> Scene<'s, 'a> {
     fn classes(&mut self, prepared: &Prepared, name: &Key) -> Result<Vec<Class>, TermError> {
         let group = &prepared.group;
         let mut entities = prepared.classes.clone();
-        if let Some((entity, class)) = self.grain.pinned.as_ref().and_then(|key| prepared.entity_of.get(key)) {
-            let others = entities.get_mut(*class).filter(|members| members.len() > 1);
+        let mut alone = None;
+        if let Some((entity, class)) = self.grain.pinned.as_ref().and_then(|key| prepared.pinned(key)) {
+            let others = entities.get_mut(class).filter(|members| members.len() > 1);
             if let Some(others) = others {
-                others.retain(|member| member != entity);
-                entities.push(vec![*entity]);
+                others.retain(|member| *member != entity);
+                entities.push(vec![entity]);
+                alone = Some((entities.len() - 1, class));
             }
         }
         let mut classes = Vec::new();
         for (number, entities) in entities.into_iter().enumerate() {
             let first = entities.first().and_then(|at| group.entities.get(*at));
-            let fates = first.map(|e| e.fates.clone()).unwrap_or_default();
+            let class = alone.filter(|(at, _)| *at == number).map_or(number, |(_, class)| class);
+            let down = prepared.down.get(&class).cloned();
+            let fates = down.or_else(|| first.map(|e| e.fates.clone())).unwrap_or_default();
             let total: u32 = entities.iter().filter_map(|at| group.entities.get(*at)).map(|e| e.count).sum();
             let counts = self.counts(&fates, total, &format!("{name}#{number}"))?;
             classes.push(Class { entities, fates, counts, total });
@@ -291,7 +381,25 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(classes)
     }
 
-    fn signature(&self, entity: &Entity, at: usize) -> Signature {
+    /// Whether two entities have the same signature, for those where that is seen at once: equals that nothing changed.
+    fn plainly_alike(&self, a: &Entity, b: &Entity, view: &View) -> bool {
+        let (Some(x), Some(y)) = (&a.object, &b.object) else { return false };
+        let unchanged = |o: &Object| !self.state().delta().contains_key(&o.key) && self.before.delta().is_empty();
+        let down = |o: &Object| view.outage.nodes.contains(&o.node);
+        Arc::ptr_eq(&x.body, &y.body)
+            && !(self.grain.identity || self.grain.nodes)
+            && a.key.is_some()
+            && b.key.is_some()
+            && a.sets == b.sets
+            && a.fates.len() == b.fates.len()
+            && a.fates.iter().zip(&b.fates).all(|(f, g)| f.kind == g.kind && f.place == g.place)
+            && x.leaving == y.leaving
+            && down(x) == down(y)
+            && unchanged(x)
+            && unchanged(y)
+    }
+
+    fn signature(&self, entity: &Entity, at: usize, view: &View) -> Signature {
         let object = entity.object.as_ref();
         // what the scenario does not change is as it was before
         let differs = |key: &&Key| self.state().delta().contains_key(*key) || self.before.delta().contains_key(*key);
@@ -300,7 +408,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         let alone = self.grain.identity || entity.key.is_none();
         let mut sets = entity.sets.clone();
         sets.sort();
-        let down = object.is_some_and(|o| self.view.outage.nodes.contains(&o.node));
+        let down = object.is_some_and(|o| view.outage.nodes.contains(&o.node));
         Signature {
             alone: alone.then_some(at),
             sets: sets.iter().map(|s| s.0).collect(),

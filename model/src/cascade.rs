@@ -57,14 +57,23 @@ impl Cause {
 /// Objects that are leaving, each with its reason and the object that it follows.
 pub type Leaving = BTreeMap<Key, (Cause, Key)>;
 
-/// Marks in `state` everything that these deletions take along, and adds it to `leaving`.
-pub fn cascade(state: &mut State<'_>, deletions: &[(Key, Propagation)], leaving: &mut Leaving) {
+/// Marks in `state` everything that these deletions take along, and adds it to `leaving`; but no more than `most` objects
+/// beside those deleted. False when there are more.
+///
+/// What is left unmarked stays: such a state is one on the way, before the controllers have come so far. Nothing is left
+/// out where dependents are orphaned, since they stay only once that is done.
+pub fn cascade(state: &mut State<'_>, deletions: &[(Key, Propagation)], leaving: &mut Leaving, most: usize) -> bool {
+    let orphans = deletions.iter().any(|(_, propagation)| *propagation == Propagation::Orphan);
+    let mut left = if orphans { usize::MAX } else { most };
     let mut queue: VecDeque<(Key, Propagation)> = VecDeque::new();
     for (key, propagation) in deletions {
         mark(state, leaving, key, Cause::Requested, key);
         queue.push_back((key.clone(), *propagation));
     }
     while let Some((key, propagation)) = queue.pop_front() {
+        if left == 0 {
+            return false;
+        }
         // an object whose last finalizer was taken is gone already; what followed it follows still
         let Some(object) = state.get(&key).or_else(|| state.base().get(&key)).cloned() else { continue };
         let mut found: Vec<(Key, Cause)> = Vec::new();
@@ -73,11 +82,16 @@ pub fn cascade(state: &mut State<'_>, deletions: &[(Key, Propagation)], leaving:
         follow_volumes(state, &object, propagation, &mut found);
         follow_owner(state, &object, propagation, &mut found);
         for (next, cause) in found {
+            if left == 0 {
+                return false;
+            }
             if mark(state, leaving, &next, cause, &key) {
                 queue.push_back((next, Propagation::Background));
+                left -= 1;
             }
         }
     }
+    true
 }
 
 /// Marks one object as leaving; false when it is gone or was marked before.

@@ -205,6 +205,13 @@ pub enum LimitLabel {
         /// The workload.
         workload: Key,
     },
+    /// No node takes more new pods of a workload.
+    NodesTake {
+        /// The workload.
+        workload: Key,
+        /// How many, were it empty.
+        pods: i64,
+    },
     /// A pod stays pending only when no node admits it.
     PendingOnlyIfStuck {
         /// The workload.
@@ -240,6 +247,7 @@ impl fmt::Display for LimitLabel {
             }
             Self::Capacity { node } => write!(f, "node {node} takes no more than it can allocate"),
             Self::NoNodeAdmits { workload } => write!(f, "no node admits new pods of {workload}"),
+            Self::NodesTake { workload, pods } => write!(f, "no node takes more than {pods} new pods of {workload}"),
             Self::PendingOnlyIfStuck { workload } => {
                 write!(f, "a pod of {workload} stays pending only when no node admits it")
             }

@@ -82,6 +82,7 @@ pub struct Body {
     owners: Box<[Owner]>,
     ready: bool,
     terminating: bool,
+    finished: bool,
     requests: OnceLock<(i64, i64)>,
 }
 
@@ -90,7 +91,9 @@ impl Body {
         let owners = val.items_at(&["metadata", "ownerReferences"]).iter().filter_map(parse_owner).collect();
         let ready = is_pod && pod_ready(&val);
         let terminating = val.at_some(&["metadata", "deletionTimestamp"]).is_some();
-        Self { val, owners, ready, terminating, requests: OnceLock::new() }
+        let phase = val.str_at(&["status", "phase"]);
+        let finished = phase.is_some_and(|phase| matches!(&**phase, "Succeeded" | "Failed"));
+        Self { val, owners, ready, terminating, finished, requests: OnceLock::new() }
     }
 
     /// The fields, without those of the header.
@@ -338,6 +341,11 @@ impl Object {
     /// The finalizers.
     pub fn finalizers(&self) -> impl Iterator<Item = &Str> {
         self.val().items_at(&["metadata", "finalizers"]).iter().filter_map(Val::as_str)
+    }
+
+    /// Whether its phase says that it has run to its end.
+    pub fn finished(&self) -> bool {
+        self.body.finished
     }
 
     /// Whether it bears a deletionTimestamp.

@@ -51,14 +51,19 @@ impl<'a> Scenario<'a> {
 
     /// Lets one request take effect. False when the API server would not act on it.
     pub fn land(&mut self, request: &Request) -> bool {
+        self.land_within(request, usize::MAX).effective
+    }
+
+    /// [`Self::land`], with no more than `most` objects taken along by a deletion.
+    fn land_within(&mut self, request: &Request, most: usize) -> Landing {
         let applied = apply(&mut self.state, request);
         if !applied.effective {
-            return false;
+            return Landing { effective: false, whole: true };
         }
         self.nodes.borrow_mut().clear();
         let before: BTreeSet<Key> = self.leaving.keys().cloned().collect();
         self.removed.extend(applied.deletions.iter().map(|(key, _)| key.clone()));
-        cascade(&mut self.state, &applied.deletions, &mut self.leaving);
+        let whole = cascade(&mut self.state, &applied.deletions, &mut self.leaving, most);
         self.steps.push(Step { effect: describe(request), objects: vec![request.target.clone()] });
         let mut by_cause: BTreeMap<(Cause, Key), Vec<Key>> = BTreeMap::new();
         for (key, (cause, because)) in &self.leaving {
@@ -70,8 +75,16 @@ impl<'a> Scenario<'a> {
             .into_iter()
             .map(|((cause, because), objects)| Step { effect: format!("{because} goes: {}", cause.text()), objects });
         self.steps.extend(by_cause);
-        true
+        Landing { effective: true, whole }
     }
+}
+
+/// What came of a request.
+struct Landing {
+    /// Whether the API server acts on it.
+    effective: bool,
+    /// Whether all that it takes along is marked.
+    whole: bool,
 }
 
 /// What a request does, in words.
@@ -114,17 +127,35 @@ pub fn scenarios<'a>(
     change: Option<&Change>,
     moment: Moment,
 ) -> Result<Vec<Scenario<'a>>, TooManyInFlight> {
+    scenarios_within(snapshot, in_flight, change, moment, usize::MAX).map(|(all, _)| all)
+}
+
+/// [`scenarios`], with no more than `most` objects taken along by the deletions of one request, and whether that is all.
+/// The futures of what is not all are futures of the whole nevertheless (During): nothing has happened yet to the rest.
+///
+/// # Errors
+/// When more than [`IN_FLIGHT_MAX`] changes are in flight.
+pub fn scenarios_within<'a>(
+    snapshot: &'a Snapshot,
+    in_flight: &[&Request],
+    change: Option<&Change>,
+    moment: Moment,
+    most: usize,
+) -> Result<(Vec<Scenario<'a>>, bool), TooManyInFlight> {
     if in_flight.len() > IN_FLIGHT_MAX {
         return Err(TooManyInFlight { count: in_flight.len(), max: IN_FLIGHT_MAX });
     }
     let mut all = Vec::new();
+    let mut whole = true;
     for subset in 0..(1_u32 << in_flight.len()) {
         let mut start = Scenario::observed(snapshot);
         let mut distinct = true;
         for (at, landed) in in_flight.iter().enumerate() {
             if subset & (1 << at) != 0 {
                 // a change without effect is the same scenario as the one where it has not landed
-                distinct &= start.land(landed);
+                let landing = start.land_within(landed, most);
+                distinct &= landing.effective;
+                whole &= landing.whole;
             }
         }
         if !distinct {
@@ -136,11 +167,11 @@ pub fn scenarios<'a>(
         };
         let last = change.requests.len();
         for (at, request) in change.requests.iter().enumerate() {
-            start.land(request);
+            whole &= start.land_within(request, most).whole;
             if moment == Moment::During || at + 1 == last {
                 all.push(start.clone());
             }
         }
     }
-    Ok(all)
+    Ok((all, whole))
 }

@@ -156,12 +156,14 @@ impl Snapshot {
         if !object.uid.is_empty() {
             self.by_uid.insert(object.uid.clone(), slot);
         }
+        let slots = &self.slots;
+        let add = |list: &mut Vec<Slot>| add_slot(slots, list, &object.key, slot);
         for owner in object.owners() {
-            self.by_owner.entry(owner.uid.clone()).or_default().push(slot);
+            add(self.by_owner.entry(owner.uid.clone()).or_default());
             *self.owner_kinds.entry(owner.kind.clone()).or_default() += 1;
         }
         if !object.node.is_empty() {
-            self.by_node.entry(object.node.clone()).or_default().push(slot);
+            add(self.by_node.entry(object.node.clone()).or_default());
             self.usage.entry(object.node.clone()).or_default().add(&object, 1);
             self.pools.touch(&object.node);
         }
@@ -169,7 +171,7 @@ impl Snapshot {
             self.pools.insert(&object);
         }
         for label in labels_of(&object) {
-            self.by_label.entry(label).or_default().push(slot);
+            add(self.by_label.entry(label).or_default());
         }
         if let Some(pair) = self.selector_pair(&object) {
             self.by_selector.entry(pair).or_default().push(slot);
@@ -178,7 +180,7 @@ impl Snapshot {
             self.restricting.entry(constraint).or_default().insert(object.key.clone());
         }
         for reference in references(&object, self.adapters.as_ref()) {
-            self.by_reference.entry(reference.target).or_default().push(slot);
+            add(self.by_reference.entry(reference.target).or_default());
         }
         if let Some(place) = self.slots.get_mut(slot as usize) {
             *place = Some(object);
@@ -393,9 +395,7 @@ impl Snapshot {
     }
 
     fn slots_of(&self, slots: Option<&Vec<Slot>>) -> Vec<&Arc<Object>> {
-        let mut found: Vec<&Arc<Object>> = slots.into_iter().flatten().filter_map(|s| self.at(*s)).collect();
-        found.sort_by(|a, b| a.key.cmp(&b.key));
-        found
+        slots.into_iter().flatten().filter_map(|s| self.at(*s)).collect()
     }
 }
 
@@ -430,6 +430,17 @@ fn labels_of(object: &Object) -> Vec<LabelKey> {
     };
     let pairs = labels.into_iter().flat_map(Val::entries);
     pairs.map(|(k, v)| (object.key.ns.clone(), k.clone(), text(v))).collect()
+}
+
+/// Adds an object to a list that is in the order of keys. Lists that come from an API server are in that order already.
+fn add_slot(slots: &[Option<Arc<Object>>], list: &mut Vec<Slot>, key: &Key, slot: Slot) {
+    // the object itself, where it is in the list before, has no place yet
+    let is_before = |s: &Slot| slots.get(*s as usize).and_then(Option::as_ref).is_none_or(|o| o.key <= *key);
+    if list.last().is_none_or(is_before) {
+        list.push(slot);
+    } else {
+        list.insert(list.partition_point(is_before), slot);
+    }
 }
 
 fn drop_slot<K: Ord>(index: &mut BTreeMap<K, Vec<Slot>>, key: &K, slot: Slot) {

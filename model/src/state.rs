@@ -1,12 +1,13 @@
 //! A possible cluster: a snapshot with a few objects changed, made without copying the snapshot.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
 use crate::kinds::Kind;
 use crate::navigate::template_labels;
-use crate::object::{Key, Object};
+use crate::object::{Body, Key, Object};
 use crate::references::references;
 use crate::selector::{Selector, node_matches};
 use crate::snapshot::Snapshot;
@@ -17,6 +18,8 @@ use crate::value::{Str, Val};
 pub struct State<'a> {
     base: &'a Snapshot,
     delta: BTreeMap<Key, Option<Arc<Object>>>,
+    /// The kinds of what is in it: of most kinds nothing is.
+    changed_kinds: Vec<Kind>,
     index: Index,
 }
 
@@ -34,7 +37,7 @@ struct Index {
 impl<'a> State<'a> {
     /// The snapshot itself.
     pub fn new(base: &'a Snapshot) -> Self {
-        Self { base, delta: BTreeMap::new(), index: Index::default() }
+        Self { base, delta: BTreeMap::new(), changed_kinds: Vec::new(), index: Index::default() }
     }
 
     /// The snapshot below.
@@ -61,6 +64,7 @@ impl<'a> State<'a> {
     /// Adds or replaces an object that is shared already.
     pub fn put_shared(&mut self, object: Arc<Object>) {
         self.forget(&object.key);
+        self.note(&object.key.kind);
         if self.base.get(&object.key).is_some_and(|base| only_marked(base, &object)) {
             self.delta.insert(object.key.clone(), Some(object));
             return;
@@ -85,9 +89,16 @@ impl<'a> State<'a> {
     pub fn take(&mut self, key: &Key) {
         self.forget(key);
         if self.base.get(key).is_some() {
+            self.note(&key.kind);
             self.delta.insert(key.clone(), None);
         } else {
             self.delta.remove(key);
+        }
+    }
+
+    fn note(&mut self, kind: &Kind) {
+        if !self.changed_kinds.contains(kind) {
+            self.changed_kinds.push(kind.clone());
         }
     }
 
@@ -223,7 +234,18 @@ impl<'a> State<'a> {
             Some((key, value)) => self.base.labelled(ns, key, value),
             None => self.base.list(kind, Some(ns)),
         };
-        let matches = |o: &Object| o.key.kind == *kind && *o.key.ns == *ns && selector.matches(o.labels());
+        // equals stand together, and a selector sees no difference between them
+        let last: Cell<Option<(*const Body, bool)>> = Cell::new(None);
+        let selects = |o: &Object| {
+            let body = Arc::as_ptr(&o.body);
+            let known = last.get().filter(|(of, _)| *of == body).map(|(_, selects)| selects);
+            known.unwrap_or_else(|| {
+                let selects = selector.matches(o.labels());
+                last.set(Some((body, selects)));
+                selects
+            })
+        };
+        let matches = |o: &Object| o.key.kind == *kind && *o.key.ns == *ns && selects(o);
         let changed = self.changed_in(kind, Some(ns)).filter(|o| matches(o));
         self.merged(candidates.into_iter().filter(|o| matches(o)).collect(), changed)
     }
@@ -246,8 +268,14 @@ impl<'a> State<'a> {
 
     /// The objects of a kind in a namespace whose selector may match pods with these labels, in the order of their keys.
     pub fn selecting(&self, kind: &Kind, ns: &Str, labels: &Val) -> Vec<&Arc<Object>> {
-        let candidates = self.base.selecting(ns, labels).filter(|o| o.key.kind == *kind);
-        let mut found = self.merged(candidates.collect(), self.changed_in(kind, Some(ns)));
+        self.selecting_any(std::slice::from_ref(kind), ns, labels)
+    }
+
+    /// [`Self::selecting`] for several kinds.
+    pub fn selecting_any(&self, kinds: &[Kind], ns: &Str, labels: &Val) -> Vec<&Arc<Object>> {
+        let candidates = self.base.selecting(ns, labels).filter(|o| kinds.contains(&o.key.kind));
+        let changed = kinds.iter().flat_map(|kind| self.changed_in(kind, Some(ns)));
+        let mut found = self.merged(candidates.collect(), changed);
         found.sort_by(|a, b| a.key.cmp(&b.key));
         found.dedup_by(|a, b| a.key == b.key);
         found
@@ -285,6 +313,9 @@ impl<'a> State<'a> {
 
     /// An object of the snapshot as it is here, if it differs in its marks at most.
     fn marked<'s>(&'s self, base: &'s Arc<Object>) -> Option<&'s Arc<Object>> {
+        if !self.changed_kinds.contains(&base.key.kind) {
+            return Some(base);
+        }
         match self.delta.get(&base.key) {
             None => Some(base),
             Some(Some(here)) if only_marked(base, here) => Some(here),

@@ -128,13 +128,49 @@ fn presolve_agrees_with_enumeration() {
 }
 
 #[test]
+fn narrowing_names_what_it_needs() {
+    // 250 pods, 4 of them on a node that fails; the rollout keeps 180, and another limit has nothing to do with it
+    let mut vars = Vars::new();
+    let [here, there, other] = [4, 246, 9].map(|pods| Int::var(vars.fresh(0, pods, "pods").unwrap()));
+    let keeps = Bool::ge(&here.add(&there).unwrap(), &180.into(), &vars).unwrap();
+    let apart = Bool::ge(&other, &3.into(), &vars).unwrap();
+    let assertions = vec![(Label(1), apart), (Label(2), keeps)];
+    let at_most = |pods: i64| Bool::le(&there, &pods.into(), &vars).unwrap();
+    let problem = |pods| Problem { vars: vars.clone(), assertions: assertions.clone(), goal: at_most(pods) };
+    assert_eq!(problem(175).presolve(&[]), Ok(Presolved::Unsat { core: vec![Label(2)] }));
+    assert_eq!(problem(176).presolve(&[]), Ok(Presolved::Sat(Assignment(vec![4, 176, 3]))));
+}
+
+#[test]
+fn narrowing_follows_what_is_left_of_a_class() {
+    // of up to 313 new pods, those that are ready on the failed node are the remainder: the node takes 110
+    let mut vars = Vars::new();
+    let [kept, unmade, unready, up] = [250, 313, 313, 313].map(|pods| Int::var(vars.fresh(0, pods, "").unwrap()));
+    let down = Int::weighted([(&313.into(), 1), (&unmade, -1), (&unready, -1), (&up, -1)]).unwrap();
+    let keeps = Int::sum([&kept, &up, &down]).unwrap();
+    let assertions = vec![
+        (Label(0), Bool::ge(&down, &0.into(), &vars).unwrap()),
+        (Label(1), Bool::ge(&keeps, &188.into(), &vars).unwrap()),
+        (Label(2), Bool::le(&down, &110.into(), &vars).unwrap()),
+    ];
+    let left = Bool::le(&kept.add(&up).unwrap(), &77.into(), &vars).unwrap();
+    let goal = Bool::le(&kept.add(&up).unwrap(), &78.into(), &vars).unwrap();
+    let problem = |goal| Problem { vars: vars.clone(), assertions: assertions.clone(), goal };
+    assert_eq!(problem(left).presolve(&[]), Ok(Presolved::Unsat { core: vec![Label(1), Label(2)] }));
+    assert!(matches!(problem(goal).presolve(&[]), Ok(Presolved::Sat(_) | Presolved::Open)));
+}
+
+#[test]
 fn presolve_tries_the_callers_candidates() {
     let mut vars = Vars::new();
     let x = Int::var(vars.fresh(0, 9, "x").unwrap());
-    let goal = Bool::eq(&x, &4.into(), &vars).unwrap();
+    // cases are not looked into
+    let high = Bool::ge(&x, &5.into(), &vars).unwrap();
+    let cases = Int::ite(&high, &x, &x.add(&1.into()).unwrap(), &vars).unwrap();
+    let goal = Bool::eq(&cases, &7.into(), &vars).unwrap();
     let problem = Problem { vars, assertions: Vec::new(), goal };
     assert_eq!(problem.presolve(&[]), Ok(Presolved::Open));
-    let candidate = Assignment(vec![4]);
+    let candidate = Assignment(vec![7]);
     assert_eq!(problem.presolve(&[Assignment(vec![12]), candidate.clone()]), Ok(Presolved::Sat(candidate)));
 }
 

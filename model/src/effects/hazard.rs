@@ -27,7 +27,7 @@ pub fn on_failing_node(state: &State<'_>, pod: &Object) -> bool {
 
 /// Whether the pod has run to its end.
 pub fn finished(pod: &Object) -> bool {
-    pod.val().str_at(&["status", "phase"]).is_some_and(|p| matches!(&**p, "Succeeded" | "Failed"))
+    pod.finished()
 }
 
 fn node_of(state: &State<'_>, pod: &Object) -> Option<std::sync::Arc<Object>> {

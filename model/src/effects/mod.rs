@@ -8,10 +8,12 @@
 //! | `custom` | what an adapter says its operator does when `replicas` falls |
 //! | `hazard` | deletion, eviction, taint, lost node: what may happen to a pod whatever its controller does |
 //! | `placement` | where new pods may go |
+//! | `coarse` | how many may be on nodes that fail, where it is not told where they go |
 //!
 //! A pod that a request removes is not counted by its controller's arithmetic: the controller may have used its whole
 //! allowance before the request lands. Over-approximations stand with each effect.
 
+mod coarse;
 mod custom;
 mod daemonset;
 mod hazard;
@@ -59,7 +61,7 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
     if let Some(adopter) = orphan.then(|| adopter(state, object)).flatten() {
         return group_name(state, &adopter);
     }
-    let mut at = object.clone();
+    let mut at = object;
     for _ in 0..CONTROLLER_DEPTH_MAX {
         let Some(owner) = at.controller() else { break };
         let Some(next) = state.by_uid(&owner.uid).filter(|o| o.key.kind == owner.kind) else { break };
@@ -68,7 +70,7 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
         if decides {
             top = next.key.clone();
         }
-        at = (**next).clone();
+        at = next;
     }
     let undecided = top.kind.is("Pod") && object.key.kind.is("Pod");
     undecided.then(|| custom::decider(state, object)).flatten().unwrap_or(top)
@@ -102,10 +104,13 @@ fn pods_of(state: &State<'_>, controller: &Object) -> Vec<Arc<Object>> {
             .pods_matching(&controller.key.ns, &selector)
             .into_iter()
             .filter(|p| p.controller().is_none() && adopter(state, p).is_some_and(|a| a.key == controller.key));
+        let owned = pods.len();
         pods.extend(orphans.cloned());
+        if pods.len() > owned {
+            pods.sort_by(|a, b| a.key.cmp(&b.key));
+        }
     }
-    pods.sort_by(|a, b| a.key.cmp(&b.key));
-    pods.dedup_by(|a, b| a.key == b.key);
+    pods.dedup_by(|a, b| Arc::ptr_eq(a, b));
     pods
 }
 
@@ -137,6 +142,21 @@ pub fn own(scenario: &Scenario<'_>, key: &Key, view: &View) -> Group {
         builder.passive(&object);
     }
     builder.finish()
+}
+
+/// The fates of an existing pod whose node fails, by those that it may meet where none does (`Builder::fate_of`).
+pub fn when_down(pod: &Entity) -> Vec<Fate> {
+    let down = |fate: &Fate| {
+        let object = match fate.kind {
+            FateKind::Stays => {
+                fate.object.as_ref().map(|o| if o.ready() { Arc::new(o.with_ready(false)) } else { o.clone() })
+            }
+            FateKind::BecomesReady => pod.object.clone(),
+            _ => fate.object.clone(),
+        };
+        Fate { object, ..fate.clone() }
+    };
+    pod.fates.iter().map(down).collect()
 }
 
 /// What a pod's own circumstances allow, before its controller does anything.
@@ -381,7 +401,11 @@ impl<'s, 'a> Builder<'s, 'a> {
     }
 
     fn finish(mut self) -> Group {
-        placement::write_limits(&mut self);
+        if self.view.coarse {
+            coarse::write_limits(&mut self);
+        } else {
+            placement::write_limits(&mut self);
+        }
         self.group
     }
 }

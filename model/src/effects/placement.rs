@@ -518,6 +518,11 @@ fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usag
     Room { most: room.most.filter(|m| *m < most), least: room.least.filter(|l| *l < most) }
 }
 
+/// How many pods of a template a node takes at most, were it empty; `None` without a bound.
+pub fn room_when_empty(template: &Template, node: &Object) -> Option<i64> {
+    room(template, node, i64::MAX, Usage::default(), Usage::default()).most
+}
+
 /// The limits on where the new pods of `set` go, and on how many stay pending. Called when all entities are known.
 pub fn limit(builder: &mut Builder<'_, '_>, maker: Key, set: SetId, template: usize) {
     builder.placed.push((maker, set, template));
@@ -525,7 +530,7 @@ pub fn limit(builder: &mut Builder<'_, '_>, maker: Key, set: SetId, template: us
 
 /// Writes down the limits that [`limit`] asked for.
 pub fn write_limits(builder: &mut Builder<'_, '_>) {
-    if builder.view.coarse || !builder.wants_places() {
+    if !builder.wants_places() {
         return;
     }
     let asked = std::mem::take(&mut builder.placed);

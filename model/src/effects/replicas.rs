@@ -287,11 +287,15 @@ fn add_set(
     // ranks of the pods that the controller may choose from, lowest first
     let mut ranks: Vec<(Rank, SetId)> = Vec::new();
     let mut removed_sets = Vec::new();
+    // equals that are all assigned, or all not, rank alike
+    let mut last: Option<(&Arc<Object>, Rank)> = None;
     for pod in pods {
         let chosen = may_choose(builder, pod);
         let mut sets = Vec::new();
         if chosen {
-            let rank = rank(pod);
+            let alike = |o: &Object| Arc::ptr_eq(&o.body, &pod.body) && o.node.is_empty() == pod.node.is_empty();
+            let rank = last.filter(|(known, _)| alike(known)).map_or_else(|| rank(pod), |(_, rank)| rank);
+            last = Some((pod, rank));
             let ranked = ranks.iter().find(|(known, _)| *known == rank).map(|(_, id)| *id);
             let ranked = ranked.unwrap_or_else(|| {
                 let id = builder.set();

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use crate::adapter::AdapterFacts;
 use crate::change::{Change, Request, User};
-use crate::effects::{View, group, group_name};
+use crate::effects::{View, group, group_name, when_down};
 use crate::futures::{Moment, Outage};
 use crate::interpret::{realize, worlds};
 use crate::kinds::Kind;
@@ -71,6 +71,31 @@ fn ready_counts(snapshot: &Snapshot, requests: Vec<Request>, name: &Key, moment:
         });
     }
     counts
+}
+
+#[test]
+fn which_node_fails_changes_nothing_but_the_pods_on_it() {
+    let pods = (0..6).map(|at| pod(&format!("x-{at}"), "ReplicaSet/old", ["n", "m"][at % 2], at != 3));
+    let made = [workload("Deployment", "d", "", 6, "new", ""), workload("ReplicaSet", "old", "d", 6, "old", "")];
+    let snapshot = snapshot(pods.chain(made).collect());
+    let scenario = crate::scenario::Scenario::observed(&snapshot);
+    for moment in [Moment::During, Moment::After] {
+        let fails = |node: &str| {
+            let outage = Outage { nodes: BTreeSet::from([node.into()]), zones: BTreeSet::new() };
+            let view = View { moment, outage, places: false, lump: true, coarse: true };
+            group(&scenario, &Key::of("Deployment", "a", "d"), &view)
+        };
+        let (somewhere, here) = (fails("elsewhere"), fails("n"));
+        assert_eq!(somewhere.limits, here.limits);
+        assert_eq!(somewhere.entities.len(), here.entities.len());
+        let mut down = 0;
+        for (before, after) in somewhere.entities.iter().zip(&here.entities) {
+            let on_it = before.object.as_ref().is_some_and(|o| &*o.node == "n");
+            down += usize::from(on_it);
+            assert_eq!(if on_it { when_down(before) } else { before.fates.clone() }, after.fates, "{before:?}");
+        }
+        assert_eq!(down, 3);
+    }
 }
 
 fn scale(snapshot: &Snapshot, key: &Key, replicas: i64) -> Request {

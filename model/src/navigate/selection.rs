@@ -60,18 +60,25 @@ pub fn pods_owned_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Objec
     let mut pods = Vec::new();
     let mut seen = BTreeSet::new();
     let mut open = vec![object.uid.clone()];
+    let mut lists = 0;
     while let Some(uid) = open.pop() {
+        let known = pods.len();
         for child in state.owned_by(&uid) {
-            if child.controller().is_none_or(|c| c.uid != uid) || !seen.insert(child.key.clone()) {
+            if child.controller().is_none_or(|c| c.uid != uid) {
                 continue;
             }
             if child.key.kind.is("Pod") {
                 pods.push(child);
-            } else {
+            } else if seen.insert(child.key.clone()) {
                 open.push(child.uid.clone());
             }
         }
+        lists += usize::from(pods.len() > known);
     }
-    pods.sort_by(|a, b| a.key.cmp(&b.key));
+    // the pods of one owner are in order; what names an owner twice is found twice
+    if lists > 1 {
+        pods.sort_by(|a, b| a.key.cmp(&b.key));
+    }
+    pods.dedup_by(|a, b| Arc::ptr_eq(a, b));
     pods
 }

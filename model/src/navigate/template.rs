@@ -58,7 +58,7 @@ pub fn template_labels(state: &State, object: &Object) -> Option<Val> {
 /// (`pkg/api/v1/pod/util.go`, `IsPodTerminal`; `pkg/controller/job/utils.go`, `IsJobFinished`).
 pub fn finished(object: &Object) -> bool {
     if object.key.kind.is("Pod") {
-        return object.val().str_at(&["status", "phase"]).is_some_and(|p| matches!(&**p, "Succeeded" | "Failed"));
+        return object.finished();
     }
     object.key.kind.is("Job")
         && object.val().items_at(&["status", "conditions"]).iter().any(|c| {

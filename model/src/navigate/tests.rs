@@ -52,6 +52,22 @@ fn selectors_mean_what_their_kind_makes_of_them() {
 }
 
 #[test]
+fn what_is_found_is_in_order_however_it_came() {
+    let owner = owned("apps/v1, kind: ReplicaSet", "r", "r");
+    let pod = |name: &str| {
+        let meta = format!("{{name: {name}, namespace: a, labels: {{app: x}}, {owner}}}");
+        format!("{{apiVersion: v1, kind: Pod, metadata: {meta}, spec: {{nodeName: n}}}}")
+    };
+    let yaml = ["c", "a", "e", "b", "d"].map(pod).join("\n---\n");
+    ask(&yaml, |state| {
+        let selector = Selector::from_pairs(&val("{app: x}"));
+        for found in [state.pods_on("n"), state.owned_by("r"), state.pods_matching("a", &selector)] {
+            assert_eq!(found.iter().map(|o| &*o.key.name).collect::<Vec<_>>(), ["a", "b", "c", "d", "e"]);
+        }
+    });
+}
+
+#[test]
 fn pods_are_owned_at_any_depth() {
     let yaml = format!(
         "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: d, namespace: a, uid: d}}}}\n---\n\

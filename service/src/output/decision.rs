@@ -35,6 +35,9 @@ pub fn text(decision: &Decision, about: About, paint: Paint, verbose: bool) -> S
     if ranked.len() > shown {
         _ = writeln!(out, "and {} more, which --verbose lists", ranked.len() - shown);
     }
+    if decision.cut_short {
+        _ = writeln!(out, "and perhaps more: the change is denied, and what else it reaches was not judged");
+    }
     if !out.is_empty() {
         out.push('\n');
     }

@@ -44,6 +44,7 @@ fn decided(outcome: Outcome, verdicts: Vec<Verdict>) -> Decision {
         solver: "5.3.2".to_owned(),
         proved: 7,
         verdicts,
+        cut_short: false,
         effort: Effort::default(),
     }
 }

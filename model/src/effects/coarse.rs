@@ -1,0 +1,43 @@
+//! Where new pods go as long as it is not told where: anywhere, up or down; but nodes that fail take no more of them than
+//! nodes have room for.
+//!
+//! Over-approximation: each node is taken to be as roomy as the roomiest one, and empty.
+
+use super::placement::{Template, room_when_empty};
+use super::{Builder, at_most};
+use crate::futures::{Count, FateKind, LimitLabel};
+use crate::kinds::Kind;
+use crate::object::Key;
+use crate::state::State;
+
+/// The place of pods that were ready when their node failed.
+const DOWN: usize = 1;
+
+/// Writes down how many new pods may have been on what fails.
+pub fn write_limits(builder: &mut Builder<'_, '_>) {
+    let failed = i64::try_from(builder.view.outage.nodes.len()).unwrap_or(i64::MAX);
+    if failed == 0 || builder.group.places.len() <= DOWN {
+        return;
+    }
+    for (workload, set, template) in std::mem::take(&mut builder.placed) {
+        let own = builder.templates.get(template);
+        let Some(pods) = own.and_then(|own| roomiest(builder.state(), own)) else { continue };
+        let down = Count { set, fates: vec![FateKind::NewReady], places: Some(vec![DOWN]) };
+        builder.limit(LimitLabel::NodesTake { workload, pods }, vec![at_most(vec![down], pods.saturating_mul(failed))]);
+    }
+}
+
+/// How many pods of a template the roomiest node would take, were it empty; `None` without a bound.
+fn roomiest(state: &State<'_>, template: &Template) -> Option<i64> {
+    let base = state.base();
+    // nodes of a pool have the same to allocate
+    let pools = base.pools().iter().filter_map(|(_, pool)| pool.nodes().first());
+    let unchanged = pools.map(|name| base.get(&Key::of("Node", "", name)));
+    let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| state.get(key).or_else(|| base.get(key)));
+    let mut most = None;
+    for node in unchanged.chain(changed) {
+        let here = room_when_empty(template, node?)?;
+        most = most.max(Some(here));
+    }
+    most
+}
