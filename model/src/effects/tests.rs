@@ -75,15 +75,20 @@ fn ready_counts(snapshot: &Snapshot, requests: Vec<Request>, name: &Key, moment:
 
 #[test]
 fn which_node_fails_changes_nothing_but_the_pods_on_it() {
-    let pods = (0..6).map(|at| pod(&format!("x-{at}"), "ReplicaSet/old", ["n", "m"][at % 2], at != 3));
-    let made = [workload("Deployment", "d", "", 6, "new", ""), workload("ReplicaSet", "old", "d", 6, "old", "")];
-    let snapshot = snapshot(pods.chain(made).collect());
+    let pods = |owner: &'static str| {
+        (0..6).map(move |at| pod(&format!("{}-{at}", &owner[owner.len() - 1..]), owner, ["n", "m"][at % 2], at != 3))
+    };
+    let made = [workload("Deployment", "d", "", 6, "new", ""), workload("ReplicaSet", "r", "d", 6, "old", "")];
+    let set = workload("StatefulSet", "s", "", 8, "new", "").with_at(&["spec", "selector"], Val::Null);
+    let all = pods("ReplicaSet/r").chain(pods("StatefulSet/s")).chain(made).chain([set]);
+    let snapshot = snapshot(all.collect());
     let scenario = crate::scenario::Scenario::observed(&snapshot);
-    for moment in [Moment::During, Moment::After] {
+    let cases = ["Deployment/d", "StatefulSet/s"].map(|name| name.split_once('/').unwrap());
+    for ((kind, name), moment) in cases.iter().flat_map(|c| [(c, Moment::During), (c, Moment::After)]) {
         let fails = |node: &str| {
             let outage = Outage { nodes: BTreeSet::from([node.into()]), zones: BTreeSet::new() };
             let view = View { moment, outage, places: false, lump: true, coarse: true };
-            group(&scenario, &Key::of("Deployment", "a", "d"), &view)
+            group(&scenario, &Key::of(kind, "a", name), &view)
         };
         let (somewhere, here) = (fails("elsewhere"), fails("n"));
         assert_eq!(somewhere.limits, here.limits);
