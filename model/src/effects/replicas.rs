@@ -74,6 +74,11 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let surge = if recreate { 0 } else { scaled(surge_field, wanted, true, "25%") };
     let (goals, settled) = if paused {
         let (mut goals, mut settled) = paused_goals(&sets, current, wanted, (!recreate).then_some(surge));
+        if sets.iter().any(|set| !set.live()) {
+            // a ReplicaSet that is being deleted makes no pods, whatever it is scaled to (`replica_set.go`, `syncReplicaSet`)
+            goals.iter_mut().zip(&sets).filter(|(_, set)| !set.live()).for_each(|(goal, _)| goal.least = 0);
+            settled.least = settled.least.min(goals.iter().map(|goal| goal.least).sum());
+        }
         goals
             .iter_mut()
             .chain([&mut settled])
