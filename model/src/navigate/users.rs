@@ -6,6 +6,7 @@ use super::owners::{controller_of, leaves_with_controller};
 use super::storage::wants_claim;
 use super::template::finished;
 use super::{UnknownKind, known};
+use crate::cascade::expected_to_go;
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::references::{Reference, references};
@@ -34,7 +35,11 @@ pub fn live_referrers<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Obje
     if is_claim {
         found.extend(claimants(state, target));
     }
-    found.retain(|o| o.live() && !finished(o) && !is_spent(state, o) && !leaves_with_controller(state, o));
+    // a pod goes with its controller, and also after it
+    let orphaned = |o: &Object| o.key.kind.is("Pod") && expected_to_go(state, o);
+    found.retain(|o| {
+        o.live() && !finished(o) && !is_spent(state, o) && !leaves_with_controller(state, o) && !orphaned(o)
+    });
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found.dedup_by(|a, b| a.key == b.key);
     found
