@@ -228,6 +228,12 @@ fn a_paused_deployment_is_scaled_but_not_rolled() {
     // of several, the total is replicas and surge; the old ones go if the new one is all that is wanted
     assert_eq!(settled(&paused(2, 1, Some(2))), set_of(&[2, 3]));
     assert_eq!(settled(&paused(4, 2, Some(2))), set_of(&[4, 5]));
+    // one that is being deleted makes no pods: what it is scaled to is not waited for
+    let mut leaving = paused(3, 2, None);
+    let set = workload("ReplicaSet", "d-2", "d", 3, "2", "");
+    leaving.insert(Object::from_val(&set).unwrap().with_deletion(crate::effects::DELETION_TIME));
+    leaving.complete();
+    assert!(settled(&leaving).is_superset(&set_of(&[1, 2])));
 }
 
 /// A custom resource `c` that wants `replicas` pods of its label and lists these StatefulSets, beside these objects.
