@@ -100,7 +100,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
             let Some(name) = &coded.group.name else { continue };
             let new = coded.group.entities.iter().map(|e| i64::from(e.count)).sum();
             let aloof = Aloof::of(coded.group.entities.iter().filter_map(|e| e.object.as_ref()));
-            let demand = Demand { aloof, most: new, settled: coded.group.settled };
+            let demand = Demand { aloof, most: new, settled: coded.group.settled, touched: coded.group.touched };
             let classes = node_classes(scene.scenario, &name.ns, &templates, demand);
             for (nodes, number) in classes.nodes().zip(classes.admission()) {
                 let empty = nodes.iter().filter(|n| !held.contains_key(*n) && (most == usize::MAX || is_live(n)));

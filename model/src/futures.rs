@@ -268,6 +268,8 @@ pub struct Group {
     pub places: Vec<Place>,
     /// Whether pods of other workloads are relied on to keep what they take of the nodes.
     pub settled: bool,
+    /// Whether what is requested has to do with the workload, so that nodes are relied on to be as they are.
+    pub touched: bool,
 }
 
 /// One thing that happened on the way into a future, for the report.

@@ -395,7 +395,8 @@ impl<'s, 'a> Builder<'s, 'a> {
             self.touched = self.is_touched(&pods);
             let aloof = Aloof::of(pods.into_iter());
             self.group.settled = self.after() && self.touched;
-            let demand = Demand { aloof, most, settled: self.group.settled };
+            self.group.touched = self.touched;
+            let demand = Demand { aloof, most, settled: self.group.settled, touched: self.touched };
             self.group.places = placement::places(self.scenario, &ns, &mut self.templates, demand, self.view);
         }
     }

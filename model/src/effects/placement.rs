@@ -7,8 +7,8 @@
 //! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
 //! several kinds of new pods share a node's room each on its own; required pod affinity and volume topology may always
 //! leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
-//! before that, they may have gone. What a workload lacks already, and no request has to do with, may be placed or stay
-//! pending, whatever room there is: a request elsewhere is not to blame for either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
+//! before that, they may have gone. What a workload lacks already, and no request has to do with, may be placed on any
+//! node or stay pending: a request elsewhere, of a node's labels say, is not to blame for either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
 //! where that matters.
 
 use std::cell::{OnceCell, RefCell};
@@ -206,6 +206,8 @@ pub struct Demand {
     pub most: i64,
     /// Whether pods of other workloads are relied on to keep what they take.
     pub settled: bool,
+    /// Whether nodes are relied on to be as they are.
+    pub touched: bool,
 }
 
 /// Where existing pods are that keep apart from others, and by which topology keys: new pods may have no such constraint.
@@ -315,7 +317,7 @@ impl<'l, 'a> Looker<'l, 'a> {
             restricted: templates.iter().map(|t| restricts_nodes(t.spec())).collect(),
             topologies,
             demand,
-            usage: NodeUsage::new(scenario, ns, templates, demand.settled),
+            usage: NodeUsage::new(scenario, ns, templates, demand),
             busy: busy.chain(aloof.nodes.iter().cloned()).collect(),
         }
     }
@@ -370,7 +372,9 @@ impl<'l, 'a> Looker<'l, 'a> {
         if !node.live() {
             return None;
         }
-        let matches = |(template, restricted): (&Template, &bool)| !restricted || node_matches(template.spec(), node);
+        let touched = self.demand.touched;
+        let matches =
+            |(template, restricted): (&Template, &bool)| !restricted || !touched || node_matches(template.spec(), node);
         let matches: Vec<bool> = self.templates.iter().zip(&self.restricted).map(matches).collect();
         if !matches.iter().any(|m| *m) {
             return None;
@@ -380,7 +384,8 @@ impl<'l, 'a> Looker<'l, 'a> {
         let well = recovered.as_ref().unwrap_or(node);
         let room: Vec<Room> = self.templates.iter().map(|t| self.usage.room(t, node, self.demand.most)).collect();
         let admitted = self.templates.iter().zip(&matches).zip(&room).map(|((template, matches), room)| {
-            *matches && room.most != Some(0) && tolerates(template.spec(), well, SCHEDULING)
+            let admits = room.most != Some(0) && tolerates(template.spec(), well, SCHEDULING);
+            *matches && (admits || !touched)
         });
         Some(Signature {
             admitted: admitted.collect(),
@@ -437,6 +442,7 @@ fn domain(node: &Object, topology: &str) -> Option<Str> {
 /// What is taken of the nodes: by all pods, and by those that are certain to stay; before all has settled none are.
 struct NodeUsage<'s, 'a> {
     settled: bool,
+    touched: bool,
     scenario: &'s Scenario<'a>,
     ns: &'s Str,
     templates: &'s [Template],
@@ -447,7 +453,8 @@ struct NodeUsage<'s, 'a> {
 }
 
 impl<'s, 'a> NodeUsage<'s, 'a> {
-    fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template], settled: bool) -> Self {
+    fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template], demand: &Demand) -> Self {
+        let Demand { settled, touched, .. } = *demand;
         let state = &scenario.state;
         let mut changed: BTreeMap<Str, Usage> = BTreeMap::new();
         for (key, now) in state.delta().iter().filter(|(key, _)| settled && key.kind.is("Pod")) {
@@ -459,7 +466,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
             }
         }
         changed.retain(|_, usage| *usage != Usage::default());
-        Self { settled, scenario, ns, templates, changed, going: OnceCell::new() }
+        Self { settled, touched, scenario, ns, templates, changed, going: OnceCell::new() }
     }
 
     fn going(&self) -> &BTreeMap<Str, Usage> {
@@ -481,6 +488,9 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 
     /// The room of a node for a template.
     fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
+        if !self.touched {
+            return Room::default();
+        }
         if !self.settled {
             let none = Usage::default();
             return Room { least: None, ..room(template, node, most, none, none) };
