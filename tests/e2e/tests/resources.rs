@@ -221,12 +221,13 @@ impl Scene {
         self.binds("nothing binds yet", false);
         self.applied(&labelled(&json!({"params": {"key": "app"}})));
         self.binds("an invariant that was added binds", true);
-        let output = self.tries(&self.admin, "plain");
-        assert!(
-            output.stderr.contains("labelled") && output.stderr.contains("label app is missing"),
-            "{}",
-            output.stderr
-        );
+        // until the kind is listed, it is refused as undecided
+        let decided = wait::until("a decision", SECONDS, || {
+            let output = self.tries(&self.admin, "plain");
+            let denied = output.stderr.contains("labelled") && output.stderr.contains("label app is missing");
+            if denied { Ok(()) } else { Err(output.stderr) }
+        });
+        decided.expect("denied with its message");
         assert_eq!(self.suture.process.pid(), before, "not started again");
     }
 
