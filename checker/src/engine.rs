@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_encode::affected::Surface;
-use suture_encode::alike::{blind_message, blind_to_identity, reads_nodes_only};
+use suture_encode::alike::blind_message;
 use suture_encode::analysis::Analysis;
 use suture_encode::eval::Refusal;
 use suture_encode::outage::outages;
@@ -79,8 +79,7 @@ pub struct Input<'a> {
 
 /// Decides changes against a set of invariants.
 pub struct Engine {
-    invariants: Vec<Arc<CompiledInvariant>>,
-    /// Of each invariant, in their order.
+    /// The invariants, and what is known of each.
     analyses: Arc<[Analysis]>,
     settings: Settings,
     verdicts: Verdicts,
@@ -205,8 +204,7 @@ impl Engine {
     pub fn new(invariants: Vec<Arc<CompiledInvariant>>, settings: Settings) -> Result<Self, VersionError> {
         let verdicts = Verdicts::new(settings.cache_bytes);
         Ok(Self {
-            analyses: Analysis::of_all(&invariants).into(),
-            invariants,
+            analyses: Analysis::of_all(invariants).into(),
             settings,
             verdicts,
             solver: z3_version()?,
@@ -214,11 +212,6 @@ impl Engine {
             unbound: BTreeSet::new(),
             mates: Mates::Unasked,
         })
-    }
-
-    /// The invariants.
-    pub fn invariants(&self) -> &[Arc<CompiledInvariant>] {
-        &self.invariants
     }
 
     /// Decides a change that all invariants but those named bind: the ones that a grant leaves its subjects free of.
@@ -332,8 +325,8 @@ impl Engine {
         let key = input.change.requests.first().map(|r| r.target.clone());
         let key = key.unwrap_or_else(|| Key::of("Namespace", "", ""));
         let undecided =
-            |compiled: &Arc<CompiledInvariant>| explain::undecided(compiled, &key, &Undecided::Refused(why.to_owned()));
-        Found { verdicts: self.invariants.iter().map(undecided).collect(), ..Found::default() }
+            |analysis: &Analysis| explain::undecided(&analysis.compiled, &key, &Undecided::Refused(why.to_owned()));
+        Found { verdicts: self.analyses.iter().map(undecided).collect(), ..Found::default() }
     }
 
     /// The verdicts on all instances that these scenarios reach.
@@ -356,9 +349,8 @@ impl Engine {
             }
             let with = if compiled.hold == Moment::During { &given.during } else { given.after() };
             // faults tell nodes apart, and what else is on them
-            let blind = compiled.faults == Faults::default() && blind_to_identity(&compiled);
+            let blind = compiled.faults == Faults::default() && analysis.blind_to_identity;
             let mut settled: BTreeMap<Key, Arc<Settled>> = BTreeMap::new();
-            let mut by_nodes: BTreeMap<Kind, bool> = BTreeMap::new();
             for key in surface.instances(analysis) {
                 if scope.only.is_some_and(|only| !only.contains(&(compiled.name.to_string(), key.to_string()))) {
                     continue;
@@ -387,9 +379,7 @@ impl Engine {
                 let object = object.clone();
                 self.assumed.clear();
                 let pods_alike = || blind && may_have_mates(&object);
-                let nodes_only = *by_nodes.entry(object.key.kind.clone()).or_insert_with(|| {
-                    compiled.faults == Faults::default() && reads_nodes_only(&compiled, &object.key.kind)
-                });
+                let nodes_only = compiled.faults == Faults::default() && analysis.reads_nodes_only(&object.key.kind);
                 let plain = before.adapter(&object).is_none() && before.base().restricted_as(&object).is_some();
                 self.mates = if nodes_only && plain {
                     Mates::ByNodes

@@ -7,42 +7,61 @@ use suture_model::kinds::Kind;
 use suture_specs::compile::CompiledInvariant;
 
 use crate::affected::Uses;
-use crate::alike::{InstanceKind, instance_kind};
+use crate::alike::{InstanceKind, blind_to_identity, instance_kind, reads_nodes_only};
 
 /// An invariant, and what is known of it whatever the cluster.
 #[derive(Debug)]
 pub struct Analysis {
     /// The invariant.
     pub compiled: Arc<CompiledInvariant>,
+    /// Whether it tells no objects apart that differ in name, uid, times and node only ([`blind_to_identity`]).
+    pub blind_to_identity: bool,
     pub(crate) uses: Uses,
     /// Of the kinds that were asked for.
-    kinds: Mutex<BTreeMap<Kind, InstanceKind>>,
+    kinds: Mutex<BTreeMap<Kind, OfKind>>,
+}
+
+/// What is known of the instances of a kind.
+#[derive(Clone, Copy, Debug)]
+struct OfKind {
+    instances: InstanceKind,
+    reads_nodes_only: bool,
 }
 
 impl Analysis {
     /// Of this invariant.
     pub fn of(compiled: Arc<CompiledInvariant>) -> Self {
-        let uses = Uses::of(&compiled);
-        Self { compiled, uses, kinds: Mutex::default() }
+        let (uses, blind_to_identity) = (Uses::of(&compiled), blind_to_identity(&compiled));
+        Self { compiled, blind_to_identity, uses, kinds: Mutex::default() }
     }
 
     /// Of each of these.
-    pub fn of_all(invariants: &[Arc<CompiledInvariant>]) -> Vec<Self> {
-        invariants.iter().cloned().map(Self::of).collect()
+    pub fn of_all(invariants: impl IntoIterator<Item = Arc<CompiledInvariant>>) -> Vec<Self> {
+        invariants.into_iter().map(Self::of).collect()
     }
 
     /// Whether an object of a kind may be an instance, where these kinds have adapters; never false for one that is.
     pub fn may_be(&self, kind: &Kind, adapted: &[Kind]) -> bool {
-        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = match kinds.get(kind) {
-            Some(found) => *found,
-            None => *kinds.entry(kind.clone()).or_insert(instance_kind(&self.compiled, kind)),
-        };
-        drop(kinds);
-        match found {
+        match self.of_kind(kind).instances {
             InstanceKind::Never => false,
             InstanceKind::Adapted => adapted.contains(kind),
             InstanceKind::Always => true,
+        }
+    }
+
+    /// Whether nothing but the constraint on nodes is read of its instances of a kind ([`reads_nodes_only`]).
+    pub fn reads_nodes_only(&self, kind: &Kind) -> bool {
+        self.of_kind(kind).reads_nodes_only
+    }
+
+    fn of_kind(&self, kind: &Kind) -> OfKind {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        match kinds.get(kind) {
+            Some(known) => *known,
+            None => *kinds.entry(kind.clone()).or_insert(OfKind {
+                instances: instance_kind(&self.compiled, kind),
+                reads_nodes_only: reads_nodes_only(&self.compiled, kind),
+            }),
         }
     }
 }

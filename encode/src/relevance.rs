@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use suture_model::change::{Operation, Request};
+use suture_model::change::{Operation, Request, substance};
 use suture_model::object::Key;
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::Snapshot;
@@ -25,8 +25,6 @@ use crate::analysis::Analysis;
 const REFERENTS: [&str; 2] = ["ConfigMap", "Secret"];
 /// Kinds whose `spec.replicas` is nothing but a number of pods.
 const SCALED: [&str; 3] = ["Deployment", "ReplicaSet", "StatefulSet"];
-/// Fields of `metadata` that say nothing about what is written.
-const BOOKKEEPING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
 /// Finds what in flight matters to changes against one snapshot.
 pub struct Relevance<'a> {
@@ -179,8 +177,7 @@ fn relates(request: &Request) -> bool {
     }
 }
 
-/// A workload without its replicas, and without what the API server keeps book of.
+/// What is written of a workload, its replicas aside.
 fn unscaled(object: &Val) -> Val {
-    let bookkeeping = BOOKKEEPING.iter().fold(object.clone(), |object, field| object.without_at(&["metadata", field]));
-    bookkeeping.without_at(&["spec", "replicas"])
+    substance(object).without_at(&["spec", "replicas"])
 }

@@ -12,6 +12,15 @@ mod review;
 pub use merge::merge_patch;
 pub use resource::{key_named, kind_named, plural};
 
+/// Fields of `metadata` that say nothing about what is written.
+const BOOKKEEPING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
+
+/// An object without what the API server alone writes. An update that differs in nothing else stores nothing
+/// (`apiserver/pkg/storage/etcd3/store.go`, `GuaranteedUpdate`).
+pub fn substance(object: &Val) -> Val {
+    BOOKKEEPING.iter().fold(object.clone(), |object, field| object.without_at(&["metadata", field]))
+}
+
 /// Who sends a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct User {

@@ -6,7 +6,6 @@
 mod universe;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
@@ -24,7 +23,7 @@ use suture_model::value::Val;
 use universe::adapters::db;
 use universe::invariants::{Focus, Pool};
 use universe::random::Random;
-use universe::{Case, Size, changes, snapshot};
+use universe::{Case, Size, changes, number, snapshot};
 
 /// How many universes a law is tried on where nothing else is said.
 const CASES: u64 = 60;
@@ -32,10 +31,6 @@ const CASES: u64 = 60;
 const INVARIANTS: usize = 5;
 /// How many changes a history has.
 const HISTORY: usize = 20;
-
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 /// Calls `law` with so many random universes: a generator for what else is random, a case, and invariants for it.
 fn for_all(salt: u64, mut law: impl FnMut(&mut Random, &Case, &[usize], &Pool)) {

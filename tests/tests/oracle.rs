@@ -17,7 +17,7 @@ use brute::{Compared, Engines, Unfit, compare, shrink};
 use suture_checker::decision::Finding;
 use universe::invariants::Pool;
 use universe::random::Random;
-use universe::{Case, Size};
+use universe::{Case, Size, number};
 
 /// How many cases are compared where nothing else is said.
 const CASES: u64 = 2_000;
@@ -47,10 +47,6 @@ struct Outcome {
     tallies: BTreeMap<String, Tally>,
     unfit: BTreeMap<Unfit, u64>,
     shown: Vec<String>,
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 /// Draws a case that can be enumerated, and compares.

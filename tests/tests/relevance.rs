@@ -6,7 +6,6 @@
 mod universe;
 
 use std::collections::BTreeSet;
-use std::env;
 
 use suture_checker::decision::{Decision, Finding};
 use suture_checker::engine::{Engine, Input, Settings};
@@ -19,7 +18,7 @@ use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::Violations;
 use universe::invariants::Pool;
 use universe::random::Random;
-use universe::{Case, Size, changes};
+use universe::{Case, Size, changes, number};
 
 /// How many universes are tried where nothing else is said.
 const CASES: u64 = 400;
@@ -27,10 +26,6 @@ const CASES: u64 = 400;
 const IN_FLIGHT_MAX: usize = 3;
 /// How many invariants an engine has.
 const INVARIANTS: usize = 6;
-
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
 
 fn decide(engine: &mut Engine, snapshot: &Snapshot, in_flight: &[Request], change: &Change) -> Decision {
     engine.decide(&Input { snapshot, in_flight, change, time: None, exemptions: &[] })
@@ -60,7 +55,7 @@ fn what_is_left_out_changes_no_verdict() {
         // a strict invariant blames a request for what others do to an instance that they reach together
         let strict = |invariant: &CompiledInvariant| invariant.violations == Violations::Strict;
         let invariants: Vec<_> = chosen.iter().map(|at| pool.get(*at).clone()).filter(|i| !strict(i)).collect();
-        let analyses = Analysis::of_all(&invariants);
+        let analyses = Analysis::of_all(invariants.iter().cloned());
         let settings = Settings { suggest: false, ..Settings::default() };
         let mut engine = Engine::new(invariants, settings).expect("the linked Z3 is the pinned one");
         let snapshot = case.snapshot();

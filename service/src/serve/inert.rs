@@ -1,7 +1,7 @@
 //! Requests by which no decision can change, now or later: nothing is stored, or nothing of what is stored is read.
 
 use suture_encode::annotations::Annotations;
-use suture_model::change::{Operation, Request};
+use suture_model::change::{Operation, Request, substance};
 use suture_model::ingest::project;
 use suture_model::value::{Str, Val};
 use suture_specs::spec::Violations;
@@ -12,8 +12,6 @@ use crate::policy::Policy;
 const WRITING: [&str; 8] = ["", "status", "scale", "eviction", "binding", "ephemeralcontainers", "resize", "finalize"];
 /// Subresources whose requests carry the whole object.
 const WHOLE: [&str; 4] = ["", "status", "ephemeralcontainers", "resize"];
-/// Fields of `metadata` that say nothing about what is written.
-const BOOKKEEPING: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
 /// What has to be told apart under a policy.
 #[derive(Debug)]
@@ -67,12 +65,6 @@ pub fn writes(request: &Request) -> bool {
         (Operation::Update, Some(new), Some(old)) => substance(new) != substance(old),
         _ => true,
     }
-}
-
-/// An object without what the API server alone writes. An update that differs in nothing else stores nothing
-/// (`apiserver/pkg/storage/etcd3/store.go`, `GuaranteedUpdate`).
-fn substance(object: &Val) -> Val {
-    BOOKKEEPING.iter().fold(object.clone(), |object, field| object.without_at(&["metadata", field]))
 }
 
 #[cfg(test)]

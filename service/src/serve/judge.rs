@@ -271,15 +271,15 @@ impl Judge {
         inert: bool,
     ) -> (Answer, Vec<Spent>) {
         let Facts { view, in_flight, history, now } = *facts;
-        let engine = match self.engine(view) {
-            Ok(engine) => engine,
-            Err(why) => return (refusal(&why), Vec::new()),
-        };
         let policy = &view.loaded.policy;
         let change = Change::from(request.clone());
         let mut decision = if inert {
             Decision::of(&request.uid, [])
         } else {
+            let engine = match self.engine(view) {
+                Ok(engine) => engine,
+                Err(why) => return (refusal(&why), Vec::new()),
+            };
             let time = now.to_string();
             let input = Input {
                 snapshot: &view.snapshot,

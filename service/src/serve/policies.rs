@@ -227,7 +227,7 @@ impl Policies {
         let resources = self.editions.iter();
         let resources = resources.map(|((kind, ns, name), edition)| (named(kind, ns, name), edition.clone())).collect();
         Loaded {
-            analyses: Analysis::of_all(&policy.invariants),
+            analyses: Analysis::of_all(policy.invariants.iter().cloned()),
             readers: Readers::of(&policy),
             policy,
             generation: self.generation,

@@ -9,6 +9,7 @@ pub mod invariants;
 pub mod random;
 pub mod workloads;
 
+use std::env;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -21,6 +22,11 @@ use suture_model::value::Val;
 use adapters::Databases;
 use invariants::{Focus, Pool};
 use random::Random;
+
+/// A number that the environment sets.
+pub fn number(name: &str, default: u64) -> u64 {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
 
 /// What one comparison is about.
 #[derive(Clone, Debug)]
