@@ -33,6 +33,7 @@ use crate::scenario::Scenario;
 use crate::state::State;
 use crate::value::{Str, Val};
 
+pub use hazard::at_risk;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
 
 /// How deep a chain of controllers is followed.
