@@ -95,6 +95,10 @@ spec:
 kind: Invariant
 metadata: {name: within}
 spec: {template: operator-in-scope, hold: After}
+---
+kind: NamespacedInvariant
+metadata: {name: mine, namespace: a}
+spec: {template: deletion-budget, action: Audit}
 ";
 
 #[test]
