@@ -134,6 +134,16 @@ impl<'s, 'a> Surface<'s, 'a> {
         self.changed.keys()
     }
 
+    /// Whether no pod meets another fate, or is selected by others, and no kind of object and no node comes or goes.
+    pub fn leaves_pods_alone(&mut self) -> bool {
+        self.touch_pods();
+        let decides = |kind: &Kind| {
+            ["Node", "Namespace", "CustomResourceDefinition"].iter().chain(&SELECTING).any(|k| kind.is(k))
+                || self.adapted.contains(kind)
+        };
+        self.pods.is_empty() && self.pod_labels.is_empty() && !self.touched().any(|key| decides(&key.kind))
+    }
+
     /// The states to look in: what the watch shows, and every scenario.
     fn states(&self) -> impl Iterator<Item = &State<'a>> {
         std::iter::once(self.before).chain(self.scenarios.iter().map(|s| &s.state))
