@@ -23,7 +23,6 @@ use suture_model::change::{Change, Request};
 use suture_model::effects::View;
 use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
 use suture_model::interpret::Choice;
-use suture_model::kinds::Kind;
 use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::{Scenario, scenarios, scenarios_within};
@@ -355,13 +354,13 @@ impl Engine {
                 if scope.only.is_some_and(|only| !only.contains(&(compiled.name.to_string(), key.to_string()))) {
                     continue;
                 }
-                let there = || with.iter().find_map(|s| s.state.get(&key));
-                let Some(object) = before.get(&key).or_else(there) else { continue };
-                if !judges(&compiled, object) || exempt(&compiled, &key, input) {
+                if exempt(&compiled, &key, input) {
                     continue;
                 }
-                effort.instances += 1;
+                let there = || with.iter().find_map(|s| s.state.get(&key));
+                let find = || before.get(&key).or_else(there);
                 if let Some(like) = settled.get(&key) {
+                    effort.instances += 1;
                     match &**like {
                         Settled::Proved(assumed) => {
                             found.proved += 1;
@@ -369,18 +368,21 @@ impl Engine {
                                 found.verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
                             }
                         }
-                        Settled::Refuted(verdict) => found.verdicts.push(explain::same_as(verdict, object)),
+                        Settled::Refuted(verdict) => {
+                            found.verdicts.extend(find().map(|object| explain::same_as(verdict, object)));
+                        }
                     }
                     if self.suffices(&mut found, scope) {
                         return found;
                     }
                     continue;
                 }
-                let object = object.clone();
+                let Some(object) = find().filter(|object| judges(&compiled, object)).cloned() else { continue };
+                effort.instances += 1;
                 self.assumed.clear();
                 let pods_alike = || blind && may_have_mates(&object);
                 let nodes_only = compiled.faults == Faults::default() && analysis.reads_nodes_only(&object.key.kind);
-                let plain = before.adapter(&object).is_none() && before.base().restricted_as(&object).is_some();
+                let plain = before.adapter(&object).is_none() && before.base().is_restricted(&object);
                 self.mates = if nodes_only && plain {
                     Mates::ByNodes
                 } else if pods_alike() {
@@ -446,7 +448,7 @@ impl Engine {
         let found = Arc::new(found);
         match std::mem::take(&mut self.mates) {
             Mates::Are(mates) => {
-                let mates = mates.into_iter().filter(|key| instance.is_like(key));
+                let mates = mates.into_iter().filter(|key| instance.is_judged_as(key));
                 settled.extend(mates.map(|key| (key, found.clone())));
             }
             Mates::ByNodes => {
@@ -457,12 +459,9 @@ impl Engine {
                 if !stays(own) {
                     return;
                 }
-                let mates = instance.before.base().restricted_as(own).into_iter();
-                let mates = mates.flat_map(|keys| of_kind(keys, &own.key.kind)).filter(|key| {
-                    let other = instance.before.get(key);
-                    other.is_some_and(|other| judges(instance.compiled, other) && stays(other))
-                });
-                settled.extend(mates.map(|key| (key.clone(), found.clone())));
+                let mates = instance.before.base().restricted_as(own, |kind| *kind == own.key.kind).into_iter();
+                let mates = mates.filter(|other| judges(instance.compiled, other) && stays(other));
+                settled.append(&mut mates.map(|other| (other.key.clone(), found.clone())).collect());
             }
             Mates::Unasked | Mates::None => {}
         }
@@ -776,11 +775,11 @@ pub(crate) struct Instance<'s, 'a> {
 }
 
 impl<'s, 'a> Instance<'s, 'a> {
-    /// Whether another object differs from the instance in its header only.
-    fn is_like(&self, other: &Key) -> bool {
+    /// Whether another object is judged too, and differs from the instance in its header only.
+    fn is_judged_as(&self, other: &Key) -> bool {
         let before = self.before.get(&self.object.key);
-        other.ns == self.object.key.ns
-            && self.before.get(other).zip(before).is_some_and(|(a, b)| Arc::ptr_eq(&a.body, &b.body))
+        let same = |(a, b): (&Arc<Object>, &Arc<Object>)| Arc::ptr_eq(&a.body, &b.body) && judges(self.compiled, a);
+        other.ns == self.object.key.ns && self.before.get(other).zip(before).is_some_and(same)
     }
 
     fn question(
@@ -858,12 +857,6 @@ fn is_quiet(scenario: &Scenario<'_>, before: &State<'_>) -> bool {
         key.kind.is("Node") && was.live() && now.live() && was.uid == now.uid && was.owners() == now.owners()
     };
     scenario.leaving.is_empty() && scenario.removed.is_empty() && scenario.state.delta().iter().all(stays)
-}
-
-/// Those of the keys that are of a kind.
-fn of_kind<'k>(keys: &'k BTreeSet<Key>, kind: &Kind) -> impl Iterator<Item = &'k Key> + use<'k> {
-    let kind = kind.clone();
-    keys.range(Key::new(kind.clone(), "", "")..).take_while(move |key| key.kind == kind)
 }
 
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name.

@@ -181,23 +181,23 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
             if *number == 0 {
                 continue;
             }
-            let before = entity.key.as_ref().and_then(|k| scenario.state.get(k));
+            let before = entity.key().and_then(|k| scenario.state.get(k));
             let expected = before.is_some_and(|o| o.leaving);
             let text = match fate.kind {
                 FateKind::Stays | FateKind::NotMade => continue,
                 FateKind::Terminating | FateKind::Gone if expected => continue,
                 FateKind::LosesReadiness if before.is_some_and(|o| !o.ready()) => continue,
-                FateKind::Terminating | FateKind::Gone if entity.key.as_ref() == Some(name) => "it goes".to_owned(),
+                FateKind::Terminating | FateKind::Gone if entity.key() == Some(name) => "it goes".to_owned(),
                 FateKind::Terminating | FateKind::Gone => format!("the controller of {name} removes pods"),
                 FateKind::BecomesReady => "these pods become ready".to_owned(),
                 FateKind::LosesReadiness => "these pods lose readiness".to_owned(),
                 FateKind::NewUnready => format!("new pods of {name} are not ready"),
-                FateKind::NewReady => match fate.object.as_ref().filter(|o| !o.node.is_empty()) {
+                FateKind::NewReady => match entity.object_in(fate).filter(|o| !o.node.is_empty()) {
                     Some(pod) => format!("{number} new pods of {name} are placed on node {}", pod.node),
                     None => format!("new pods of {name} become ready"),
                 },
             };
-            let key = entity.key.clone().or_else(|| fate.object.as_ref().map(|o| o.key.clone()));
+            let key = entity.key().cloned().or_else(|| entity.object_in(fate).map(|o| o.key.clone()));
             by_text.entry((fate.kind, text)).or_default().extend(key);
         }
     }

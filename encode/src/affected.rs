@@ -19,7 +19,6 @@
 //! A node that changes reaches the workloads that have pods on it; a rollout elsewhere, under way before, that could
 //! use the node as well is not judged again.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -63,7 +62,15 @@ pub struct Surface<'s, 'a> {
     pod_labels: BTreeSet<(Str, Val)>,
     controllers: BTreeSet<Key>,
     selecting: Option<BTreeSet<Key>>,
-    nodes: Option<Vec<Cow<'a, BTreeSet<Key>>>>,
+    admitting: Option<Admitting<'a>>,
+}
+
+/// Workloads whose node constraints match a changed node, before or after.
+struct Admitting<'a> {
+    /// One of the objects of each constraint, for all that have it.
+    alike: Vec<&'a Arc<Object>>,
+    /// Custom resources.
+    adapted: BTreeSet<Key>,
 }
 
 impl<'s, 'a> Surface<'s, 'a> {
@@ -101,7 +108,7 @@ impl<'s, 'a> Surface<'s, 'a> {
             pod_labels: BTreeSet::new(),
             controllers: BTreeSet::new(),
             selecting: None,
-            nodes: None,
+            admitting: None,
         };
         surface.follow();
         surface
@@ -238,9 +245,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         }
         if any(&[Func::AdmittedNodes]) {
             self.find_admitting();
-            for alike in self.nodes.iter().flatten() {
-                reached.append(&mut of_kinds(alike, |kind| analysis.may_be(kind, &self.adapted)));
-            }
+            reached.extend(self.admitting.iter().flat_map(|admitting| &admitting.adapted).cloned());
         }
         let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
             || uses.named.iter().any(|name| self.touches(|k| *k.kind == **name));
@@ -262,10 +267,19 @@ impl<'s, 'a> Surface<'s, 'a> {
             }
         }
         let adapters = self.before.base().adapters();
-        reached.retain(|key| {
-            let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
-            analysis.may_be(&key.kind, &self.adapted) && self.versions(key).iter().any(matches)
-        });
+        let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
+        let may_be = |kind: &Kind| analysis.may_be(kind, &self.adapted);
+        reached.retain(|key| may_be(&key.kind) && self.versions(key).iter().any(matches));
+        if any(&[Func::AdmittedNodes]) {
+            let admitting = self.admitting.iter().flat_map(|admitting| &admitting.alike);
+            for object in admitting.flat_map(|object| self.before.base().restricted_as(object, may_be)) {
+                let changed = self.changed.contains_key(&object.key) || self.before.may_differ(object);
+                let versions = if changed { self.versions(&object.key) } else { std::slice::from_ref(object) };
+                if versions.iter().any(matches) {
+                    reached.insert(object.key.clone());
+                }
+            }
+        }
         reached
     }
 
@@ -424,10 +438,9 @@ impl<'s, 'a> Surface<'s, 'a> {
         found
     }
 
-    /// Workloads whose node constraints match a changed node, before or after, by constraint.
     fn find_admitting(&mut self) {
-        if self.nodes.is_none() {
-            let mut found = Vec::new();
+        if self.admitting.is_none() {
+            let mut found = Admitting { alike: Vec::new(), adapted: BTreeSet::new() };
             let nodes: Vec<&Arc<Object>> = self
                 .changed
                 .iter()
@@ -442,33 +455,14 @@ impl<'s, 'a> Surface<'s, 'a> {
                     })
                 };
                 // objects of one constraint admit alike
-                for alike in self.before.base().restricting() {
-                    if alike.first().and_then(|key| self.before.get(key)).is_some_and(|o| admits(o)) {
-                        found.push(Cow::Borrowed(alike));
-                    }
-                }
+                found.alike = self.before.base().restricting().filter(|o| admits(o)).collect();
                 let adapted = self.before.base().adapters().kinds();
                 let adapted = adapted.iter().flat_map(|k| self.before.list(k, None));
-                found.push(Cow::Owned(adapted.filter(|o| admits(o)).map(|o| o.key.clone()).collect()));
+                found.adapted = adapted.filter(|o| admits(o)).map(|o| o.key.clone()).collect();
             }
-            self.nodes = Some(found);
+            self.admitting = Some(found);
         }
     }
-}
-
-/// Those of the keys that may be instances, without a look at each of those that may not.
-fn of_kinds(keys: &BTreeSet<Key>, may_be: impl Fn(&Kind) -> bool) -> BTreeSet<Key> {
-    let mut found = BTreeSet::new();
-    let mut next = keys.first().map(|key| key.kind.clone());
-    while let Some(kind) = next {
-        // no namespace starts with the highest character
-        let above = Key::new(kind.clone(), "\u{10ffff}", "");
-        if may_be(&kind) {
-            found.extend(keys.range(Key::new(kind, "", "")..above.clone()).cloned());
-        }
-        next = keys.range(above..).next().map(|key| key.kind.clone());
-    }
-    found
 }
 
 /// Whether the versions of a node differ in labels, or in whether it stays.
@@ -568,10 +562,15 @@ impl Touch {
     /// A pod without the others of its workload.
     fn beside(&mut self, state: &State<'_>, pod: &Arc<Object>) {
         self.pods.push(pod.clone());
-        let this = equals(state, pod);
-        if self.last.as_ref() == Some(&this) {
+        let same = |(at, ns, body): &Equals| {
+            *at == std::ptr::from_ref(state) as usize
+                && Arc::ptr_eq(ns, &pod.key.ns)
+                && std::ptr::eq(*body, Arc::as_ptr(&pod.body))
+        };
+        if self.last.as_ref().is_some_and(same) {
             return;
         }
+        let this = equals(state, pod);
         self.last = Some(this.clone());
         if self.labelled.insert(this) {
             self.labels.insert((pod.key.ns.clone(), pod.labels().clone()));

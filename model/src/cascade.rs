@@ -183,7 +183,7 @@ pub fn expected_to_go(state: &State<'_>, object: &Object) -> bool {
 }
 
 fn going(state: &State<'_>, object: &Object, depth: usize) -> bool {
-    let namespace = state.get(&Key::of("Namespace", "", &object.key.ns));
+    let namespace = state.get(&Key::global("Namespace", &object.key.ns));
     if !object.key.ns.is_empty() && namespace.is_some_and(|ns| !ns.live()) {
         return true;
     }

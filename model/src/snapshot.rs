@@ -38,7 +38,7 @@ pub struct Snapshot {
     by_selector: BTreeMap<LabelKey, Vec<Slot>>,
     by_reference: BTreeMap<Key, Vec<Slot>>,
     interner: Interner,
-    restricting: BTreeMap<Val, BTreeSet<Key>>,
+    restricting: BTreeMap<Val, BTreeMap<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
 }
@@ -177,7 +177,7 @@ impl Snapshot {
             self.by_selector.entry(pair).or_default().push(slot);
         }
         if let Some(constraint) = constraint_of(&object) {
-            self.restricting.entry(constraint).or_default().insert(object.key.clone());
+            self.restricting.entry(constraint).or_default().insert(object.key.clone(), slot);
         }
         for reference in references(&object, self.adapters.as_ref()) {
             add(self.by_reference.entry(reference.target).or_default());
@@ -360,14 +360,35 @@ impl Snapshot {
         self.slots_of(self.by_label.get(&(Str::from(ns), CLAIM.into(), name.into())))
     }
 
-    /// The objects whose pods are constrained by node labels, by their constraint; of built-in kinds only.
-    pub fn restricting(&self) -> impl Iterator<Item = &BTreeSet<Key>> {
-        self.restricting.values()
+    /// One of the objects of each constraint on node labels that pods have, or a workload has for them; of built-in kinds
+    /// only.
+    pub fn restricting(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.restricting.values().filter_map(|alike| self.at(*alike.values().next()?))
     }
 
-    /// The objects whose pods are constrained as this one's, itself among them; none for an object without a constraint.
-    pub fn restricted_as(&self, object: &Object) -> Option<&BTreeSet<Key>> {
-        self.restricting.get(&constraint_of(object)?)
+    /// Whether there are objects whose pods are constrained by node labels as this one's.
+    pub fn is_restricted(&self, object: &Object) -> bool {
+        constraint_of(object).is_some_and(|constraint| self.restricting.contains_key(&constraint))
+    }
+
+    /// The objects of these kinds whose pods are constrained as this one's, itself among them, in the order of their keys;
+    /// none for an object without a constraint.
+    pub fn restricted_as(&self, object: &Object, of: impl Fn(&Kind) -> bool) -> Vec<&Arc<Object>> {
+        let Some(alike) = constraint_of(object).and_then(|constraint| self.restricting.get(&constraint)) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        let mut next = alike.keys().next().map(|key| key.kind.clone());
+        // without a look at each of other kinds; no namespace starts with the highest character
+        while let Some(kind) = next {
+            let above = Key::new(kind.clone(), "\u{10ffff}", "");
+            if of(&kind) {
+                let slots = alike.range(Key::new(kind, "", "")..above.clone()).map(|(_, slot)| *slot);
+                found.extend(slots.filter_map(|slot| self.at(slot)));
+            }
+            next = alike.range(above..).next().map(|(key, _)| key.kind.clone());
+        }
+        found
     }
 
     /// The live nodes that match the node constraint of a pod spec, in the order of their names.

@@ -195,10 +195,15 @@ impl Val {
     /// This object with `key` set to `value`; anything but an object becomes one.
     #[must_use]
     pub fn with(&self, key: &str, value: Self) -> Self {
-        let mut entries: Vec<(Str, Self)> =
-            self.entries().filter(|(k, _)| &***k != key).map(|(k, v)| (k.clone(), v.clone())).collect();
-        entries.push((Str::from(key), value));
-        Self::map(entries)
+        let Self::Map(map) = self else { return Self::map(vec![(key.into(), value)]) };
+        let at = map.entries.partition_point(|(k, _)| **k < *key);
+        let (before, rest) = map.entries.split_at(at);
+        let (key, after) = match rest.split_first() {
+            Some(((known, _), after)) if **known == *key => (known.clone(), after),
+            _ => (key.into(), rest),
+        };
+        let entries = before.iter().cloned().chain([(key, value)]).chain(after.iter().cloned()).collect();
+        Self::Map(Arc::new(ValMap { entries }))
     }
 
     /// This object with the value at `path` set, making objects on the way.

@@ -32,7 +32,7 @@ fn roomiest(state: &State<'_>, template: &Template) -> Option<i64> {
     let base = state.base();
     // nodes of a pool have the same to allocate
     let pools = base.pools().iter().filter_map(|(_, pool)| pool.nodes().first());
-    let unchanged = pools.map(|name| base.get(&Key::of("Node", "", name)));
+    let unchanged = pools.map(|name| base.get(&Key::global("Node", name)));
     let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| state.get(key).or_else(|| base.get(key)));
     let mut most = None;
     for node in unchanged.chain(changed) {

@@ -97,7 +97,11 @@ fn which_node_fails_changes_nothing_but_the_pods_on_it() {
         for (before, after) in somewhere.entities.iter().zip(&here.entities) {
             let on_it = before.object.as_ref().is_some_and(|o| &*o.node == "n");
             down += usize::from(on_it);
-            assert_eq!(if on_it { when_down(before) } else { before.fates.clone() }, after.fates, "{before:?}");
+            assert_eq!(
+                if on_it { when_down(&scenario, before) } else { before.fates.to_vec() },
+                *after.fates,
+                "{before:?}"
+            );
         }
         assert_eq!(down, 3);
     }
