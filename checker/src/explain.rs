@@ -10,12 +10,13 @@ use suture_encode::question::Question;
 use suture_encode::scene::Class;
 use suture_encode::term::Assignment;
 use suture_model::change::{Operation, Propagation, Request};
+use suture_model::effects::at_risk;
 use suture_model::futures::{FateKind, Group, Step};
 use suture_model::interpret::Choice;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
-use suture_model::value::Val;
+use suture_model::value::{Str, Val};
 use suture_specs::compile::CompiledInvariant;
 
 use crate::decision::{Counterexample, Finding, StepReport, Verdict};
@@ -25,6 +26,8 @@ use crate::engine::{Input, Instance, Undecided, Violation, names, versions};
 const LINES_MAX: usize = 10;
 /// An object with more dependents than these is not tried without them: each becomes a thing of its own then.
 const ORPHANS_MAX: usize = 32;
+/// How many nodes that are alike are named.
+const NODES_MAX: usize = 3;
 /// How many variants of a refused request are tried.
 const VARIANTS_MAX: i64 = 6;
 
@@ -187,13 +190,17 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
                 FateKind::Stays | FateKind::NotMade => continue,
                 FateKind::Terminating | FateKind::Gone if expected => continue,
                 FateKind::LosesReadiness if before.is_some_and(|o| !o.ready()) => continue,
+                FateKind::Terminating | FateKind::Gone if before.is_some_and(|o| at_risk(&scenario.state, o)) => {
+                    format!("pods leave node {}", before.map_or("", |o| &o.node))
+                }
                 FateKind::Terminating | FateKind::Gone if entity.key() == Some(name) => "it goes".to_owned(),
                 FateKind::Terminating | FateKind::Gone => format!("the controller of {name} removes pods"),
                 FateKind::BecomesReady => "these pods become ready".to_owned(),
                 FateKind::LosesReadiness => "these pods lose readiness".to_owned(),
                 FateKind::NewUnready => format!("new pods of {name} are not ready"),
-                FateKind::NewReady => match entity.object_in(fate).filter(|o| !o.node.is_empty()) {
-                    Some(pod) => format!("{number} new pods of {name} are placed on node {}", pod.node),
+                FateKind::NewReady => match fate.place.and_then(|at| group.places.get(at)) {
+                    Some(place) if *number == 1 => format!("a new pod of {name} is placed on {}", on(&place.nodes)),
+                    Some(place) => format!("{number} new pods of {name} are placed on {}", on(&place.nodes)),
                     None => format!("new pods of {name} become ready"),
                 },
             };
@@ -202,6 +209,18 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
         }
     }
     by_text
+}
+
+/// Nodes that are alike, by their names.
+fn on(nodes: &[Str]) -> String {
+    match nodes {
+        [node] => format!("node {node}"),
+        _ => {
+            let named = nodes.iter().take(NODES_MAX).map(|node| &**node).collect::<Vec<_>>().join(", ");
+            let more = nodes.len().saturating_sub(NODES_MAX);
+            if more == 0 { format!("nodes {named}") } else { format!("nodes {named} and {more} more") }
+        }
+    }
 }
 
 /// A solution with fewer events that is a violating future too, if a greedy search finds one.

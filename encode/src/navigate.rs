@@ -305,14 +305,15 @@ where
         let existing: BTreeSet<Key> = model::pods_owned_by(state, object).into_iter().map(|p| p.key.clone()).collect();
         let mut groups = self.scene.groups_of(existing.iter().filter_map(|key| state.get(key)));
         let mut below: Vec<Arc<Object>> = vec![object.clone()];
-        let controlled = |o: &&Arc<Object>| o.controller().is_some_and(|c| c.uid == object.uid);
+        let here = |o: &Object| object.key.ns.is_empty() || o.key.ns == object.key.ns;
+        let controlled = |o: &&Arc<Object>| here(o) && o.controller().is_some_and(|c| c.uid == object.uid);
         below.extend(state.owned_by(&object.uid).into_iter().filter(controlled).cloned());
         for workload in below.iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k))) {
             groups.insert(suture_model::effects::group_name(self.scene.state(), workload));
         }
         let uids: BTreeSet<Str> = below.iter().map(|o| o.uid.clone()).collect();
         self.pods_of(&groups, &|pod| {
-            existing.contains(&pod.key) || pod.controller().is_some_and(|c| uids.contains(&c.uid))
+            existing.contains(&pod.key) || here(pod) && pod.controller().is_some_and(|c| uids.contains(&c.uid))
         })
     }
 

@@ -182,13 +182,6 @@ pub enum LimitLabel {
         /// Its effective maxUnavailable.
         max_unavailable: i64,
     },
-    /// A controller makes at most so many pods.
-    AtMostMade {
-        /// The workload.
-        workload: Key,
-        /// How many new pods.
-        pods: i64,
-    },
     /// A scale-down removes only what is in excess.
     ScaleDownRemoves {
         /// The workload.
@@ -264,22 +257,23 @@ impl fmt::Display for LimitLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RolloutKeeps { workload, floor, max_unavailable } => {
-                write!(f, "the rollout of {workload} keeps {floor} pods ready (maxUnavailable {max_unavailable})")
+                let kept = pods(*floor, "");
+                write!(f, "the rollout of {workload} keeps {kept} ready (maxUnavailable {max_unavailable})")
             }
-            Self::AtMostMade { workload, pods } => write!(f, "{workload} makes at most {pods} new pods"),
-            Self::ScaleDownRemoves { workload, pods } => {
-                write!(f, "scaling {workload} down removes at most {pods} pods")
+            Self::ScaleDownRemoves { workload, pods: removed } => {
+                write!(f, "scaling {workload} down removes at most {}", pods(*removed, ""))
             }
             Self::VictimOrder { workload } => {
                 write!(f, "the controller of {workload} removes pods that are not ready before ready ones")
             }
             Self::OneAtATime { workload, max_unavailable } => {
-                write!(f, "{workload} replaces at most {max_unavailable} pod at a time and waits until it is ready")
+                let replaced = pods(*max_unavailable, "");
+                write!(f, "{workload} replaces at most {replaced} at a time and waits for readiness")
             }
             Self::OrderedReady { workload } => {
                 write!(f, "{workload} is OrderedReady: it removes no pod while another one is not ready")
             }
-            Self::Settled { workload, wanted } => write!(f, "{workload} settles at the {wanted} pods it wants"),
+            Self::Settled { workload, wanted } => write!(f, "{workload} settles at the {} it wants", pods(*wanted, "")),
             Self::AntiAffinity { workload, topology } => {
                 write!(f, "required anti-affinity keeps new pods of {workload} apart by {topology}")
             }
@@ -288,12 +282,18 @@ impl fmt::Display for LimitLabel {
             }
             Self::Capacity { node } => write!(f, "node {node} takes no more than it can allocate"),
             Self::NoNodeAdmits { workload } => write!(f, "no node admits new pods of {workload}"),
-            Self::NodesTake { workload, pods } => write!(f, "no node takes more than {pods} new pods of {workload}"),
+            Self::NodesTake { workload, pods: taken } => {
+                write!(f, "no node takes more than {} of {workload}", pods(*taken, "new "))
+            }
             Self::PendingOnlyIfStuck { workload } => {
                 write!(f, "a pod of {workload} stays pending only when no node admits it")
             }
         }
     }
+}
+
+fn pods(number: i64, which: &str) -> String {
+    format!("{number} {which}{}", if number == 1 { "pod" } else { "pods" })
 }
 
 /// Entities whose limits are about one another: usually the pods of one workload.

@@ -203,7 +203,7 @@ impl Val {
             _ => (key.into(), rest),
         };
         let entries = before.iter().cloned().chain([(key, value)]).chain(after.iter().cloned()).collect();
-        Self::Map(Arc::new(ValMap { entries }))
+        Self::Map(ValMap { entries })
     }
 
     /// This object with the value at `path` set, making objects on the way.

@@ -168,7 +168,10 @@ impl Grants {
                 granted && about.all(|g| g.selector.as_ref().is_some_and(|s| !s.matches(&invariant.labels)))
             })
         };
-        invariants.iter().filter(|invariant| free(invariant)).map(|invariant| invariant.name.clone()).collect()
+        // a namespace's may bear the name of the cluster's: that one is bound all the same
+        let (free, bound): (Vec<_>, Vec<_>) = invariants.iter().partition(|invariant| free(invariant));
+        let bound: BTreeSet<&Str> = bound.into_iter().map(|invariant| &invariant.name).collect();
+        free.into_iter().map(|invariant| &invariant.name).filter(|name| !bound.contains(name)).cloned().collect()
     }
 
     /// Judges a change: each of its requests by the grants of its author.
@@ -257,6 +260,10 @@ fn rule(invariant: &Invariant) -> Result<Option<Rule>, Vec<SpecError>> {
         ("degree", spec.degree.is_some()),
         ("match", spec.matches.is_some()),
     ];
+    if invariant.namespace.is_some() {
+        let message = format!("`{template}` is about OperatorGrants, which lie in no namespace");
+        return Err(vec![SpecError::new(&invariant.origin, "spec.template", message).helped("write an Invariant")]);
+    }
     let errors: Vec<SpecError> = odd
         .iter()
         .filter(|(_, given)| *given)

@@ -109,6 +109,8 @@ impl CompiledInvariant {
 /// The parts that an invariant and a template share.
 struct Source<'s> {
     origin: &'s Origin,
+    /// The one namespace that it may read.
+    namespace: Option<Str>,
     for_each: &'s crate::spec::ForEach,
     hold: Moment,
     lets: Option<&'s BTreeMap<String, Cel>>,
@@ -142,7 +144,8 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
     let (source, params) = match template {
         Some(template) => {
             excluded_beside_template(invariant)?;
-            (template_source(template), params::bind(template, &given, origin)?)
+            let source = Source { namespace: invariant.namespace.clone(), ..template_source(template) };
+            (source, params::bind(template, &given, origin)?)
         }
         None => {
             let Some(for_each) = &spec.for_each else {
@@ -158,6 +161,7 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
             }
             let source = Source {
                 origin,
+                namespace: invariant.namespace.clone(),
                 for_each,
                 hold: spec.hold.unwrap_or_default().into(),
                 lets: spec.lets.as_ref(),
@@ -168,7 +172,13 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
             (source, Val::map(Vec::new()))
         }
     };
-    let parts = compile_source(&source)?;
+    let parts = compile_source(&source).map_err(|errors| match (template, errors.first(), &invariant.namespace) {
+        (Some(template), Some(first), Some(_)) => {
+            let message = format!("template `{}` is not for a NamespacedInvariant: {}", template.name, first.message);
+            vec![SpecError::new(origin, "spec.template", message).helped("name it in an Invariant")]
+        }
+        _ => errors,
+    })?;
     let declared = template.and_then(|t| t.spec.under.as_ref().map(|under| (under, &t.origin)));
     let faults = faults(spec.under.as_ref().map(|under| (under, origin)), declared, &source.params, &params)?;
     let defaults = template.map(|t| &t.spec);
@@ -222,6 +232,7 @@ fn template_source(template: &InvariantTemplate) -> Source<'_> {
     let spec = &template.spec;
     Source {
         origin: &template.origin,
+        namespace: None,
         for_each: &spec.for_each,
         hold: spec.hold.unwrap_or_default().into(),
         lets: spec.lets.as_ref(),
@@ -254,8 +265,13 @@ fn excluded_beside_template(invariant: &Invariant) -> Result<(), Vec<SpecError>>
 fn compile_source(source: &Source) -> Result<Parts, Vec<SpecError>> {
     let origin = source.origin;
     let (mut for_each, var_type) = instances::for_each(source.for_each, origin)?;
+    if source.namespace.is_some() && for_each.nowhere() {
+        let error = SpecError::new(origin, "spec.forEach", "objects of this kind lie in no namespace");
+        return Err(vec![error.helped("a NamespacedInvariant judges those of its own: write an Invariant")]);
+    }
     // a scope without parameters declares none: any use of one is an error
     let global = Scope::invariant(source.hold == Moment::After).with_params(source.params.clone());
+    let global = global.within(source.namespace.clone());
     let scope = global.with(&for_each.var, var_type);
     let mut errors = Vec::new();
     if let Some(text) = &source.for_each.where_ {

@@ -1,6 +1,8 @@
 //! The shipped library compiles, with every parameter at its default and with others.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a helper of tests that fails fails the test")]
 
+use std::collections::BTreeSet;
+
 use suture_specs::compile::compile_invariant;
 use suture_specs::library::{LIBRARY, Library};
 use suture_specs::spec::{Spec, parse_specs};
@@ -45,6 +47,27 @@ fn every_shipped_template_can_be_named_without_parameters() {
         assert_eq!(compiled.template.as_deref(), Some(*name));
         assert!(!compiled.require.is_empty());
     }
+}
+
+#[test]
+fn a_namespace_may_name_the_templates_that_look_at_nothing_else() {
+    let named = |name: &str| {
+        compile(&format!(
+            "kind: NamespacedInvariant\nmetadata: {{name: x, namespace: a}}\nspec: {{template: {name}}}\n"
+        ))
+    };
+    let (may, may_not): (Vec<_>, Vec<_>) = LIBRARY.iter().map(|(name, _)| *name).partition(|name| named(name).is_ok());
+    let expected = [
+        "service-keeps-endpoints",
+        "service-survives-fault",
+        "quorum-kept",
+        "quorum-survives-fault",
+        "pdb-allows-disruption",
+    ];
+    assert_eq!(may.into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(expected), "but not {may_not:?}");
+    let refused = "test.yaml:3: spec.template: template `unique-host` is not for a NamespacedInvariant: `hostClaims` may look \
+                   beyond namespace `a`";
+    assert_eq!(named("unique-host").unwrap_err(), refused);
 }
 
 #[test]

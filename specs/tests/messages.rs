@@ -256,6 +256,25 @@ fn documents() {
             ],
         ),
         (
+            "kind: NamespacedInvariant\nmetadata: {name: x, namespace: shop}\nspec:\n  forEach: {var: svc, kind: Service}\n  let:\n    own: now.inNamespace('shop', 'Pod').size() + svc.endpoints(now).size() + now.podsMatching(svc.metadata.namespace, svc.spec.selector).size()\n  require: [{expression: own > 0}]\n",
+            &[],
+        ),
+        (
+            "kind: NamespacedInvariant\nmetadata: {name: x, namespace: shop}\nspec:\n  forEach: {var: svc, kind: Service}\n  require:\n  - expression: now.pods.size() > 0\n  - expression: now.inNamespace('bank', 'Secret').size() > 0\n  - expression: now.has('Secret', 'bank', 's')\n  - expression: svc.referrers(now).size() > 0\n",
+            &[
+                "a.yaml:6: spec.require[0].expression: `pods` may look beyond namespace `shop` (list its own: `before.inNamespace('shop', 'Pod')`)",
+                "a.yaml:7: spec.require[1].expression: `inNamespace` may look beyond namespace `shop` (its own namespace is `'shop'`)",
+                "a.yaml:8: spec.require[2].expression: `has` may look beyond namespace `shop` (its own namespace is `'shop'`)",
+                "a.yaml:9: spec.require[3].expression: `referrers` may look beyond namespace `shop` (an Invariant may use it)",
+            ],
+        ),
+        (
+            "kind: NamespacedInvariant\nmetadata: {name: x, namespace: shop}\nspec:\n  forEach: {var: n, kind: Node}\n  require: [{expression: n.existsIn(now)}]\n",
+            &[
+                "a.yaml:4: spec.forEach: objects of this kind lie in no namespace (a NamespacedInvariant judges those of its own: write an Invariant)",
+            ],
+        ),
+        (
             "kind: NamespacedInvariant\nmetadata: {name: x}\nspec: {}\n",
             &["a.yaml:2: metadata: a NamespacedInvariant needs `metadata.namespace`"],
         ),

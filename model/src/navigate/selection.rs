@@ -56,7 +56,8 @@ pub fn endpoints<'s>(state: &'s State, service: &Object) -> Vec<&'s Arc<Object>>
     selected(state, service).into_iter().filter(|pod| pod.ready()).collect()
 }
 
-/// The pods under an object by controller references with its uid, at any depth, in the order of their keys.
+/// The pods under an object by controller references with its uid, at any depth, in the order of their keys. Controllers
+/// look in their object's own namespace only (`pkg/controller/controller_ref_manager.go` gets what they list there).
 pub fn pods_owned_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
     let mut pods = Vec::new();
     let mut seen = BTreeSet::new();
@@ -66,7 +67,8 @@ pub fn pods_owned_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Objec
     while let Some(uid) = open.pop() {
         let known = pods.len();
         for child in state.owned_by(&uid) {
-            if child.controller().is_none_or(|c| c.uid != uid) {
+            let elsewhere = !object.key.ns.is_empty() && child.key.ns != object.key.ns;
+            if elsewhere || child.controller().is_none_or(|c| c.uid != uid) {
                 continue;
             }
             if child.key.kind == pod {

@@ -73,8 +73,10 @@ fn pods_are_owned_at_any_depth() {
         "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: d, namespace: a, uid: d}}}}\n---\n\
          {{apiVersion: apps/v1, kind: ReplicaSet, metadata: {{name: r, namespace: a, uid: r, {}}}}}\n---\n\
          {{apiVersion: v1, kind: Pod, metadata: {{name: p, namespace: a, {}}}}}\n---\n\
+         {{apiVersion: v1, kind: Pod, metadata: {{name: elsewhere, namespace: b, {}}}}}\n---\n\
          {{apiVersion: v1, kind: Pod, metadata: {{name: stale, namespace: a, {}}}}}",
         owned("apps/v1, kind: Deployment", "d", "d"),
+        owned("apps/v1, kind: ReplicaSet", "r", "r"),
         owned("apps/v1, kind: ReplicaSet", "r", "r"),
         owned("apps/v1, kind: ReplicaSet", "r", "older"),
     );

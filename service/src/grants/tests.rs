@@ -172,6 +172,8 @@ metadata: {name: bound}
 spec:
   invariants:
   - {apiVersion: suture.dev/v1alpha1, kind: Invariant, metadata: {name: kept, labels: {for: operators}}, spec: {forEach: {var: c, kind: ConfigMap}, require: [{expression: c.liveIn(now)}]}}
+  # a namespace's, of the same name and without the label, does not loosen the cluster's
+  - {apiVersion: suture.dev/v1alpha1, kind: NamespacedInvariant, metadata: {name: kept, namespace: b}, spec: {forEach: {var: c, kind: ConfigMap}, require: [{expression: c.liveIn(now)}]}}
   - {apiVersion: suture.dev/v1alpha1, kind: Invariant, metadata: {name: people}, spec: {forEach: {var: s, kind: Service}, require: [{expression: s.liveIn(now)}]}}
   policies:
   - apiVersion: suture.dev/v1alpha1

@@ -59,7 +59,7 @@ pub struct Seen<'a> {
     pub decision: &'a Decision,
 }
 
-/// [`run_suite`], which shows every step to `saw`.
+/// [`run_suite`], which shows every step to `saw`, with what is proved and why.
 ///
 /// # Errors
 /// When a document that it names cannot be read or is wrong.
@@ -69,7 +69,8 @@ pub fn run_watched(suite: &Suite, saw: Option<&mut dyn FnMut(&Seen<'_>)>) -> Res
         Some(reason) => suite.spec.cases.iter().map(|case| failed(case, &reason)).collect(),
         None => {
             let policy = documents.compile().map_err(diagnosed)?;
-            let engine = Engine::new(policy.invariants.clone(), Settings::default()).map_err(Failure::invalid)?;
+            let settings = Settings { verbose: saw.is_some(), ..Settings::default() };
+            let engine = Engine::new(policy.invariants.clone(), settings).map_err(Failure::invalid)?;
             let base = documents::state(World::new(policy.adapters.clone()), suite)?;
             let mut runner = Runner { engine, policy, base, suite, folder: documents::folder(suite), saw };
             suite.spec.cases.iter().map(|case| runner.timed(case)).collect()

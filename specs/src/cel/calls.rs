@@ -3,6 +3,7 @@
 use cel_core::{Expr as Syntax, SpannedExpr};
 use suture_model::kinds::Kind;
 
+use super::confine::confine;
 use super::error::CelError;
 use super::lower::{Lowering, field_span, list_names, unsupported};
 use crate::functions::{Func, Param, Signature, Style, signatures};
@@ -194,6 +195,9 @@ impl Lowering<'_> {
 
     /// What is known more of some functions when an argument is a constant.
     fn checked(&self, func: Func, mut args: Vec<Expr>, mut ty: Type, span: Span) -> Lowered {
+        if let Some(namespace) = self.scope.namespace() {
+            confine(self.report, namespace, func, func.name(), &mut args, span)?;
+        }
         match (func, args.as_slice()) {
             (Func::Matches, [_, Expr { node: Node::Const(Value::String(pattern)), span: at, .. }]) => {
                 if let Err(error) = crate::strings::compile(pattern) {

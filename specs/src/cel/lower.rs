@@ -3,6 +3,7 @@
 use cel_core::{BinaryOp, Expr as Syntax, SpannedExpr, UnaryOp};
 use suture_model::value::Str;
 
+use super::confine::confine;
 use super::error::{CelError, Reporter};
 use super::schema::{field_type, fields_of};
 use super::scope::Scope;
@@ -321,6 +322,9 @@ impl<'s> Lowering<'s> {
             return Err(self.report.error(message, field_span(span, field), "no such list", Some(help)));
         };
         let place = field_span(span, field);
+        if let Some(namespace) = self.scope.namespace() {
+            confine(self.report, namespace, Func::Objects, field, &mut [], span)?;
+        }
         let text =
             |value: &Str| Expr { node: Node::Const(Value::String(value.clone())), ty: Type::String, span: place };
         let args = vec![world, text(&kind.group), text(&kind.kind)];

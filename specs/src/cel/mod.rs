@@ -9,8 +9,10 @@
 //! | guard | `guard.rs` | what is too long, too deep, or has too many operators, before any parser sees it |
 //! | parse | `cel-core` | what is no CEL |
 //! | lower | `lower.rs`, `macros.rs`, `calls.rs` | what has no type; nothing is `dyn`, both sides of `==`, `in` and `?:` unify |
+//! | confine | `confine.rs` | what a NamespacedInvariant may not read |
 
 mod calls;
+mod confine;
 mod error;
 mod guard;
 mod lower;

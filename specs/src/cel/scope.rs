@@ -12,6 +12,7 @@ pub struct Scope {
     vars: BTreeMap<Str, Type>,
     after: bool,
     params: Option<BTreeMap<Str, Type>>,
+    namespace: Option<Str>,
 }
 
 impl Scope {
@@ -49,6 +50,18 @@ impl Scope {
     pub fn with_params(mut self, params: BTreeMap<Str, Type>) -> Self {
         self.params = Some(params);
         self
+    }
+
+    /// This scope for expressions that may read one namespace only, if one is given.
+    #[must_use]
+    pub fn within(mut self, namespace: Option<Str>) -> Self {
+        self.namespace = namespace;
+        self
+    }
+
+    /// The one namespace that may be read.
+    pub(super) fn namespace(&self) -> Option<&Str> {
+        self.namespace.as_ref()
     }
 
     /// The type of a variable.

@@ -58,6 +58,15 @@ impl Kinds {
 }
 
 impl ForEach {
+    /// Whether all of its kinds are built in and cluster-scoped.
+    pub(super) fn nowhere(&self) -> bool {
+        let scope = |kinds: &Kinds| match kinds {
+            Kinds::Kind(kind) => kind.resolve().and_then(|kind| kind.builtin_namespaced()),
+            Kinds::Every | Kinds::Workload | Kinds::Adapted => None,
+        };
+        self.kinds.iter().all(|kinds| scope(kinds) == Some(false))
+    }
+
     /// Whether an object is an instance by kind and labels; `where_` is for the evaluator.
     pub fn matches(&self, object: &Object, adapters: &dyn Adapters) -> bool {
         self.selector.as_ref().is_none_or(|s| s.matches(object.labels()))

@@ -108,8 +108,11 @@ fn what_is_proved_is_only_counted() {
 #[test]
 fn many_verdicts_are_cut_short() {
     let decision = decision(Outcome::Denied, vec![verdict(Finding::Refuted, Action::Deny); 23]);
+    let decision = Decision { cut_short: true, ..decision };
     let text = text(&decision, About::Present, Paint::PLAIN, false);
     assert_eq!(text.matches("violated: web-serves is broken for").count(), 20);
     assert!(text.contains("\nand 3 more, which --verbose lists\n"), "{text}");
+    let unjudged = "\nand perhaps more: the change is denied, and what else it reaches was not judged\n";
+    assert!(text.contains(unjudged), "{text}");
     assert!(text.ends_with("\nviolated: 23 instances broken, 7 hold (z3 5.3.2, 812 µs)\n"), "{text}");
 }

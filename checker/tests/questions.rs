@@ -1,0 +1,198 @@
+//! Questions as they are asked of Z3, in SMT-LIB: the text of each is kept in `snapshots`, and Z3 answers the text as it
+//! answers the problem. `INSTA_UPDATE=always` writes what has changed on purpose.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop where it fails")]
+
+use std::fmt::Write;
+
+use suture_checker::solve::{Answer, Budget, solve_here};
+use suture_encode::outage::outages;
+use suture_encode::problem::Problem;
+use suture_encode::question::{Inputs, Question, encode};
+use suture_encode::scene::{Preparations, Scene};
+use suture_encode::smtlib;
+use suture_model::change::{Change, Request, User};
+use suture_model::effects::View;
+use suture_model::futures::Outage;
+use suture_model::ingest;
+use suture_model::object::Key;
+use suture_model::scenario::scenarios;
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+use suture_specs::compile::{CompiledInvariant, compile_invariant};
+use suture_specs::error::EvalError;
+use suture_specs::library::Library;
+use suture_specs::spec::{Spec, parse_specs};
+use suture_specs::value::Value;
+use z3::{SatResult, Solver};
+
+/// Three nodes in as many zones, each with room for four pods.
+fn nodes() -> String {
+    let node = |number| {
+        format!(
+            "---\n{{apiVersion: v1, kind: Node, metadata: {{name: n{number}, labels: {{topology.kubernetes.io/zone: z{number}}}}}, \
+             status: {{allocatable: {{cpu: 4, pods: 10}}, conditions: [{{type: Ready, status: 'True'}}]}}}}\n"
+        )
+    };
+    [1, 2, 3].map(node).concat()
+}
+
+fn invariant(spec: &str) -> CompiledInvariant {
+    let text = format!("kind: Invariant\nmetadata: {{name: asked}}\nspec: {spec}\n");
+    let specs = parse_specs(&text, "asked").expect("it parses");
+    let [Spec::Invariant(invariant)] = specs.as_slice() else { panic!("{text}") };
+    compile_invariant(invariant, &Library::shipped().expect("it compiles")).expect("it compiles")
+}
+
+fn cluster(text: &str) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    ingest::ingest(&mut snapshot, text, "cluster").expect("it is a cluster");
+    snapshot
+}
+
+/// A pod of a workload, which owns it and whose name is its label.
+fn pod(owner: (&str, &str), name: &str, node: &str, ready: bool) -> String {
+    let (kind, owner) = owner;
+    let app = owner.split('-').next().expect("a name");
+    format!(
+        "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: {name}, namespace: a, uid: {name}, labels: {{app: {app}}}, \
+         ownerReferences: [{{apiVersion: apps/v1, kind: {kind}, name: {owner}, uid: {owner}, controller: true}}]}}, \
+         spec: {{nodeName: {node}, containers: [{{name: c, image: i, resources: {{requests: {{cpu: 1}}}}}}]}}, \
+         status: {{phase: Running, conditions: [{{type: Ready, status: '{}'}}]}}}}\n",
+        if ready { "True" } else { "False" }
+    )
+}
+
+/// A Service over the pods of a Deployment with one ReplicaSet.
+fn web(replicas: usize, more: &str) -> String {
+    let spec = format!(
+        "{{replicas: {replicas}, selector: {{matchLabels: {{app: web}}}}, template: {{metadata: {{labels: {{app: web}}}}, \
+         spec: {{containers: [{{name: c, image: i, resources: {{requests: {{cpu: 1}}}}}}]{more}}}}}}}"
+    );
+    format!(
+        "---\n{{apiVersion: v1, kind: Service, metadata: {{name: web, namespace: a, uid: s}}, spec: {{selector: {{app: web}}}}}}\n\
+         ---\n{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web, namespace: a, uid: web}}, spec: {spec}}}\n\
+         ---\n{{apiVersion: apps/v1, kind: ReplicaSet, metadata: {{name: web-1, namespace: a, uid: web-1, ownerReferences: \
+         [{{apiVersion: apps/v1, kind: Deployment, name: web, uid: web, controller: true}}]}}, spec: {spec}}}\n"
+    ) + &nodes()
+}
+
+fn web_pod(name: &str, node: &str) -> String {
+    pod(("ReplicaSet", "web-1"), name, node, true)
+}
+
+/// What holds for the labels of a question, as comments, and its text.
+fn text(question: &Question<'_, '_>) -> String {
+    let mut text = String::new();
+    let failed = &question.scene.view.outage.nodes;
+    if !failed.is_empty() {
+        writeln!(text, "; fails: {}", failed.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", "))
+            .expect("text");
+    }
+    let mut labels: Vec<_> = question.problem.assertions.iter().map(|(label, _)| *label).collect();
+    labels.dedup();
+    for label in labels {
+        if let Some(meaning) = question.meaning(label) {
+            writeln!(text, "; L{}: {meaning}", label.0).expect("text");
+        }
+    }
+    text + &smtlib::print(&question.problem).expect("it is printed")
+}
+
+/// Whether Z3 finds a violating future, asked by the text and by the problem.
+fn answers(problem: &Problem, text: &str) -> (Option<bool>, Option<bool>) {
+    let solver = Solver::new();
+    solver.from_string(text);
+    let read = match solver.check() {
+        SatResult::Sat => Some(true),
+        SatResult::Unsat => Some(false),
+        SatResult::Unknown => None,
+    };
+    let asked = match solve_here(problem, Budget::OFFLINE).answer {
+        Answer::Sat(_) => Some(true),
+        Answer::Unsat { .. } => Some(false),
+        Answer::Unknown(_) => None,
+    };
+    (read, asked)
+}
+
+/// Asks whether the last scenario of a change breaks an instance, for each outage that it must survive, with new pods
+/// placed precisely. Keeps the text of the first question that does not fold; that nothing fails is asked last.
+fn keep(name: &str, state: &str, spec: &str, instance: Key, request: impl Fn(&State<'_>) -> Request) -> Option<bool> {
+    let (snapshot, compiled) = (cluster(state), invariant(spec));
+    let before = State::new(&snapshot);
+    let change = Change::from(request(&before));
+    let scenarios = scenarios(&snapshot, &[], Some(&change), compiled.hold).expect("nothing is in flight");
+    let scenario = scenarios.last().expect("there is one");
+    let (object, preparations) = (before.get(&instance).expect("it is there"), Preparations::default());
+    let inputs = Inputs { request: Value::Null, time: Err(EvalError::invalid("nobody asks")) };
+    let ask = |outage: Outage| {
+        let view = View { moment: compiled.hold, outage, places: true, lump: true, coarse: false };
+        let start = |grain| Scene::new(&before, scenario, view.clone(), grain, &preparations);
+        encode(&compiled, object, &inputs, &start).expect("it is encoded")
+    };
+    let mut possible = outages(&ask(Outage::default()).scene, compiled.faults).expect("they are few");
+    possible.sort_by_key(|outage| outage.nodes.is_empty());
+    let open = |question: &Question<'_, '_>| !question.problem.goal.is_false() && !question.problem.goal.is_true();
+    let question = possible.into_iter().map(ask).find(open).expect("one does not fold");
+    let text = text(&question);
+    insta::assert_snapshot!(name, text);
+    let (read, asked) = answers(&question.problem, &text);
+    assert_eq!(read, asked, "{text}");
+    asked
+}
+
+#[test]
+fn a_quorum_that_is_scaled_down_in_order() {
+    let group = "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: etcd, namespace: a, uid: etcd, labels: {suture.dev/quorum: 'true'}}, \
+                 spec: {replicas: 3, selector: {matchLabels: {app: etcd}}, template: {metadata: {labels: {app: etcd}}, spec: {}}}}\n";
+    let member = |name, ready| pod(("StatefulSet", "etcd"), name, "n1", ready);
+    let state = format!(
+        "{}---\n{group}{}{}{}",
+        nodes(),
+        member("etcd-0", false),
+        member("etcd-1", true),
+        member("etcd-2", true)
+    );
+    let key = || Key::of("StatefulSet", "a", "etcd");
+    let found = keep("quorum_in_order", &state, "{template: quorum-kept}", key(), |state| {
+        Request::scale(User::admin(), state, key(), 2)
+    });
+    assert_eq!(found, Some(false));
+}
+
+#[test]
+fn an_eviction_that_a_budget_allows() {
+    let budget = "---\n{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: a}, \
+                  spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}, status: {disruptionsAllowed: 1, currentHealthy: 3, desiredHealthy: 2, expectedPods: 3}}\n";
+    let state = web(2, "") + budget + &web_pod("web-1-a", "n1") + &web_pod("web-1-b", "n2") + &web_pod("web-1-c", "n3");
+    let spec = "{template: service-keeps-endpoints, params: {floor: 2}}";
+    let found = keep("eviction_under_a_budget", &state, spec, Key::of("Service", "a", "web"), |_| {
+        Request::evict(User::admin(), Key::of("Pod", "a", "web-1-a"))
+    });
+    assert_eq!(found, Some(true));
+}
+
+#[test]
+fn a_service_whose_node_fails() {
+    let state = web(4, "")
+        + &["a", "b", "c"].map(|name| web_pod(&format!("web-1-{name}"), "n1")).concat()
+        + &web_pod("web-1-d", "n2");
+    let spec = "{template: service-survives-fault}";
+    let found = keep("outage", &state, spec, Key::of("Service", "a", "web"), |state| {
+        Request::scale(User::admin(), state, Key::of("Deployment", "a", "web"), 3)
+    });
+    assert_eq!(found, Some(true));
+}
+
+#[test]
+fn new_pods_within_limits() {
+    let spread = ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, \
+                  labelSelector: {matchLabels: {app: web}}}]";
+    let state = web(2, spread) + &web_pod("web-1-a", "n1") + &web_pod("web-1-b", "n2");
+    let spec = "{hold: After, under: {nodeFailures: 1}, forEach: {var: svc, kind: Service}, \
+                require: [{expression: svc.endpoints(now).size() >= 4}]}";
+    let found = keep("placement", &state, spec, Key::of("Service", "a", "web"), |state| {
+        Request::scale(User::admin(), state, Key::of("Deployment", "a", "web"), 6)
+    });
+    assert_eq!(found, Some(false));
+}
