@@ -1,6 +1,7 @@
 //! The store equals a snapshot made from scratch, whatever happened, and no reader sees half of a change.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use suture_model::value::Val;
 
