@@ -172,7 +172,7 @@ impl View {
 /// One thing that the writer does.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// The object is so now.
+    /// The object is so now; see [`Store::shared`].
     Put(Arc<Object>),
     /// The object is gone.
     Remove(Key),
@@ -218,6 +218,12 @@ impl Store {
         self.published.load_full()
     }
 
+    /// An object to be put, whose parts are those of equal ones seen before. What is read into it is let go at once, so
+    /// that what stays lies close together.
+    pub fn shared(&self, object: Object) -> Arc<Object> {
+        Arc::new(self.writer().interner.object(object))
+    }
+
     /// Makes changes and publishes them together.
     pub fn write(&self, changes: Vec<Change>) {
         if changes.is_empty() {
@@ -226,7 +232,7 @@ impl Store {
         let mut writer = self.writer();
         let mut view = View::clone(&self.read());
         for change in changes {
-            view.apply(writer.interned(change));
+            view.apply(change);
         }
         let objects = view.snapshot.len();
         self.published.store(Arc::new(view));
@@ -239,16 +245,6 @@ impl Store {
 }
 
 impl Writer {
-    fn interned(&mut self, change: Change) -> Change {
-        match change {
-            Change::Put(object) => {
-                let object = Arc::try_unwrap(object).unwrap_or_else(|shared| (*shared).clone());
-                Change::Put(Arc::new(self.interner.object(object)))
-            }
-            other => other,
-        }
-    }
-
     /// Lets go of parts of objects that are no more, now and then.
     fn sweep(&mut self, objects: usize) {
         if self.interner.len() > self.swept_len + self.swept_len / 2 + LEFT_OVER_MAX + objects {
