@@ -154,17 +154,28 @@ impl<K: Ord + Clone, V: Clone> Leaves<K, V> {
         let leaf = Arc::make_mut(leaves.get_mut(at)?);
         let (_, value) = leaf.remove(place);
         self.len -= 1;
-        let left = leaf.len();
-        if left == 0 {
+        if leaf.is_empty() {
             leaves.remove(at);
-        } else if leaves.get(at + 1).is_some_and(|next| left + next.len() <= JOINED_MAX) {
-            let next = leaves.remove(at + 1);
-            if let Some(leaf) = leaves.get_mut(at) {
-                Arc::make_mut(leaf).extend(next.iter().cloned());
-            }
+        } else if !join(leaves, at)
+            && let Some(before) = at.checked_sub(1)
+        {
+            join(leaves, before);
         }
         Some(value)
     }
+}
+
+/// Joins a leaf with the next one if both are short; whether it did.
+fn join<K: Clone, V: Clone>(leaves: &mut Vec<Leaf<K, V>>, at: usize) -> bool {
+    let is_short = |[one, next]: &[Leaf<K, V>; 2]| one.len() + next.len() <= JOINED_MAX;
+    if !leaves.get(at..).and_then(<[_]>::first_chunk).is_some_and(is_short) {
+        return false;
+    }
+    let next = leaves.remove(at + 1);
+    if let Some(leaf) = leaves.get_mut(at) {
+        Arc::make_mut(leaf).extend(next.iter().cloned());
+    }
+    true
 }
 
 #[cfg(test)]
