@@ -38,6 +38,7 @@ pub mod lease;
 pub mod metrics;
 pub mod off;
 pub mod options;
+pub mod page;
 pub mod peers;
 pub mod policies;
 pub mod probe;
