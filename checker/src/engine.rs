@@ -789,7 +789,8 @@ impl<'s, 'a> Instance<'s, 'a> {
         coarse: bool,
     ) -> Result<Question<'s, 'a>, Undecided> {
         let view = View { moment: self.compiled.hold, outage, places: !coarse, lump: true, coarse };
-        let start = |grain| Scene::new(self.before, scenario, view.clone(), grain, self.preparations);
+        let start =
+            |grain| Scene::new(self.before, scenario, view.clone(), self.compiled.faults, grain, self.preparations);
         encode(self.compiled, self.object, self.inputs, &start).map_err(|refusal| match refusal {
             Refusal::Unknown(why) => Undecided::Refused(why),
             other => Undecided::Refused(other.to_string()),
