@@ -157,6 +157,12 @@ impl Prepared {
     }
 }
 
+/// By scenario, namespace and selector.
+type Selected = BTreeMap<(usize, Str, Selector), Rc<BTreeSet<Key>>>;
+
+/// By scenario and expression, each by where it is in memory.
+type Timeless = BTreeMap<(usize, usize), Sym>;
+
 /// Scenario, group, view and grain.
 type Preparation = (usize, GroupId, View, bool, bool);
 
@@ -165,9 +171,9 @@ type Preparation = (usize, GroupId, View, bool, bool);
 pub struct Preparations {
     groups: RefCell<BTreeMap<Preparation, Rc<Prepared>>>,
     /// The groups of the pods that a selector means in a namespace, by scenario.
-    selected: RefCell<BTreeMap<(usize, Str, Selector), Rc<BTreeSet<Key>>>>,
+    selected: RefCell<Selected>,
     /// The values of expressions about the instance at hand that ask nothing about the future, by scenario.
-    timeless: RefCell<(Option<Key>, BTreeMap<(usize, usize), Sym>)>,
+    timeless: RefCell<(Option<Key>, Timeless)>,
 }
 
 /// Which group: the pods of a workload, or the fate of one object itself.
