@@ -18,7 +18,7 @@ use suture_encode::problem::Label;
 use suture_encode::question::{Inputs, Judged, Question, encode, replay};
 use suture_encode::scene::{Preparations, Scene};
 use suture_encode::term::{Assignment, Bool, Int};
-use suture_model::cascade::expected_to_go;
+use suture_model::cascade::{Expected, expected_to_go};
 use suture_model::change::{Change, Request};
 use suture_model::effects::View;
 use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
@@ -497,8 +497,8 @@ impl Engine {
             Mates::ByNodes => {
                 let scenarios: Vec<&Scenario<'_>> = with.iter().chain(baseline).collect();
                 let scenarios = if scenarios.iter().all(|s| is_quiet(s, instance.before)) { vec![] } else { scenarios };
-                let own = instance.object;
-                let stays = |object: &Arc<Object>| stays_as_it_is(object, instance.before, &scenarios);
+                let (own, expected) = (instance.object, Expected::new(instance.before));
+                let stays = |object: &Arc<Object>| stays_as_it_is(object, &expected, &scenarios);
                 if !stays(own) {
                     return;
                 }
@@ -832,7 +832,8 @@ impl<'s, 'a> Instance<'s, 'a> {
         coarse: bool,
     ) -> Result<Question<'s, 'a>, Undecided> {
         let view = View { moment: self.compiled.hold, outage, places: !coarse, lump: true, coarse };
-        let start = |grain| Scene::new(self.before, scenario, view.clone(), grain, self.preparations);
+        let start =
+            |grain| Scene::new(self.before, scenario, view.clone(), self.compiled.faults, grain, self.preparations);
         encode(self.compiled, self.object, self.inputs, &start).map_err(|refusal| match refusal {
             Refusal::Unknown(why) => Undecided::Refused(why),
             other => Undecided::Refused(other.to_string()),
@@ -886,11 +887,12 @@ fn unread_nodes() -> Undecided {
     Undecided::Refused(UnknownKind("Node".into()).to_string())
 }
 
-/// Whether an object of the cluster before is the same in every scenario, and nothing may happen to it.
-fn stays_as_it_is(object: &Arc<Object>, before: &State<'_>, scenarios: &[&Scenario<'_>]) -> bool {
+/// Whether an object of the cluster before, of which so much is expected, is the same in every scenario, and nothing may
+/// happen to it.
+fn stays_as_it_is(object: &Arc<Object>, before: &Expected<'_, '_>, scenarios: &[&Scenario<'_>]) -> bool {
     let same = |state: &State<'_>| state.get(&object.key).is_some_and(|here| Arc::ptr_eq(here, object));
     let stays = |state: &State<'_>| same(state) && !expected_to_go(state, object);
-    object.live() && !expected_to_go(before, object) && scenarios.iter().all(|s| stays(&s.state))
+    object.live() && !before.goes(object) && scenarios.iter().all(|s| stays(&s.state))
 }
 
 /// Whether a scenario differs in nodes only, none of which comes or goes: to what is no node the same happens as before.

@@ -306,12 +306,14 @@ impl<'s, 'a> Surface<'s, 'a> {
         reached.retain(|key| may_be(&key.kind) && self.versions(key).iter().any(matches));
         if any(&[Func::AdmittedNodes]) {
             let admitting = self.admitting.iter().flat_map(|admitting| &admitting.alike);
-            for object in admitting.flat_map(|object| self.before.base().restricted_as(object, may_be)) {
-                let changed = self.changed.contains_key(&object.key) || self.before.may_differ(object);
-                let versions = if changed { self.versions(&object.key) } else { std::slice::from_ref(object) };
-                if versions.iter().any(matches) {
-                    reached.insert(object.key.clone());
-                }
+            for object in admitting {
+                let alike = self.before.base().restricted_as(object, may_be).into_iter();
+                let alike = alike.filter(|object| {
+                    let changed = self.changed.contains_key(&object.key) || self.before.may_differ(object);
+                    let versions = if changed { self.versions(&object.key) } else { std::slice::from_ref(*object) };
+                    versions.iter().any(matches)
+                });
+                reached.append(&mut alike.map(|object| object.key.clone()).collect());
             }
         }
         reached
