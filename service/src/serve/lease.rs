@@ -2,7 +2,8 @@
 //!
 //! As in `client-go/tools/leaderelection/leaderelection.go`: a holder that does not renew for the Lease's duration, by
 //! the clock of the one who looks, has lost it. The holder itself stops earlier, counting from before its last renewal
-//! was sent. A replica that has just taken over decides only when everything it watches was read after that.
+//! was sent. A replica that has just taken over decides only when everything it watches was read after that; one that was
+//! late to renew and finds that nobody took over (`leaseTransitions` is the same) goes on where it stopped.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,16 +88,14 @@ impl Active {
         self.shared.settled.store(true, Ordering::Release);
     }
 
-    /// Holds the Lease from before `sent`; says whether it was not held until then.
-    fn hold(&self, sent: Instant) -> bool {
-        let fresh = self.micros(now()) >= self.shared.until_micros.load(Ordering::Acquire);
+    /// Holds the Lease from before `sent`; `fresh` if another one may have held it since this one did.
+    fn hold(&self, sent: Instant, fresh: bool) {
         if fresh {
             self.shared.settled.store(false, Ordering::Release);
             *self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner) = Some(now());
         }
         let until = sent + (LEASE - LEASE_MARGIN);
         self.shared.until_micros.store(self.micros(until), Ordering::Release);
-        fresh
     }
 
     fn lose(&self, holder: &str) {
@@ -122,13 +121,24 @@ pub struct Candidate {
     again: watch::Sender<u64>,
     /// What was seen last of somebody else's Lease, and since when.
     seen: Option<(String, Instant)>,
+    /// The number of times that the Lease had changed hands when this one took it last, unless it lost it since.
+    term: Option<i64>,
+}
+
+/// What became of an attempt to hold the Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Held {
+    /// By this replica; how often it has changed hands.
+    Here(i64),
+    /// By another one.
+    Elsewhere(String),
 }
 
 impl Candidate {
     /// A candidate of this identity for the Lease `suture` in a namespace.
     pub fn new(client: Client, namespace: &str, identity: String, active: Active, again: watch::Sender<u64>) -> Self {
         let collection = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-        Self { client, collection, name: "suture".to_owned(), identity, active, again, seen: None }
+        Self { client, collection, name: "suture".to_owned(), identity, active, again, seen: None, term: None }
     }
 
     /// Tries for ever; `left` ends it, and gives the Lease back.
@@ -143,21 +153,25 @@ impl Candidate {
     pub async fn attempt(&mut self) {
         let sent = now();
         match timeout(RENEW_TIMEOUT, self.try_hold()).await {
-            Ok(Ok(None)) => {
-                if self.active.hold(sent) {
+            Ok(Ok(Held::Here(term))) => {
+                let fresh = self.term.replace(term) != Some(term);
+                self.active.hold(sent, fresh);
+                if fresh {
                     tracing::info!(identity = self.identity, "this replica is active");
                     self.again.send_modify(|times| *times += 1);
                 }
             }
-            Ok(Ok(Some(holder))) => self.active.lose(&holder),
+            Ok(Ok(Held::Elsewhere(holder))) => {
+                self.term = None;
+                self.active.lose(&holder);
+            }
             // a Lease that was held stays so until its time is up
             Ok(Err(why)) => tracing::warn!(why, "the lease cannot be renewed"),
             Err(_) => tracing::warn!("the lease cannot be renewed in time"),
         }
     }
 
-    /// Holds the Lease, or says who does.
-    async fn try_hold(&mut self) -> Result<Option<String>, String> {
+    async fn try_hold(&mut self) -> Result<Held, String> {
         let path = format!("{}/{}", self.collection, self.name);
         let found = match self.send("GET", &path, None).await {
             Ok(found) => Some(found),
@@ -165,11 +179,12 @@ impl Candidate {
             Err(error) => return Err(brief(&error)),
         };
         let Some(mut lease) = found else {
+            self.term = None;
             let lease = json!({
                 "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
                 "metadata": {"name": self.name}, "spec": self.spec(0),
             });
-            return self.written("POST", &self.collection.clone(), lease).await;
+            return self.written("POST", &self.collection, lease, 0).await;
         };
         let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned();
         let transitions = lease.pointer("/spec/leaseTransitions").and_then(Value::as_i64).unwrap_or_default();
@@ -182,20 +197,21 @@ impl Candidate {
             };
             self.seen = Some((version, since));
             if now().saturating_duration_since(since) <= LEASE {
-                return Ok(Some(holder));
+                return Ok(Held::Elsewhere(holder));
             }
         }
+        let term = transitions + i64::from(!ours);
         if let Some(fields) = lease.as_object_mut() {
-            fields.insert("spec".to_owned(), self.spec(transitions + i64::from(!ours)));
+            fields.insert("spec".to_owned(), self.spec(term));
         }
-        self.written("PUT", &path, lease).await
+        self.written("PUT", &path, lease, term).await
     }
 
     /// Writes the Lease; another one may have been quicker.
-    async fn written(&self, method: &str, path: &str, lease: Value) -> Result<Option<String>, String> {
+    async fn written(&self, method: &str, path: &str, lease: Value, term: i64) -> Result<Held, String> {
         match self.send(method, path, Some(lease)).await {
-            Ok(_) => Ok(None),
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(Some("another one".to_owned())),
+            Ok(_) => Ok(Held::Here(term)),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(Held::Elsewhere("another one".to_owned())),
             Err(error) => Err(brief(&error)),
         }
     }
@@ -267,18 +283,19 @@ mod tests {
     fn a_replica_decides_only_while_it_holds_the_lease_and_has_read_everything_since() {
         let active = Active::default();
         assert!(active.check().is_err());
-        assert!(active.hold(now()), "it was not held before");
+        active.hold(now(), true);
         assert!(active.check().is_err_and(|why| why.contains("just become active")));
         assert!(active.unsettled().is_some());
         active.settle();
         assert_eq!(active.check(), Ok(()));
-        assert!(!active.hold(now()), "renewed");
-        assert_eq!(active.check(), Ok(()));
+        let long_ago = now().checked_sub(LEASE).unwrap();
+        active.hold(long_ago, false);
+        assert!(active.check().is_err(), "counted from when it was sent");
+        active.hold(now(), false);
+        assert_eq!(active.check(), Ok(()), "renewed late, and nobody else held it");
         active.lose("other");
         assert!(active.check().is_err_and(|why| why.contains("`other` is active")));
-        let long_ago = now().checked_sub(LEASE).unwrap();
-        active.hold(long_ago);
-        active.settle();
-        assert!(active.check().is_err(), "counted from when it was sent");
+        active.hold(now(), true);
+        assert!(active.check().is_err_and(|why| why.contains("just become active")));
     }
 }
