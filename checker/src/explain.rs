@@ -184,7 +184,7 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
             if *number == 0 {
                 continue;
             }
-            let before = entity.key.as_ref().and_then(|k| scenario.state.get(k));
+            let before = entity.key().and_then(|k| scenario.state.get(k));
             let expected = before.is_some_and(|o| o.leaving);
             let text = match fate.kind {
                 FateKind::Stays | FateKind::NotMade => continue,
@@ -193,7 +193,7 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
                 FateKind::Terminating | FateKind::Gone if before.is_some_and(|o| at_risk(&scenario.state, o)) => {
                     format!("pods leave node {}", before.map_or("", |o| &o.node))
                 }
-                FateKind::Terminating | FateKind::Gone if entity.key.as_ref() == Some(name) => "it goes".to_owned(),
+                FateKind::Terminating | FateKind::Gone if entity.key() == Some(name) => "it goes".to_owned(),
                 FateKind::Terminating | FateKind::Gone => format!("the controller of {name} removes pods"),
                 FateKind::BecomesReady => "these pods become ready".to_owned(),
                 FateKind::LosesReadiness => "these pods lose readiness".to_owned(),
@@ -204,7 +204,7 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
                     None => format!("new pods of {name} become ready"),
                 },
             };
-            let key = entity.key.clone().or_else(|| fate.object.as_ref().map(|o| o.key.clone()));
+            let key = entity.key().cloned().or_else(|| entity.object_in(fate).map(|o| o.key.clone()));
             by_text.entry((fate.kind, text)).or_default().extend(key);
         }
     }

@@ -19,8 +19,8 @@
 //! A node that changes reaches the workloads that have pods on it; a rollout elsewhere, under way before, that could
 //! use the node as well is not judged again.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::effects::group_name;
@@ -63,7 +63,27 @@ pub struct Surface<'s, 'a> {
     pod_labels: BTreeSet<(Str, Val)>,
     controllers: BTreeSet<Key>,
     selecting: Option<BTreeSet<Key>>,
-    nodes: Option<Vec<Cow<'a, BTreeSet<Key>>>>,
+    referring: Remembered,
+    kin: Remembered,
+    admitting: Option<Admitting<'a>>,
+}
+
+/// Workloads whose node constraints match a changed node, before or after.
+struct Admitting<'a> {
+    /// One of the objects of each constraint, for all that have it.
+    alike: Vec<&'a Arc<Object>>,
+    /// Custom resources.
+    adapted: BTreeSet<Key>,
+}
+
+/// What one invariant after the other asks for, and whether the pods were looked for when it was found.
+#[derive(Default)]
+struct Remembered(Option<(bool, Rc<BTreeSet<Key>>)>);
+
+impl Remembered {
+    fn at(&self, looked: bool) -> Option<Rc<BTreeSet<Key>>> {
+        self.0.as_ref().filter(|(then, _)| *then == looked).map(|(_, found)| found.clone())
+    }
 }
 
 impl<'s, 'a> Surface<'s, 'a> {
@@ -101,7 +121,9 @@ impl<'s, 'a> Surface<'s, 'a> {
             pod_labels: BTreeSet::new(),
             controllers: BTreeSet::new(),
             selecting: None,
-            nodes: None,
+            referring: Remembered::default(),
+            kin: Remembered::default(),
+            admitting: None,
         };
         surface.follow();
         surface
@@ -110,6 +132,16 @@ impl<'s, 'a> Surface<'s, 'a> {
     /// The keys of all changed objects.
     pub fn changed(&self) -> impl Iterator<Item = &Key> {
         self.changed.keys()
+    }
+
+    /// Whether no pod meets another fate, or is selected by others, and no kind of object and no node comes or goes.
+    pub fn leaves_pods_alone(&mut self) -> bool {
+        self.touch_pods();
+        let decides = |kind: &Kind| {
+            ["Node", "Namespace", "CustomResourceDefinition"].iter().chain(&SELECTING).any(|k| kind.is(k))
+                || self.adapted.contains(kind)
+        };
+        self.pods.is_empty() && self.pod_labels.is_empty() && !self.touched().any(|key| decides(&key.kind))
     }
 
     /// The states to look in: what the watch shows, and every scenario.
@@ -204,26 +236,35 @@ impl<'s, 'a> Surface<'s, 'a> {
         if of_pods || uses.pods() {
             self.touch_pods();
         }
+        let adapted = self.adapted.clone();
+        let mut asked: Vec<(Kind, bool)> = Vec::new();
+        let mut may_be = |key: &&Key| match asked.iter().find(|(kind, _)| *kind == key.kind) {
+            Some((_, may)) => *may,
+            None => {
+                let may = analysis.may_be(&key.kind, &adapted);
+                asked.push((key.kind.clone(), may));
+                may
+            }
+        };
         let mut reached: BTreeSet<Key> = BTreeSet::new();
-        for keys in [self.changed.keys().collect::<Vec<_>>(), self.followers.iter().collect()] {
-            reached.extend(keys.into_iter().filter(|key| analysis.may_be(&key.kind, &self.adapted)).cloned());
-        }
+        reached.extend(self.changed.keys().filter(&mut may_be).cloned());
+        reached.extend(self.followers.iter().filter(&mut may_be).cloned());
         if of_pods {
             reached.extend(self.pod_keys().iter().cloned());
         }
         let any = |funcs: &[Func]| funcs.iter().any(|f| uses.funcs.contains(f));
         if any(&[Func::Selects, Func::Endpoints, Func::DisruptionsWhenSettled, Func::WantedReplicas, Func::HasSelector])
         {
-            reached.extend(self.selecting().iter().cloned());
+            reached.extend(self.selecting().iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::PodsOwnedBy]) {
-            reached.extend(self.controllers.iter().cloned());
+            reached.extend(self.controllers.iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::Referrers, Func::ResolvesIn, Func::References]) {
-            reached.extend(self.referring());
+            reached.extend(self.referring().iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::OwnersIn, Func::UnresolvedOwners, Func::WantedBy]) {
-            reached.extend(self.kin());
+            reached.extend(self.kin().iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::HostClaims, Func::HostClaimants]) {
             reached.extend(self.claimants());
@@ -238,9 +279,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         }
         if any(&[Func::AdmittedNodes]) {
             self.find_admitting();
-            for alike in self.nodes.iter().flatten() {
-                reached.append(&mut of_kinds(alike, |kind| analysis.may_be(kind, &self.adapted)));
-            }
+            reached.extend(self.admitting.iter().flat_map(|admitting| &admitting.adapted).cloned());
         }
         let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
             || uses.named.iter().any(|name| self.touches(|k| *k.kind == **name));
@@ -262,10 +301,21 @@ impl<'s, 'a> Surface<'s, 'a> {
             }
         }
         let adapters = self.before.base().adapters();
-        reached.retain(|key| {
-            let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
-            analysis.may_be(&key.kind, &self.adapted) && self.versions(key).iter().any(matches)
-        });
+        let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
+        let may_be = |kind: &Kind| analysis.may_be(kind, &self.adapted);
+        reached.retain(|key| may_be(&key.kind) && self.versions(key).iter().any(matches));
+        if any(&[Func::AdmittedNodes]) {
+            let admitting = self.admitting.iter().flat_map(|admitting| &admitting.alike);
+            for object in admitting {
+                let alike = self.before.base().restricted_as(object, may_be).into_iter();
+                let alike = alike.filter(|object| {
+                    let changed = self.changed.contains_key(&object.key) || self.before.may_differ(object);
+                    let versions = if changed { self.versions(&object.key) } else { std::slice::from_ref(*object) };
+                    versions.iter().any(matches)
+                });
+                reached.append(&mut alike.map(|object| object.key.clone()).collect());
+            }
+        }
         reached
     }
 
@@ -316,7 +366,13 @@ impl<'s, 'a> Surface<'s, 'a> {
     }
 
     /// What refers to a touched object, and what a touched object, or a pod that a touched workload makes, refers to.
-    fn referring(&self) -> BTreeSet<Key> {
+    fn referring(&mut self) -> Rc<BTreeSet<Key>> {
+        let found = self.referring.at(self.looked).unwrap_or_else(|| Rc::new(self.find_referring()));
+        self.referring = Remembered(Some((self.looked, found.clone())));
+        found
+    }
+
+    fn find_referring(&self) -> BTreeSet<Key> {
         let adapters = self.before.base().adapters().as_ref();
         let claims = Kind::new("", "PersistentVolumeClaim");
         let mut found = BTreeSet::new();
@@ -346,7 +402,13 @@ impl<'s, 'a> Surface<'s, 'a> {
     }
 
     /// Owners and dependents of touched objects.
-    fn kin(&self) -> BTreeSet<Key> {
+    fn kin(&mut self) -> Rc<BTreeSet<Key>> {
+        let found = self.kin.at(self.looked).unwrap_or_else(|| Rc::new(self.find_kin()));
+        self.kin = Remembered(Some((self.looked, found.clone())));
+        found
+    }
+
+    fn find_kin(&self) -> BTreeSet<Key> {
         let mut found = BTreeSet::new();
         for state in self.states() {
             for object in self.touched_versions().chain(self.distinct_pods()) {
@@ -424,10 +486,9 @@ impl<'s, 'a> Surface<'s, 'a> {
         found
     }
 
-    /// Workloads whose node constraints match a changed node, before or after, by constraint.
     fn find_admitting(&mut self) {
-        if self.nodes.is_none() {
-            let mut found = Vec::new();
+        if self.admitting.is_none() {
+            let mut found = Admitting { alike: Vec::new(), adapted: BTreeSet::new() };
             let nodes: Vec<&Arc<Object>> = self
                 .changed
                 .iter()
@@ -442,33 +503,14 @@ impl<'s, 'a> Surface<'s, 'a> {
                     })
                 };
                 // objects of one constraint admit alike
-                for alike in self.before.base().restricting() {
-                    if alike.first().and_then(|key| self.before.get(key)).is_some_and(|o| admits(o)) {
-                        found.push(Cow::Borrowed(alike));
-                    }
-                }
+                found.alike = self.before.base().restricting().filter(|o| admits(o)).collect();
                 let adapted = self.before.base().adapters().kinds();
                 let adapted = adapted.iter().flat_map(|k| self.before.list(k, None));
-                found.push(Cow::Owned(adapted.filter(|o| admits(o)).map(|o| o.key.clone()).collect()));
+                found.adapted = adapted.filter(|o| admits(o)).map(|o| o.key.clone()).collect();
             }
-            self.nodes = Some(found);
+            self.admitting = Some(found);
         }
     }
-}
-
-/// Those of the keys that may be instances, without a look at each of those that may not.
-fn of_kinds(keys: &BTreeSet<Key>, may_be: impl Fn(&Kind) -> bool) -> BTreeSet<Key> {
-    let mut found = BTreeSet::new();
-    let mut next = keys.first().map(|key| key.kind.clone());
-    while let Some(kind) = next {
-        // no namespace starts with the highest character
-        let above = Key::new(kind.clone(), "\u{10ffff}", "");
-        if may_be(&kind) {
-            found.extend(keys.range(Key::new(kind, "", "")..above.clone()).cloned());
-        }
-        next = keys.range(above..).next().map(|key| key.kind.clone());
-    }
-    found
 }
 
 /// Whether the versions of a node differ in labels, or in whether it stays.
@@ -568,10 +610,15 @@ impl Touch {
     /// A pod without the others of its workload.
     fn beside(&mut self, state: &State<'_>, pod: &Arc<Object>) {
         self.pods.push(pod.clone());
-        let this = equals(state, pod);
-        if self.last.as_ref() == Some(&this) {
+        let same = |(at, ns, body): &Equals| {
+            *at == std::ptr::from_ref(state) as usize
+                && Arc::ptr_eq(ns, &pod.key.ns)
+                && std::ptr::eq(*body, Arc::as_ptr(&pod.body))
+        };
+        if self.last.as_ref().is_some_and(same) {
             return;
         }
+        let this = equals(state, pod);
         self.last = Some(this.clone());
         if self.labelled.insert(this) {
             self.labels.insert((pod.key.ns.clone(), pod.labels().clone()));

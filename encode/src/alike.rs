@@ -5,7 +5,7 @@ use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
 use suture_specs::compile::{CompiledInvariant, Kinds};
 use suture_specs::eval::{Env, eval, eval_bool};
-use suture_specs::functions::{Class, Func};
+use suture_specs::functions::{Class, Func, may_be_quorum_group};
 use suture_specs::ir::{Expr, Node, Type};
 use suture_specs::value::Value;
 
@@ -50,10 +50,21 @@ fn left_out(compiled: &CompiledInvariant, bare: Object) -> bool {
     never(expr, var, &env)
 }
 
-/// Whether a conjunct that reads nothing but the kind of the instance is false.
+/// Whether the kind of the instance alone makes an expression false.
 fn never(expr: &Expr, var: &str, env: &Env) -> bool {
     match &expr.node {
         Node::And(a, b) => never(a, var, env) || never(b, var, env),
+        Node::Cond { cond, then, otherwise } if reads_kind_only(cond, var) => match eval_bool(cond, env) {
+            Ok(holds) => never(if holds { then } else { otherwise }, var, env),
+            Err(_) => false,
+        },
+        Node::Call { func: Func::IsQuorumGroup, args } => match args.first().map(|object| (object, &object.node)) {
+            Some((object, Node::Var(name))) if &**name == var => {
+                let kind = eval(object, env).ok().and_then(|value| Some(value.as_object()?.key.kind.clone()));
+                kind.is_some_and(|kind| !may_be_quorum_group(&kind))
+            }
+            _ => false,
+        },
         _ => reads_kind_only(expr, var) && eval_bool(expr, env) == Ok(false),
     }
 }

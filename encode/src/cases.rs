@@ -60,7 +60,8 @@ where
             // fates that make no difference to the function count together
             let mut outcomes: BTreeMap<_, (Option<Arc<Object>>, Vec<Int>)> = BTreeMap::new();
             for (fate, count) in class.fates.iter().zip(&class.counts) {
-                let slot = outcomes.entry(outcome(fate.object.as_ref())).or_insert((fate.object.clone(), Vec::new()));
+                let object = class.object_in(fate);
+                let slot = outcomes.entry(outcome(object.as_ref())).or_insert((object, Vec::new()));
                 slot.1.push(count.clone());
             }
             if number_of_compositions(members.len(), outcomes.len()) > CASES_MAX {
@@ -135,8 +136,8 @@ where
 fn members(group: &Group, class: &Class) -> Vec<Key> {
     let mut names = Vec::new();
     for entity in class.entities.iter().filter_map(|at| group.entities.get(*at)) {
-        let shape = entity.fates.iter().find_map(|f| f.object.as_ref()).map(|o| &o.key);
-        match (&entity.key, shape) {
+        let shape = || entity.fates.iter().find_map(|f| entity.object_in(f)).map(|o| o.key.clone());
+        match (entity.key(), shape()) {
             (Some(key), _) => names.push(key.clone()),
             (None, Some(key)) => {
                 let numbered = |number| Key { name: format!("{}-{number}", key.name).into(), ..key.clone() };

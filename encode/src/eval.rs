@@ -66,8 +66,17 @@ where
 
     /// The value of an expression in all futures.
     pub fn eval(&mut self, expr: &Expr) -> Answer {
+        let plain = matches!(expr.node, Node::Const(_) | Node::Var(_));
+        let keeps = !plain && self.locals.is_empty();
+        if let Some(known) = keeps.then(|| self.scene.kept(expr)).flatten() {
+            return Ok(known);
+        }
         if self.ground(expr, &mut Vec::new())? {
-            return self.concrete(expr);
+            let sym = self.concrete(expr)?;
+            if keeps && self.is_timeless(expr) {
+                self.scene.keep(expr, sym.clone());
+            }
+            return Ok(sym);
         }
         let sym = self.node(expr)?;
         match &sym {
@@ -75,6 +84,18 @@ where
             Sym::Error(error) => check_absence(error).map(|()| sym),
             _ => Ok(sym),
         }
+    }
+
+    /// Whether nothing that an expression names, itself or by a `let`, is the future.
+    fn is_timeless(&self, expr: &Expr) -> bool {
+        let mut timeless = true;
+        expr.walk(&mut |part| {
+            if let Node::Var(name) = &part.node {
+                let named = self.lets.get(name);
+                timeless &= &**name != World::Now.name() && named.is_none_or(|known| self.is_timeless(known));
+            }
+        });
+        timeless
     }
 
     /// When an expression that must be Boolean is true and when it is false.

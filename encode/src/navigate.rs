@@ -154,7 +154,7 @@ where
             let workloads: Vec<Arc<Object>> = state.list(&maker, None).into_iter().cloned().collect();
             groups.extend(workloads.iter().map(|o| suture_model::effects::group_name(state, o)));
         }
-        self.pods_of(groups, &|_| true)
+        self.pods_of(&groups, &|_| true)
     }
 
     /// Objects of a known list by class and fate, each as it is in the list: what `p.at(now)` of it is, its fate says.
@@ -241,11 +241,11 @@ where
         let one = Int::constant(1);
         self.scene.reads_nodes |= object.key.kind.is("Node");
         if let Some(Sym::Member(Member { fate: Some((id, at)), .. })) = arg {
-            let there = self.scene.class(*id).and_then(|c| c.fates.get(*at)).and_then(|f| f.object.clone());
+            let there = self.scene.class(*id).and_then(|c| c.object_in(c.fates.get(*at)?));
             return Ok(vec![(one, there.map(|object| Member { object, fate: Some((*id, *at)) }))]);
         }
         if let Some(failed) = self.scene.failed(&object.key) {
-            return Ok(vec![(one, Some(Member { object: failed.clone(), fate: None }))]);
+            return Ok(vec![(one, Some(Member { object: failed, fate: None }))]);
         }
         let Some(here) = self.scene.state().get(&object.key).cloned() else { return Ok(vec![(one, None)]) };
         let Some(id) = self.scene.class_of(&here)? else {
@@ -258,7 +258,7 @@ where
         let fates = class.fates.iter().zip(&class.counts).enumerate();
         Ok(fates
             .map(|(at, (fate, count))| {
-                (count.clone(), fate.object.clone().map(|object| Member { object, fate: Some((id, at)) }))
+                (count.clone(), class.object_in(fate).map(|object| Member { object, fate: Some((id, at)) }))
             })
             .collect())
     }
@@ -266,14 +266,16 @@ where
     /// Pods of a namespace that a selector means, existing and new.
     fn selected(&mut self, ns: &Str, selector: Option<Selector>, holds: Predicate<'_>) -> Answer {
         let Some(selector) = selector else { return Ok(Sym::Bag(Vec::new())) };
-        let state = self.scene.state();
-        let existing = state.pods_matching(ns, &selector);
-        let mut groups = self.scene.groups_of(existing);
-        let makers: Vec<Kind> = MAKERS.iter().filter_map(|k| Kind::builtin(k)).collect();
-        let makers = state.making(&makers, ns, &selector);
-        groups.extend(makers.into_iter().map(|o| suture_model::effects::group_name(state, o)));
+        let groups = self.scene.selected(ns, &selector, |scene| {
+            let state = scene.state();
+            let mut groups = scene.groups_of(state.pods_matching(ns, &selector));
+            let makers: Vec<Kind> = MAKERS.iter().filter_map(|k| Kind::builtin(k)).collect();
+            let makers = state.making(&makers, ns, &selector);
+            groups.extend(makers.into_iter().map(|o| suture_model::effects::group_name(state, o)));
+            groups
+        });
         let ns = ns.clone();
-        self.pods_of(groups, &|pod| pod.key.ns == ns && selector.matches(pod.labels()) && holds(pod))
+        self.pods_of(&groups, &|pod| pod.key.ns == ns && selector.matches(pod.labels()) && holds(pod))
     }
 
     /// Pods below an object by controller references, existing and new; what is in between may go.
@@ -310,24 +312,24 @@ where
             groups.insert(suture_model::effects::group_name(self.scene.state(), workload));
         }
         let uids: BTreeSet<Str> = below.iter().map(|o| o.uid.clone()).collect();
-        self.pods_of(groups, &|pod| {
+        self.pods_of(&groups, &|pod| {
             existing.contains(&pod.key) || here(pod) && pod.controller().is_some_and(|c| uids.contains(&c.uid))
         })
     }
 
     /// The pods of these groups that satisfy a predicate, by class and fate.
-    fn pods_of(&mut self, groups: BTreeSet<Key>, holds: Predicate<'_>) -> Answer {
+    fn pods_of(&mut self, groups: &BTreeSet<Key>, holds: Predicate<'_>) -> Answer {
         let mut items = Vec::new();
         for name in groups {
-            let group = self.scene.add_group(&name)?;
+            let group = self.scene.add_group(name)?;
             let classes = self.scene.coded().get(group).map_or(0, |c| c.classes.len());
             for class in 0..classes {
                 let Some(class_ref) = self.scene.class((group, class)) else { continue };
                 for (at, (fate, count)) in class_ref.fates.iter().zip(&class_ref.counts).enumerate() {
-                    let Some(object) = fate.object.as_ref().filter(|o| o.key.kind.is("Pod") && holds(o)) else {
+                    let Some(object) = class_ref.object_in(fate).filter(|o| o.key.kind.is("Pod") && holds(o)) else {
                         continue;
                     };
-                    let member = Member { object: object.clone(), fate: Some(((group, class), at)) };
+                    let member = Member { object, fate: Some(((group, class), at)) };
                     items.push(Item { count: count.clone(), value: Sym::Member(member) });
                 }
             }
@@ -358,7 +360,7 @@ where
             let stays = pod.live() && !model::finished(pod) && !model::leaves_with_controller(state, pod);
             names && stays && !expected_to_go(state, pod)
         };
-        if let Sym::Bag(pods) = self.pods_of(groups, &needs)? {
+        if let Sym::Bag(pods) = self.pods_of(&groups, &needs)? {
             items.extend(pods);
         }
         Ok(Sym::Bag(items))
@@ -410,7 +412,7 @@ where
         let mut by_class: BTreeMap<ClassId, BTreeMap<Key, i64>> = BTreeMap::new();
         for object in objects {
             self.scene.reads_nodes |= object.key.kind.is("Node");
-            if let Some(failed) = self.scene.failed(&object.key).cloned() {
+            if let Some(failed) = self.scene.failed(&object.key) {
                 let member = Member { object: failed, fate: None };
                 items.push(Item { count: Int::constant(1), value: Sym::Member(member) });
                 continue;
@@ -432,8 +434,8 @@ where
                 return Err(Refusal::FinerIdentity);
             }
             for (at, (fate, count)) in class.fates.iter().zip(&class.counts).enumerate() {
-                let Some(object) = fate.object.as_ref().filter(|o| holds(o)) else { continue };
-                let member = Member { object: object.clone(), fate: Some((id, at)) };
+                let Some(object) = class.object_in(fate).filter(|o| holds(o)) else { continue };
+                let member = Member { object, fate: Some((id, at)) };
                 items.push(Item { count: count.scale(times)?, value: Sym::Member(member) });
             }
         }

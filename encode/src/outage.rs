@@ -64,7 +64,7 @@ fn zones(scene: &Scene<'_, '_>) -> BTreeMap<Str, BTreeSet<Str>> {
 /// Nodes by what they hold and admit; nodes that nothing tells apart stand together, no more of them than can fail. Where
 /// zones fail as well, nodes of different zones are told apart: one may go with its zone, beside the other.
 fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
-    let is_live = |name: &Str| scene.state().get(&Key::of("Node", "", name)).is_some_and(|n| n.live());
+    let is_live = |name: &Str| scene.state().get(&Key::global("Node", name)).is_some_and(|n| n.live());
     if scene.grain.nodes || scene.grain.identity || scene.reads_nodes {
         let nodes = scene.state().list(&Kind::new("", "Node"), None).into_iter();
         return nodes.filter(|n| n.live()).map(|n| vec![n.key.name.clone()]).collect();
@@ -78,7 +78,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
                 Some(signature) => *lone.entry(signature).or_insert((at, class_at)),
                 None => (at, class_at),
             };
-            for entity in &class.entities {
+            for entity in class.entities.iter() {
                 let Some(pod) = coded.group.entities.get(*entity).and_then(|e| e.object.as_ref()) else { continue };
                 if !pod.node.is_empty() {
                     holds.push((&pod.node, (at, class_at)));
@@ -112,8 +112,8 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         }
     }
     let zone = |name: &Str| {
-        let node = scene.state().get(&Key::of("Node", "", name)).filter(|_| faults.zones > 0);
-        node.and_then(|node| node_zone(node))
+        let node = (faults.zones > 0).then(|| scene.state().get(&Key::global("Node", name)));
+        node.flatten().and_then(|node| node_zone(node))
     };
     let mut classes: BTreeMap<(Held, Held, Option<Str>), Vec<Str>> = BTreeMap::new();
     let nodes: BTreeSet<&Str> = held.keys().copied().chain(admission.keys()).collect();
@@ -150,7 +150,7 @@ struct Lone {
 impl Lone {
     fn of(scene: &Scene<'_, '_>, coded: &Coded, class: &Class) -> Option<Self> {
         let [entity] = coded.group.entities.as_slice() else { return None };
-        let key = entity.key.as_ref().filter(|key| scene.grain.pinned.as_ref() != Some(key))?;
+        let key = entity.key().filter(|key| scene.grain.pinned.as_ref() != Some(*key))?;
         let here = scene.state().get(key)?;
         let before = scene.before.get(key).map(|b| b.body.clone());
         let bodies = std::iter::once(here.body.clone()).chain(before).collect();

@@ -10,7 +10,7 @@
 //! | only the replicas of a built-in workload changed | the same: no object is related to others than before |
 //! | a ConfigMap or Secret without owners was written | the same, unless the other request's objects refer to it, and then the opposite order shows it |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use suture_model::change::{Operation, Request, substance};
 use suture_model::object::Key;
@@ -36,8 +36,8 @@ pub struct Relevance<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
     objects: BTreeSet<Key>,
-    /// The place of an invariant, and the instance.
-    instances: BTreeSet<(usize, Key)>,
+    /// By the place of the invariant; none is empty.
+    instances: BTreeMap<usize, BTreeSet<Key>>,
 }
 
 /// What in flight matters to a request.
@@ -62,7 +62,7 @@ impl Reach {
 
     /// How many instances are reached.
     pub fn instances(&self) -> usize {
-        self.instances.len()
+        self.instances.values().map(BTreeSet::len).sum()
     }
 
     fn wide(&self) -> bool {
@@ -70,14 +70,17 @@ impl Reach {
     }
 
     fn meets(&self, other: &Self) -> bool {
-        let (few, many) = if self.instances.len() < other.instances.len() { (self, other) } else { (other, self) };
-        self.objects.iter().any(|key| other.objects.contains(key))
-            || few.instances.iter().any(|instance| many.instances.contains(instance))
+        let also = |(at, keys): (&usize, &BTreeSet<Key>)| {
+            other.instances.get(at).is_some_and(|others| !keys.is_disjoint(others))
+        };
+        !self.objects.is_disjoint(&other.objects) || self.instances.iter().any(also)
     }
 
     fn add(&mut self, other: Self) {
         self.objects.extend(other.objects);
-        self.instances.extend(other.instances);
+        for (at, keys) in other.instances {
+            self.instances.entry(at).or_default().extend(keys);
+        }
     }
 }
 
@@ -89,44 +92,47 @@ impl<'a> Relevance<'a> {
 
     /// What a request reaches where some others have landed before it.
     pub fn reach(&self, landed: &[&Request], request: &Request) -> Reach {
+        self.look(landed, request, |surface| {
+            let mut reach = Reach { objects: surface.changed().cloned().collect(), ..Reach::default() };
+            if reach.is_empty() {
+                return reach;
+            }
+            for (at, analysis) in self.invariants.iter().enumerate() {
+                let keys = surface.instances(analysis);
+                if !keys.is_empty() {
+                    reach.instances.insert(at, keys);
+                }
+            }
+            reach
+        })
+    }
+
+    /// Looks at what a request touches where some others have landed before it.
+    fn look<T>(&self, landed: &[&Request], request: &Request, at: impl FnOnce(&mut Surface<'_, '_>) -> T) -> T {
         let mut start = Scenario::observed(self.snapshot);
         for request in landed {
             start.land(request);
         }
         let mut end = start.clone();
         end.land(request);
-        let ends = [end];
-        let mut surface = Surface::new(&start.state, &ends);
-        let mut reach = Reach { objects: surface.changed().cloned().collect(), ..Reach::default() };
-        if reach.objects.is_empty() {
-            return reach;
-        }
-        for (at, analysis) in self.invariants.iter().enumerate() {
-            reach.instances.extend(surface.instances(analysis).into_iter().map(|key| (at, key)));
-        }
-        reach
+        at(&mut Surface::new(&start.state, &[end]))
     }
 
     /// Those in flight that matter to the request.
     pub fn select(&self, in_flight: &[Request], request: &Request) -> Relevant {
         let own = self.reach(&[], request);
         let mut open: Vec<(Request, Reach)> = vec![(request.clone(), own)];
-        let mut rest: Vec<(usize, &Request, Reach)> = Vec::new();
+        let mut rest: Vec<(usize, &Request)> = in_flight.iter().enumerate().collect();
         let mut relevant = Relevant::default();
-        for (at, other) in in_flight.iter().enumerate() {
-            rest.push((at, other, self.reach(&[], other)));
-        }
         while let Some((known, reach)) = open.pop() {
-            let mut left = Vec::new();
-            for (at, other, alone) in rest {
-                if self.meet(&known, &reach, other, &alone) {
-                    relevant.places.push(at);
-                    open.push((other.clone(), alone));
-                } else {
-                    left.push((at, other, alone));
+            rest.retain(|(at, other)| {
+                let meets = self.meet(&known, &reach, other);
+                if meets {
+                    relevant.places.push(*at);
+                    open.push(((*other).clone(), self.reach(&[], other)));
                 }
-            }
-            rest = left;
+                !meets
+            });
             relevant.known.push((known, reach));
         }
         relevant.places.sort_unstable();
@@ -135,14 +141,16 @@ impl<'a> Relevance<'a> {
 
     /// Whether another one, admitted since, would have been among those that matter.
     pub fn concerns(&self, relevant: &Relevant, other: &Request) -> bool {
-        let alone = self.reach(&[], other);
-        relevant.known.iter().any(|(known, reach)| self.meet(known, reach, other, &alone))
+        relevant.known.iter().any(|(known, reach)| self.meet(known, reach, other))
     }
 
-    /// Whether two requests reach something in common, alone or after one another.
-    fn meet(&self, a: &Request, alone_a: &Reach, b: &Request, alone_b: &Reach) -> bool {
-        if alone_a.wide() || alone_b.wide() || alone_a.meets(alone_b) {
+    /// Whether two requests reach something in common, alone or after one another; `alone` is what the first one reaches.
+    fn meet(&self, a: &Request, alone: &Reach, b: &Request) -> bool {
+        if alone.wide() || self.look(&[], b, |surface| self.shares(alone, surface)) {
             return true;
+        }
+        if !relates(a) && !relates(b) {
+            return false;
         }
         let after = |first: &Request, second: &Request, alone: &Reach| {
             let mut reach = alone.clone();
@@ -151,11 +159,20 @@ impl<'a> Relevance<'a> {
             }
             reach
         };
-        if !relates(a) && !relates(b) {
-            return false;
-        }
-        let (reach_a, reach_b) = (after(b, a, alone_a), after(a, b, alone_b));
+        let (reach_a, reach_b) = (after(b, a, alone), after(a, b, &self.reach(&[], b)));
         reach_a.wide() || reach_b.wide() || reach_a.meets(&reach_b)
+    }
+
+    /// Whether a request that touches this is wide, or reaches something of what was reached: only the invariants that
+    /// were are asked.
+    fn shares(&self, reach: &Reach, surface: &mut Surface<'_, '_>) -> bool {
+        if surface.changed().any(|key| key.kind.is("Node") || reach.objects.contains(key)) {
+            return true;
+        }
+        reach.instances.iter().any(|(at, keys)| {
+            let analysis = self.invariants.get(*at);
+            analysis.is_some_and(|analysis| !surface.instances(analysis).is_disjoint(keys))
+        })
     }
 }
 

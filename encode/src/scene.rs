@@ -15,15 +15,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::cascade::expected_to_go;
-use suture_model::effects::{View, group, group_name, own, when_down};
-use suture_model::futures::{Count, Entity, Fate, Group, LimitLabel, Outage};
+use suture_model::effects::{View, calm, group, group_name, own, when_down};
+use suture_model::futures::{Count, Entity, Fate, Faults, Group, LimitLabel, Outage, Remains};
 use suture_model::interpret::{Choice, failed_node};
 use suture_model::object::{Body, Key, Object};
 use suture_model::scenario::Scenario;
+use suture_model::selector::Selector;
 use suture_model::state::State;
 use suture_model::value::Str;
+use suture_specs::ir::Expr;
 
 use crate::problem::Label;
+use crate::sym::Sym;
 use crate::term::{Assignment, Bool, Int, TermError, Vars};
 
 /// How finely entities are told apart.
@@ -41,13 +44,22 @@ pub struct Grain {
 #[derive(Clone, Debug)]
 pub struct Class {
     /// The entities, as indexes into the group.
-    pub entities: Vec<usize>,
+    pub entities: Rc<[usize]>,
     /// The fates of any of them.
-    pub fates: Vec<Fate>,
+    pub fates: Rc<Vec<Fate>>,
+    /// The first of them as the state shows it.
+    object: Option<Arc<Object>>,
     /// How many of them met each fate.
     pub counts: Vec<Int>,
     /// How many there are.
     pub total: u32,
+}
+
+impl Class {
+    /// What the first of its entities is in one of its fates.
+    pub fn object_in(&self, fate: &Fate) -> Option<Arc<Object>> {
+        fate.remains.of(self.object.as_ref())
+    }
 }
 
 /// A group with its classes.
@@ -65,11 +77,26 @@ pub struct Coded {
 pub struct Prepared {
     group: Rc<Group>,
     /// Entities by class, in the order of their first one.
-    classes: Vec<Vec<usize>>,
+    classes: Vec<Members>,
     /// The fates of classes whose entities do not have them in the group: their nodes fail.
-    down: BTreeMap<usize, Vec<Fate>>,
+    down: BTreeMap<usize, Rc<Vec<Fate>>>,
     /// The entity of each existing object, and its class; worked out when it is asked for.
     entity_of: OnceCell<BTreeMap<Key, (usize, usize)>>,
+}
+
+/// The entities of a class.
+#[derive(Clone, Debug)]
+struct Members {
+    entities: Rc<[usize]>,
+    /// How many there are of them all.
+    total: u32,
+}
+
+impl Members {
+    fn of(group: &Group, entities: Vec<usize>) -> Self {
+        let total = entities.iter().filter_map(|at| group.entities.get(*at)).map(|e| e.count).sum();
+        Self { entities: entities.into(), total }
+    }
 }
 
 impl Prepared {
@@ -77,54 +104,77 @@ impl Prepared {
     fn entity_of(&self, key: &Key) -> Option<(usize, usize)> {
         let all = self.entity_of.get_or_init(|| {
             let by_class = self.classes.iter().enumerate();
-            let by_class = by_class.flat_map(|(class, members)| members.iter().map(move |at| (*at, class)));
+            let by_class = by_class.flat_map(|(class, members)| members.entities.iter().map(move |at| (*at, class)));
             let named =
-                by_class.filter_map(|(at, class)| Some((self.group.entities.get(at)?.key.clone()?, (at, class))));
+                by_class.filter_map(|(at, class)| Some((self.group.entities.get(at)?.key()?.clone(), (at, class))));
             named.collect()
         });
         all.get(key).copied()
     }
 
+    /// The same group where no node fails.
+    fn calm(&self) -> Self {
+        let group = Rc::new(calm(&self.group));
+        Self { group, classes: self.classes.clone(), down: BTreeMap::new(), entity_of: OnceCell::new() }
+    }
+
     /// The same group where these nodes fail.
-    fn failing(&self, nodes: &BTreeSet<Str>) -> Self {
+    fn failing(&self, scenario: &Scenario<'_>, nodes: &BTreeSet<Str>) -> Self {
         let mut classes = Vec::with_capacity(self.classes.len() + 1);
         let (mut failed, mut down) = (Vec::new(), BTreeMap::new());
         for members in &self.classes {
             let entity = |at: &usize| self.group.entities.get(*at);
             let fails =
                 |at: &usize| entity(at).and_then(|e| e.object.as_ref()).is_some_and(|o| nodes.contains(&o.node));
-            let (here, others): (Vec<usize>, Vec<usize>) = members.iter().partition(|at| fails(at));
-            let fates = here.first().and_then(entity).map(when_down);
+            let (here, others): (Vec<usize>, Vec<usize>) = members.entities.iter().partition(|at| fails(at));
+            let fates = here.first().and_then(entity).map(|first| Rc::new(when_down(scenario, first)));
             match fates {
                 Some(fates) if others.is_empty() => {
                     down.insert(classes.len(), fates);
-                    classes.push(here);
+                    classes.push(members.clone());
                 }
                 Some(fates) => {
-                    classes.push(others);
+                    classes.push(Members::of(&self.group, others));
                     failed.push((here, fates));
                 }
-                None => classes.push(others),
+                None => classes.push(members.clone()),
             }
         }
         for (members, fates) in failed {
             down.insert(classes.len(), fates);
-            classes.push(members);
+            classes.push(Members::of(&self.group, members));
         }
         Self { group: self.group.clone(), classes, down, entity_of: OnceCell::new() }
     }
 
     /// The same of the instance, which is seldom in a group.
     fn pinned(&self, key: &Key) -> Option<(usize, usize)> {
-        let at = self.group.entities.iter().position(|entity| entity.key.as_ref() == Some(key))?;
-        let class = self.classes.iter().position(|members| members.contains(&at))?;
+        // what exists in a group is of one kind
+        self.group.entities.iter().find_map(Entity::key).filter(|first| first.kind == key.kind)?;
+        let at = self.group.entities.iter().position(|entity| entity.key() == Some(key))?;
+        let class = self.classes.iter().position(|members| members.entities.contains(&at))?;
         Some((at, class))
     }
 }
 
-/// What one decision has prepared: by scenario, group, view and grain. Valid as long as the scenarios stay where they
-/// are.
-pub type Preparations = RefCell<BTreeMap<(usize, GroupId, View, bool, bool), Rc<Prepared>>>;
+/// By scenario, namespace and selector.
+type Selected = BTreeMap<(usize, Str, Selector), Rc<BTreeSet<Key>>>;
+
+/// By scenario and expression, each by where it is in memory.
+type Timeless = BTreeMap<(usize, usize), Sym>;
+
+/// Scenario, group, view and grain.
+type Preparation = (usize, GroupId, View, bool, bool);
+
+/// What one decision has prepared. Valid as long as the scenarios and the invariants stay where they are.
+#[derive(Debug, Default)]
+pub struct Preparations {
+    groups: RefCell<BTreeMap<Preparation, Rc<Prepared>>>,
+    /// The groups of the pods that a selector means in a namespace, by scenario.
+    selected: RefCell<Selected>,
+    /// The values of expressions about the instance at hand that ask nothing about the future, by scenario.
+    timeless: RefCell<(Option<Key>, Timeless)>,
+}
 
 /// Which group: the pods of a workload, or the fate of one object itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -159,7 +209,8 @@ pub struct Scene<'s, 'a> {
     preparations: &'s Preparations,
     controller_group: BTreeMap<Str, Key>,
     labels: Vec<LimitLabel>,
-    failed: BTreeMap<Key, Arc<Object>>,
+    /// Whether nodes or zones fail in some question about the instance.
+    may_fail: bool,
 }
 
 /// The label of what holds by construction: the fates of a class add up.
@@ -171,19 +222,10 @@ impl<'s, 'a> Scene<'s, 'a> {
         before: &'s State<'a>,
         scenario: &'s Scenario<'a>,
         view: View,
+        faults: Faults,
         grain: Grain,
         preparations: &'s Preparations,
     ) -> Self {
-        let failed = view
-            .outage
-            .nodes
-            .iter()
-            .filter_map(|name| {
-                let key = Key::of("Node", "", name);
-                let node = scenario.state.get(&key)?;
-                Some((key, Arc::new(failed_node(node))))
-            })
-            .collect();
         Self {
             before,
             scenario,
@@ -197,7 +239,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             preparations,
             controller_group: BTreeMap::new(),
             labels: Vec::new(),
-            failed,
+            may_fail: faults != Faults::default(),
         }
     }
 
@@ -222,8 +264,9 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// The node as it is when it has failed in this outage.
-    pub fn failed(&self, key: &Key) -> Option<&Arc<Object>> {
-        self.failed.get(key)
+    pub fn failed(&self, key: &Key) -> Option<Arc<Object>> {
+        let fails = key.kind.is("Node") && self.view.outage.nodes.contains(&key.name);
+        self.state().get(key).filter(|_| fails).map(|node| Arc::new(failed_node(node)))
     }
 
     /// The class of an object that exists in the scenario; `None` when it simply stays as it is.
@@ -249,8 +292,8 @@ impl<'s, 'a> Scene<'s, 'a> {
     pub fn alike(&self, key: &Key) -> Option<Vec<&Key>> {
         let found = self.coded.iter().find_map(|c| Some((c, c.prepared.entity_of(key)?.1)));
         let (coded, class) = found?;
-        let members = coded.prepared.classes.get(class)?.iter();
-        Some(members.filter_map(|at| coded.group.entities.get(*at)?.key.as_ref()).collect())
+        let members = coded.prepared.classes.get(class)?.entities.iter();
+        Some(members.filter_map(|at| coded.group.entities.get(*at)?.key()).collect())
     }
 
     /// The name of a pod's group.
@@ -269,6 +312,43 @@ impl<'s, 'a> Scene<'s, 'a> {
             self.controller_group.insert(controller, name.clone());
         }
         name
+    }
+
+    /// What [`Self::keep`] was given for this expression, about the same instance in the same scenario.
+    pub fn kept(&self, expr: &Expr) -> Option<Sym> {
+        let kept = self.preparations.timeless.borrow();
+        let (instance, values) = &*kept;
+        values.get(&self.place(expr)).filter(|_| *instance == self.grain.pinned).cloned()
+    }
+
+    /// Keeps the value of an expression that is the same in all futures of the scenario.
+    pub fn keep(&self, expr: &Expr, value: Sym) {
+        let mut kept = self.preparations.timeless.borrow_mut();
+        if kept.0 != self.grain.pinned {
+            *kept = (self.grain.pinned.clone(), BTreeMap::new());
+        }
+        kept.1.insert(self.place(expr), value);
+    }
+
+    /// Where an expression and the scenario are in memory.
+    fn place(&self, expr: &Expr) -> (usize, usize) {
+        (std::ptr::from_ref(self.scenario) as usize, std::ptr::from_ref(expr) as usize)
+    }
+
+    /// The names of the groups of the pods that a selector means in a namespace: worked out once.
+    pub fn selected(
+        &mut self,
+        ns: &Str,
+        selector: &Selector,
+        find: impl FnOnce(&mut Self) -> BTreeSet<Key>,
+    ) -> Rc<BTreeSet<Key>> {
+        let key = (std::ptr::from_ref(self.scenario) as usize, ns.clone(), selector.clone());
+        let known = self.preparations.selected.borrow().get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let found = Rc::new(find(self));
+            self.preparations.selected.borrow_mut().insert(key, found.clone());
+            found
+        })
     }
 
     /// The names of the groups of these pods.
@@ -310,21 +390,31 @@ impl<'s, 'a> Scene<'s, 'a> {
     fn prepare(&self, id: &GroupId) -> Rc<Prepared> {
         let outage = &self.view.outage;
         let of_pods = matches!(id, GroupId::Pods(name) if !name.kind.is("DaemonSet"));
-        if of_pods && self.view.coarse && !outage.nodes.is_empty() {
+        if of_pods && self.view.coarse && self.may_fail {
             // it does not matter to the others which nodes fail, but to the pods of DaemonSets
-            let somewhere = (0..outage.nodes.len()).map(|at| format!("\u{1}{at}").into()).collect();
+            let somewhere = (0..outage.nodes.len().max(1)).map(|at| format!("\u{1}{at}").into()).collect();
             let view = View { outage: Outage { nodes: somewhere, zones: BTreeSet::new() }, ..self.view.clone() };
-            return Rc::new(self.prepare_in(id, &view, true).failing(&outage.nodes));
+            let somewhere = self.prepare_in(id, &view, true);
+            if !outage.nodes.is_empty() {
+                return Rc::new(somewhere.failing(self.scenario, &outage.nodes));
+            }
+            let key = self.preparation(id, &self.view);
+            let mut groups = self.preparations.groups.borrow_mut();
+            return groups.entry(key).or_insert_with(|| Rc::new(somewhere.calm())).clone();
         }
         // every outage is looked at once
         self.prepare_in(id, &self.view, outage.nodes.is_empty())
     }
 
+    fn preparation(&self, id: &GroupId, view: &View) -> Preparation {
+        let scenario = std::ptr::from_ref(self.scenario) as usize;
+        (scenario, id.clone(), view.clone(), self.grain.identity, self.grain.nodes)
+    }
+
     /// [`Self::prepare`] under a view; `keeps` whether it will be asked for again.
     fn prepare_in(&self, id: &GroupId, view: &View, keeps: bool) -> Rc<Prepared> {
-        let scenario = std::ptr::from_ref(self.scenario) as usize;
-        let key = (scenario, id.clone(), view.clone(), self.grain.identity, self.grain.nodes);
-        if let Some(known) = self.preparations.borrow().get(&key) {
+        let key = self.preparation(id, view);
+        if let Some(known) = self.preparations.groups.borrow().get(&key) {
             return known.clone();
         }
         let group = match id {
@@ -347,10 +437,11 @@ impl<'s, 'a> Scene<'s, 'a> {
                 None => classes.push(vec![at]),
             }
         }
+        let classes = classes.into_iter().map(|entities| Members::of(&group, entities)).collect();
         let down = BTreeMap::new();
         let prepared = Rc::new(Prepared { group: Rc::new(group), classes, down, entity_of: OnceCell::new() });
         if keeps {
-            self.preparations.borrow_mut().insert(key, prepared.clone());
+            self.preparations.groups.borrow_mut().insert(key, prepared.clone());
         }
         prepared
     }
@@ -358,25 +449,26 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// The classes with their variables; the instance, if it is among others, in one of its own.
     fn classes(&mut self, prepared: &Prepared, name: &Key) -> Result<Vec<Class>, TermError> {
         let group = &prepared.group;
-        let mut entities = prepared.classes.clone();
+        let mut all = prepared.classes.clone();
         let mut alone = None;
         if let Some((entity, class)) = self.grain.pinned.as_ref().and_then(|key| prepared.pinned(key)) {
-            let others = entities.get_mut(class).filter(|members| members.len() > 1);
+            let others = all.get_mut(class).filter(|members| members.entities.len() > 1);
             if let Some(others) = others {
-                others.retain(|member| *member != entity);
-                entities.push(vec![entity]);
-                alone = Some((entities.len() - 1, class));
+                let left = others.entities.iter().copied().filter(|member| *member != entity).collect();
+                *others = Members::of(group, left);
+                all.push(Members::of(group, vec![entity]));
+                alone = Some((all.len() - 1, class));
             }
         }
         let mut classes = Vec::new();
-        for (number, entities) in entities.into_iter().enumerate() {
+        for (number, Members { entities, total }) in all.into_iter().enumerate() {
             let first = entities.first().and_then(|at| group.entities.get(*at));
             let class = alone.filter(|(at, _)| *at == number).map_or(number, |(_, class)| class);
             let down = prepared.down.get(&class).cloned();
             let fates = down.or_else(|| first.map(|e| e.fates.clone())).unwrap_or_default();
-            let total: u32 = entities.iter().filter_map(|at| group.entities.get(*at)).map(|e| e.count).sum();
+            let object = first.and_then(|e| e.object.clone());
             let counts = self.counts(&fates, total, &format!("{name}#{number}"))?;
-            classes.push(Class { entities, fates, counts, total });
+            classes.push(Class { entities, fates, object, counts, total });
         }
         Ok(classes)
     }
@@ -384,15 +476,16 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// Whether two entities have the same signature, for those where that is seen at once: equals that nothing changed.
     fn plainly_alike(&self, a: &Entity, b: &Entity, view: &View) -> bool {
         let (Some(x), Some(y)) = (&a.object, &b.object) else { return false };
-        let unchanged = |o: &Object| !self.state().delta().contains_key(&o.key) && self.before.delta().is_empty();
+        let unchanged = |o: &Arc<Object>| !self.state().may_differ(o) && self.before.delta().is_empty();
+        let same_fates = || {
+            let same = |(f, g): (&Fate, &Fate)| f.kind == g.kind && f.place == g.place;
+            a.fates.len() == b.fates.len() && a.fates.iter().zip(b.fates.iter()).all(same)
+        };
         let down = |o: &Object| view.outage.nodes.contains(&o.node);
         Arc::ptr_eq(&x.body, &y.body)
             && !(self.grain.identity || self.grain.nodes)
-            && a.key.is_some()
-            && b.key.is_some()
-            && a.sets == b.sets
-            && a.fates.len() == b.fates.len()
-            && a.fates.iter().zip(&b.fates).all(|(f, g)| f.kind == g.kind && f.place == g.place)
+            && (Rc::ptr_eq(&a.sets, &b.sets) || a.sets == b.sets)
+            && (Rc::ptr_eq(&a.fates, &b.fates) || same_fates())
             && x.leaving == y.leaving
             && down(x) == down(y)
             && unchanged(x)
@@ -403,10 +496,10 @@ impl<'s, 'a> Scene<'s, 'a> {
         let object = entity.object.as_ref();
         // what the scenario does not change is as it was before
         let differs = |key: &&Key| self.state().delta().contains_key(*key) || self.before.delta().contains_key(*key);
-        let changed = entity.key.as_ref().filter(differs);
+        let changed = entity.key().filter(differs);
         let before = changed.and_then(|key| self.before.get(key));
-        let alone = self.grain.identity || entity.key.is_none();
-        let mut sets = entity.sets.clone();
+        let alone = self.grain.identity || entity.object.is_none();
+        let mut sets = entity.sets.to_vec();
         sets.sort();
         let down = object.is_some_and(|o| view.outage.nodes.contains(&o.node));
         Signature {
@@ -476,7 +569,7 @@ impl<'s, 'a> Scene<'s, 'a> {
                 for count in &class.counts {
                     left.push(u32::try_from(count.eval(assignment)?.max(0)).unwrap_or(u32::MAX));
                 }
-                for entity in &class.entities {
+                for entity in class.entities.iter() {
                     let mut open = coded.group.entities.get(*entity).map_or(0, |e| e.count);
                     let Some(numbers) = choice.get_mut(*entity) else { continue };
                     for (number, left) in numbers.iter_mut().zip(&mut left) {
@@ -498,7 +591,7 @@ const NEW_APART_MAX: u32 = 8;
 
 /// The group with pods that are not made yet one by one, where they are few.
 fn one_by_one(mut group: Group) -> Group {
-    let several = |e: &Entity| e.key.is_none() && (2..=NEW_APART_MAX).contains(&e.count);
+    let several = |e: &Entity| e.object.is_none() && (2..=NEW_APART_MAX).contains(&e.count);
     if group.entities.iter().any(several) {
         let entities = std::mem::take(&mut group.entities).into_iter();
         group.entities = entities
@@ -516,8 +609,11 @@ fn numbered(entity: &Entity, number: u32) -> Entity {
         let name = format!("{}-{number}", o.key.name).into();
         Arc::new(Object { key: Key { name, ..o.key.clone() }, ..(**o).clone() })
     };
-    let fates = entity.fates.iter().map(|f| Fate { object: f.object.as_ref().map(named), ..f.clone() });
-    Entity { count: 1, fates: fates.collect(), ..entity.clone() }
+    let fates = entity.fates.iter().map(|f| match &f.remains {
+        Remains::New(object) => Fate { remains: Remains::New(named(object)), ..f.clone() },
+        _ => f.clone(),
+    });
+    Entity { count: 1, fates: Rc::new(fates.collect()), ..entity.clone() }
 }
 
 /// What makes two entities interchangeable.

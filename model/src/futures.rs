@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::object::{Key, Object};
+use crate::object::{Body, Key, Object};
 use crate::value::Str;
 
 /// Which moments an invariant speaks about.
@@ -67,24 +68,64 @@ pub struct Fate {
     pub kind: FateKind,
     /// The place of a new pod: an index into [`Group::places`].
     pub place: Option<usize>,
-    /// The object in that future; `None` when it does not exist there.
-    pub object: Option<Arc<Object>>,
+    /// What is there in that future.
+    pub remains: Remains,
+}
+
+/// What there is of an entity in a fate. Equal entities have the same: what tells them apart is not part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remains {
+    /// Nothing.
+    Nothing,
+    /// The object as the state shows it.
+    Itself,
+    /// That object with another body.
+    Changed(Arc<Body>),
+    /// This new object.
+    New(Arc<Object>),
+}
+
+impl Remains {
+    /// The object in that future, of an entity that is this one so far.
+    pub fn of(&self, itself: Option<&Arc<Object>>) -> Option<Arc<Object>> {
+        match self {
+            Self::Nothing => None,
+            Self::Itself => itself.cloned(),
+            Self::Changed(body) => itself.map(|o| Arc::new(Object { body: body.clone(), ..(**o).clone() })),
+            Self::New(object) => Some(object.clone()),
+        }
+    }
 }
 
 /// Something that may meet one of several fates.
 #[derive(Clone, Debug)]
 pub struct Entity {
     /// The object as the state shows it; `None` for a pod not made yet.
-    pub key: Option<Key>,
-    /// That object.
     pub object: Option<Arc<Object>>,
     /// How many interchangeable ones of it there are: 1 for an object that exists, the number of pods that a
     /// controller may make otherwise.
     pub count: u32,
-    /// The sets it belongs to, by which limits count.
-    pub sets: Vec<SetId>,
-    /// Its possible fates, at least one, in canonical order.
-    pub fates: Vec<Fate>,
+    /// The sets it belongs to, by which limits count; equals share them.
+    pub sets: Rc<Vec<SetId>>,
+    /// Its possible fates, at least one, in canonical order; equals share them.
+    pub fates: Rc<Vec<Fate>>,
+}
+
+impl Entity {
+    /// So many pods that may be made.
+    pub fn new(count: u32, sets: Vec<SetId>, fates: Vec<Fate>) -> Self {
+        Self { object: None, count, sets: Rc::new(sets), fates: Rc::new(fates) }
+    }
+
+    /// What names it; `None` for a pod not made yet.
+    pub fn key(&self) -> Option<&Key> {
+        self.object.as_ref().map(|object| &object.key)
+    }
+
+    /// The object as it is in one of its fates; `None` when it does not exist there.
+    pub fn object_in(&self, fate: &Fate) -> Option<Arc<Object>> {
+        fate.remains.of(self.object.as_ref())
+    }
 }
 
 /// A set of entities within a group.

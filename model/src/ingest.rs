@@ -8,10 +8,12 @@ use crate::snapshot::Snapshot;
 use crate::value::{Str, Val};
 
 mod json;
+mod passing;
 mod project;
 mod tree;
 mod yaml;
 
+pub use passing::{Passed, Passing};
 pub use project::project;
 
 /// Texts longer than this are refused: a cluster of 150,000 pods prints as less.

@@ -46,7 +46,7 @@ impl Interner {
             let before = self.parts.len();
             self.parts.retain(|part| match part {
                 Val::List(items) => Arc::strong_count(items) > 1,
-                Val::Map(map) => Arc::strong_count(map) > 1,
+                Val::Map(map) => map.holders() > 1,
                 _ => false,
             });
             if self.parts.len() == before {

@@ -102,11 +102,11 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
         for (entity, numbers) in group.entities.iter().zip(choice.iter()) {
             for (fate, number) in entity.fates.iter().zip(numbers) {
                 for _ in 0..*number {
-                    match (&entity.key, &fate.object) {
+                    match (entity.key(), entity.object_in(fate)) {
                         (Some(key), Some(object)) if fate.kind < FateKind::NotMade => {
                             decided.insert(key.clone(), ());
-                            if !scenario.state.get(key).is_some_and(|here| Arc::ptr_eq(here, object)) {
-                                world.put_shared(object.clone());
+                            if !scenario.state.get(key).is_some_and(|here| Arc::ptr_eq(here, &object)) {
+                                world.put_shared(object);
                             }
                         }
                         (Some(key), None) => {
@@ -116,11 +116,11 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
                         (Some(key), Some(object)) => {
                             // replaced by a new pod of the same name
                             decided.insert(key.clone(), ());
-                            world.put(Object { uid: format!("new:{key}").into(), ..(**object).clone() });
+                            world.put(Object { uid: format!("new:{key}").into(), ..(*object).clone() });
                         }
                         (None, Some(object)) => {
                             made += 1;
-                            world.put(numbered(object, made));
+                            world.put(numbered(&object, made));
                         }
                         (None, None) => {}
                     }
@@ -138,7 +138,7 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
         for pod in bystanders {
             world.put(pod);
         }
-        if let Some(object) = world.get(&Key::of("Node", "", node)).cloned() {
+        if let Some(object) = world.get(&Key::global("Node", node)).cloned() {
             world.put(failed_node(&object));
         }
     }

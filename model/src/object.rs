@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::kinds::{Kind, order, same};
 use crate::value::{Str, Val};
@@ -48,6 +48,15 @@ impl Key {
     /// The key of an object.
     pub fn new(kind: Kind, ns: &str, name: &str) -> Self {
         Self { kind, ns: ns.into(), name: name.into() }
+    }
+}
+
+impl Key {
+    /// The key of an object of a built-in kind without namespaces; the name is shared.
+    pub fn global(kind: &str, name: &Str) -> Self {
+        static NOWHERE: LazyLock<Str> = LazyLock::new(|| "".into());
+        let kind = Kind::builtin(kind).unwrap_or_else(|| Kind::new("", kind));
+        Self { kind, ns: NOWHERE.clone(), name: name.clone() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::apply::apply;
 use crate::cascade::{Cause, Leaving, cascade};
 use crate::change::{Change, Operation, Request};
-use crate::effects::NodeCache;
+use crate::effects::{Made, NodeCache};
 use crate::futures::{Moment, Step};
 use crate::object::Key;
 use crate::snapshot::Snapshot;
@@ -27,6 +27,8 @@ pub struct Scenario<'a> {
     pub removed: BTreeSet<Key>,
     /// What was worked out about its nodes.
     pub nodes: NodeCache,
+    /// What effects made of its objects.
+    pub made: Made,
 }
 
 impl<'a> Scenario<'a> {
@@ -38,6 +40,7 @@ impl<'a> Scenario<'a> {
             steps: Vec::new(),
             removed: BTreeSet::new(),
             nodes: NodeCache::default(),
+            made: Made::default(),
         }
     }
 
@@ -61,6 +64,7 @@ impl<'a> Scenario<'a> {
             return Landing { effective: false, whole: true };
         }
         self.nodes.borrow_mut().clear();
+        self.made = Made::default();
         let before: BTreeSet<Key> = self.leaving.keys().cloned().collect();
         self.removed.extend(applied.deletions.iter().map(|(key, _)| key.clone()));
         let whole = cascade(&mut self.state, &applied.deletions, &mut self.leaving, most);

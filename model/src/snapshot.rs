@@ -16,29 +16,31 @@ use crate::object::{Key, Object};
 use crate::references::references;
 use crate::selector::text;
 use crate::value::{Str, Val};
+use leaves::Leaves;
+use places::{Found, Places, Slot};
 
+mod leaves;
+mod places;
 mod pools;
 
-type Slot = u32;
-
-/// The observed cluster. Built by [`Snapshot::insert`] and [`Snapshot::remove`], read through [`crate::state::State`].
+/// The observed cluster. Built by [`Snapshot::insert`] and [`Snapshot::remove`], read through [`crate::state::State`]. A
+/// copy takes no time, and shares what neither changes.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    slots: Vec<Option<Arc<Object>>>,
-    free: Vec<Slot>,
-    by_key: BTreeMap<Key, Slot>,
-    by_uid: BTreeMap<Str, Slot>,
-    by_owner: BTreeMap<Str, Vec<Slot>>,
+    places: Places,
+    by_key: Leaves<Key, Slot>,
+    by_uid: Leaves<Str, Slot>,
+    by_owner: Leaves<Str, Found>,
     /// How many references there are to owners of each kind.
     owner_kinds: BTreeMap<Kind, usize>,
-    by_node: BTreeMap<Str, Vec<Slot>>,
-    usage: BTreeMap<Str, Usage>,
+    by_node: Leaves<Str, Found>,
+    usage: Leaves<Str, Usage>,
     pools: Pools,
-    by_label: BTreeMap<LabelKey, Vec<Slot>>,
-    by_selector: BTreeMap<LabelKey, Vec<Slot>>,
-    by_reference: BTreeMap<Key, Vec<Slot>>,
+    by_label: Leaves<LabelKey, Found>,
+    by_selector: Leaves<LabelKey, Found>,
+    by_reference: Leaves<Key, Found>,
     interner: Interner,
-    restricting: BTreeMap<Val, BTreeSet<Key>>,
+    restricting: Leaves<Val, Leaves<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
 }
@@ -87,20 +89,19 @@ impl Snapshot {
     /// An empty snapshot that reads custom resources by these adapters.
     pub fn new(adapters: Arc<dyn Adapters>) -> Self {
         Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-            by_key: BTreeMap::new(),
-            by_uid: BTreeMap::new(),
-            by_owner: BTreeMap::new(),
+            places: Places::default(),
+            by_key: Leaves::default(),
+            by_uid: Leaves::default(),
+            by_owner: Leaves::default(),
             owner_kinds: BTreeMap::new(),
-            by_node: BTreeMap::new(),
-            usage: BTreeMap::new(),
+            by_node: Leaves::default(),
+            usage: Leaves::default(),
             pools: Pools::default(),
-            by_label: BTreeMap::new(),
-            by_selector: BTreeMap::new(),
-            by_reference: BTreeMap::new(),
+            by_label: Leaves::default(),
+            by_selector: Leaves::default(),
+            by_reference: Leaves::default(),
             interner: Interner::default(),
-            restricting: BTreeMap::new(),
+            restricting: Leaves::default(),
             adapters,
             unknown: BTreeSet::new(),
         }
@@ -148,50 +149,47 @@ impl Snapshot {
     /// [`Self::insert`] of an object that other snapshots hold too; its parts stay as they are.
     pub fn insert_shared(&mut self, object: Arc<Object>) {
         self.remove(&object.key);
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            Slot::try_from(self.slots.len() - 1).unwrap_or(Slot::MAX)
-        });
+        let slot = self.places.take();
         self.by_key.insert(object.key.clone(), slot);
         if !object.uid.is_empty() {
             self.by_uid.insert(object.uid.clone(), slot);
         }
-        let slots = &self.slots;
-        let add = |list: &mut Vec<Slot>| add_slot(slots, list, &object.key, slot);
+        let place = Place { places: &self.places, key: &object.key, slot };
         for owner in object.owners() {
-            add(self.by_owner.entry(owner.uid.clone()).or_default());
+            place.enter(&mut self.by_owner, owner.uid.clone());
             *self.owner_kinds.entry(owner.kind.clone()).or_default() += 1;
         }
         if !object.node.is_empty() {
-            add(self.by_node.entry(object.node.clone()).or_default());
-            self.usage.entry(object.node.clone()).or_default().add(&object, 1);
+            place.enter(&mut self.by_node, object.node.clone());
+            let mut usage = self.usage(&object.node);
+            usage.add(&object, 1);
+            self.usage.insert(object.node.clone(), usage);
             self.pools.touch(&object.node);
         }
         if object.key.kind.is("Node") {
             self.pools.insert(&object);
         }
         for label in labels_of(&object) {
-            add(self.by_label.entry(label).or_default());
+            place.enter(&mut self.by_label, label);
         }
         if let Some(pair) = self.selector_pair(&object) {
-            self.by_selector.entry(pair).or_default().push(slot);
+            place.append(&mut self.by_selector, pair);
         }
         if let Some(constraint) = constraint_of(&object) {
-            self.restricting.entry(constraint).or_default().insert(object.key.clone());
+            let mut alike = self.restricting.get(&constraint).cloned().unwrap_or_default();
+            alike.insert(object.key.clone(), slot);
+            self.restricting.insert(constraint, alike);
         }
         for reference in references(&object, self.adapters.as_ref()) {
-            add(self.by_reference.entry(reference.target).or_default());
+            place.enter(&mut self.by_reference, reference.target);
         }
-        if let Some(place) = self.slots.get_mut(slot as usize) {
-            *place = Some(object);
-        }
+        self.places.put(slot, object);
     }
 
     /// Takes an object out, if it is there.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let slot = self.by_key.remove(key)?;
-        let object = self.slots.get_mut(slot as usize)?.take()?;
-        self.free.push(slot);
+        let object = self.places.empty(slot)?;
         if self.by_uid.get(&object.uid) == Some(&slot) {
             self.by_uid.remove(&object.uid);
         }
@@ -216,10 +214,10 @@ impl Snapshot {
             drop_slot(&mut self.by_selector, &pair, slot);
         }
         if let Some(constraint) = constraint_of(&object)
-            && let Some(keys) = self.restricting.get_mut(&constraint)
+            && let Some(alike) = self.restricting.get_mut(&constraint)
         {
-            keys.remove(key);
-            if keys.is_empty() {
+            alike.remove(key);
+            if alike.is_empty() {
                 self.restricting.remove(&constraint);
             }
         }
@@ -272,7 +270,7 @@ impl Snapshot {
     pub fn list(&self, kind: &Kind, ns: Option<&str>) -> Vec<&Arc<Object>> {
         let low = Key::new(kind.clone(), ns.unwrap_or(""), "");
         self.by_key
-            .range(low..)
+            .from(&low)
             .take_while(|(key, _)| key.kind == *kind && ns.is_none_or(|ns| *key.ns == *ns))
             .filter_map(|(_, slot)| self.at(*slot))
             .collect()
@@ -281,7 +279,7 @@ impl Snapshot {
     /// The objects of a kind, in the order of their keys, one by one.
     pub fn iter_kind<'s>(&'s self, kind: &Kind) -> impl Iterator<Item = &'s Arc<Object>> + use<'s> {
         let (kind, low) = (kind.clone(), Key::new(kind.clone(), "", ""));
-        self.by_key.range(low..).take_while(move |(key, _)| key.kind == kind).filter_map(|(_, slot)| self.at(*slot))
+        self.by_key.from(&low).take_while(move |(key, _)| key.kind == kind).filter_map(|(_, slot)| self.at(*slot))
     }
 
     /// The objects in a namespace, of every kind.
@@ -300,7 +298,7 @@ impl Snapshot {
         while let Some(kind) = next {
             // the first key after every key of this kind: no namespace starts with the highest character
             let above = Key::new(kind.clone(), "\u{10ffff}", "");
-            next = self.by_key.range(above..).map(|(k, _)| k.kind.clone()).find(|k| *k != kind);
+            next = self.by_key.from(&above).map(|(k, _)| k.kind.clone()).find(|k| *k != kind);
             kinds.push(kind);
         }
         kinds
@@ -335,7 +333,7 @@ impl Snapshot {
     pub fn selecting(&self, ns: &Str, labels: &Val) -> impl Iterator<Item = &Arc<Object>> {
         let pairs = labels.entries().map(|(key, value)| (ns.clone(), key.clone(), text(value)));
         let all = pairs.chain([(ns.clone(), "".into(), "".into())]).collect::<Vec<_>>().into_iter();
-        all.flat_map(|pair| self.by_selector.get(&pair).into_iter().flatten()).filter_map(|slot| self.at(*slot))
+        all.flat_map(|pair| self.by_selector.get(&pair).map_or(&[][..], Found::slots)).filter_map(|slot| self.at(*slot))
     }
 
     /// The pair of labels that an object's selector asks for, by which it is found; none asked for is a pair as well.
@@ -360,14 +358,35 @@ impl Snapshot {
         self.slots_of(self.by_label.get(&(Str::from(ns), CLAIM.into(), name.into())))
     }
 
-    /// The objects whose pods are constrained by node labels, by their constraint; of built-in kinds only.
-    pub fn restricting(&self) -> impl Iterator<Item = &BTreeSet<Key>> {
-        self.restricting.values()
+    /// One of the objects of each constraint on node labels that pods have, or a workload has for them; of built-in kinds
+    /// only.
+    pub fn restricting(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.restricting.values().filter_map(|alike| self.at(*alike.values().next()?))
     }
 
-    /// The objects whose pods are constrained as this one's, itself among them; none for an object without a constraint.
-    pub fn restricted_as(&self, object: &Object) -> Option<&BTreeSet<Key>> {
-        self.restricting.get(&constraint_of(object)?)
+    /// Whether there are objects whose pods are constrained by node labels as this one's.
+    pub fn is_restricted(&self, object: &Object) -> bool {
+        constraint_of(object).is_some_and(|constraint| self.restricting.contains_key(&constraint))
+    }
+
+    /// The objects of these kinds whose pods are constrained as this one's, itself among them, in the order of their keys;
+    /// none for an object without a constraint.
+    pub fn restricted_as(&self, object: &Object, of: impl Fn(&Kind) -> bool) -> Vec<&Arc<Object>> {
+        let Some(alike) = constraint_of(object).and_then(|constraint| self.restricting.get(&constraint)) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        let mut next = alike.keys().next().map(|key| key.kind.clone());
+        // without a look at each of other kinds; no namespace starts with the highest character
+        while let Some(kind) = next {
+            let above = Key::new(kind.clone(), "\u{10ffff}", "");
+            if of(&kind) {
+                let alike = alike.from(&Key::new(kind, "", "")).take_while(|(key, _)| **key < above);
+                found.extend(alike.filter_map(|(_, slot)| self.at(*slot)));
+            }
+            next = alike.from(&above).next().map(|(key, _)| key.kind.clone());
+        }
+        found
     }
 
     /// The live nodes that match the node constraint of a pod spec, in the order of their names.
@@ -391,11 +410,11 @@ impl Snapshot {
     }
 
     fn at(&self, slot: Slot) -> Option<&Arc<Object>> {
-        self.slots.get(slot as usize)?.as_ref()
+        self.places.get(slot)
     }
 
-    fn slots_of(&self, slots: Option<&Vec<Slot>>) -> Vec<&Arc<Object>> {
-        slots.into_iter().flatten().filter_map(|s| self.at(*s)).collect()
+    fn slots_of(&self, found: Option<&Found>) -> Vec<&Arc<Object>> {
+        found.map_or(&[][..], Found::slots).iter().filter_map(|slot| self.at(*slot)).collect()
     }
 }
 
@@ -432,23 +451,40 @@ fn labels_of(object: &Object) -> Vec<LabelKey> {
     pairs.map(|(k, v)| (object.key.ns.clone(), k.clone(), text(v))).collect()
 }
 
-/// Adds an object to a list that is in the order of keys. Lists that come from an API server are in that order already.
-fn add_slot(slots: &[Option<Arc<Object>>], list: &mut Vec<Slot>, key: &Key, slot: Slot) {
-    // the object itself, where it is in the list before, has no place yet
-    let is_before = |s: &Slot| slots.get(*s as usize).and_then(Option::as_ref).is_none_or(|o| o.key <= *key);
-    if list.last().is_none_or(is_before) {
-        list.push(slot);
-    } else {
-        list.insert(list.partition_point(is_before), slot);
+/// An object on its way into the indexes.
+struct Place<'p> {
+    places: &'p Places,
+    key: &'p Key,
+    slot: Slot,
+}
+
+impl Place<'_> {
+    /// Enters it into a list in the order of keys. Lists that come from an API server are in that order already.
+    fn enter<K: Ord + Clone>(&self, index: &mut Leaves<K, Found>, key: K) {
+        // the object itself, where it is in the list before, has no place yet
+        let is_before = |slot: &Slot| self.places.get(*slot).is_none_or(|object| object.key <= *self.key);
+        self.put(index, key, |slots| match slots.last() {
+            Some(last) if !is_before(last) => slots.partition_point(is_before),
+            _ => slots.len(),
+        });
+    }
+
+    /// Enters it at the end of a list.
+    fn append<K: Ord + Clone>(&self, index: &mut Leaves<K, Found>, key: K) {
+        self.put(index, key, <[Slot]>::len);
+    }
+
+    fn put<K: Ord + Clone>(&self, index: &mut Leaves<K, Found>, key: K, place: impl FnOnce(&[Slot]) -> usize) {
+        match index.get_mut(&key) {
+            Some(found) => found.add(self.slot, place),
+            None => drop(index.insert(key, Found::One(self.slot))),
+        }
     }
 }
 
-fn drop_slot<K: Ord>(index: &mut BTreeMap<K, Vec<Slot>>, key: &K, slot: Slot) {
-    if let Some(slots) = index.get_mut(key) {
-        slots.retain(|s| *s != slot);
-        if slots.is_empty() {
-            index.remove(key);
-        }
+fn drop_slot<K: Ord + Clone>(index: &mut Leaves<K, Found>, key: &K, slot: Slot) {
+    if index.get_mut(key).is_some_and(|found| !found.drop(slot)) {
+        index.remove(key);
     }
 }
 

@@ -18,8 +18,8 @@ use crate::value::{Str, Val};
 pub struct State<'a> {
     base: &'a Snapshot,
     delta: BTreeMap<Key, Option<Arc<Object>>>,
-    /// The kinds of what is in it: of most kinds nothing is.
-    changed_kinds: Vec<Kind>,
+    /// Where what differs is in memory, there and here (and some that was here): most objects are told from it by that.
+    places: BTreeSet<usize>,
     index: Index,
 }
 
@@ -37,7 +37,7 @@ struct Index {
 impl<'a> State<'a> {
     /// The snapshot itself.
     pub fn new(base: &'a Snapshot) -> Self {
-        Self { base, delta: BTreeMap::new(), changed_kinds: Vec::new(), index: Index::default() }
+        Self { base, delta: BTreeMap::new(), places: BTreeSet::new(), index: Index::default() }
     }
 
     /// The snapshot below.
@@ -64,7 +64,8 @@ impl<'a> State<'a> {
     /// Adds or replaces an object that is shared already.
     pub fn put_shared(&mut self, object: Arc<Object>) {
         self.forget(&object.key);
-        self.note(&object.key.kind);
+        self.note(&object.key);
+        self.places.insert(place(&object));
         if self.base.get(&object.key).is_some_and(|base| only_marked(base, &object)) {
             self.delta.insert(object.key.clone(), Some(object));
             return;
@@ -89,17 +90,20 @@ impl<'a> State<'a> {
     pub fn take(&mut self, key: &Key) {
         self.forget(key);
         if self.base.get(key).is_some() {
-            self.note(&key.kind);
+            self.note(key);
             self.delta.insert(key.clone(), None);
         } else {
             self.delta.remove(key);
         }
     }
 
-    fn note(&mut self, kind: &Kind) {
-        if !self.changed_kinds.contains(kind) {
-            self.changed_kinds.push(kind.clone());
-        }
+    fn note(&mut self, key: &Key) {
+        self.places.extend(self.base.get(key).map(place));
+    }
+
+    /// Whether an object of this state or of the snapshot may differ between them; false only where it does not.
+    pub fn may_differ(&self, object: &Arc<Object>) -> bool {
+        self.places.contains(&place(object))
     }
 
     /// Takes a changed object out of the index.
@@ -313,7 +317,7 @@ impl<'a> State<'a> {
 
     /// An object of the snapshot as it is here, if it differs in its marks at most.
     fn marked<'s>(&'s self, base: &'s Arc<Object>) -> Option<&'s Arc<Object>> {
-        if !self.changed_kinds.contains(&base.key.kind) {
+        if !self.may_differ(base) {
             return Some(base);
         }
         match self.delta.get(&base.key) {
@@ -344,6 +348,11 @@ impl<'a> State<'a> {
         }
         all
     }
+}
+
+/// Where an object is in memory.
+fn place(object: &Arc<Object>) -> usize {
+    Arc::as_ptr(object) as usize
 }
 
 /// Whether two versions of an object differ in nothing that one navigates by.

@@ -33,18 +33,21 @@ pub enum Val {
     /// A list.
     List(Arc<[Val]>),
     /// An object.
-    Map(Arc<ValMap>),
+    Map(ValMap),
 }
 
-/// The entries of a JSON object, sorted by key, each key once.
+/// The entries of a JSON object, sorted by key, each key once; shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ValMap {
-    entries: Box<[(Str, Val)]>,
+    entries: Arc<[(Str, Val)]>,
 }
 
 impl ValMap {
     /// The map of these entries; of equal keys the last one counts.
     pub fn new(mut entries: Vec<(Str, Val)>) -> Self {
+        if entries.is_sorted_by(|a, b| a.0 < b.0) {
+            return Self { entries: entries.into() };
+        }
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         let mut unique: Vec<(Str, Val)> = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -53,13 +56,23 @@ impl ValMap {
                 _ => unique.push(entry),
             }
         }
-        Self { entries: unique.into_boxed_slice() }
+        Self { entries: unique.into() }
     }
 
     /// The value of `key`, if present.
     pub fn get(&self, key: &str) -> Option<&Val> {
         let at = self.entries.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
         self.entries.get(at).map(|(_, v)| v)
+    }
+
+    /// Whether the two are one in memory: equal at no cost.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.entries, &other.entries)
+    }
+
+    /// How many values hold it.
+    pub fn holders(&self) -> usize {
+        Arc::strong_count(&self.entries)
     }
 
     /// The entries in the order of their keys.
@@ -91,7 +104,7 @@ impl Val {
 
     /// An object value; of equal keys the last one counts.
     pub fn map(entries: Vec<(Str, Self)>) -> Self {
-        Self::Map(Arc::new(ValMap::new(entries)))
+        Self::Map(ValMap::new(entries))
     }
 
     /// An object value from string-keyed pairs.
@@ -182,10 +195,15 @@ impl Val {
     /// This object with `key` set to `value`; anything but an object becomes one.
     #[must_use]
     pub fn with(&self, key: &str, value: Self) -> Self {
-        let mut entries: Vec<(Str, Self)> =
-            self.entries().filter(|(k, _)| &***k != key).map(|(k, v)| (k.clone(), v.clone())).collect();
-        entries.push((Str::from(key), value));
-        Self::map(entries)
+        let Self::Map(map) = self else { return Self::map(vec![(key.into(), value)]) };
+        let at = map.entries.partition_point(|(k, _)| **k < *key);
+        let (before, rest) = map.entries.split_at(at);
+        let (key, after) = match rest.split_first() {
+            Some(((known, _), after)) if **known == *key => (known.clone(), after),
+            _ => (key.into(), rest),
+        };
+        let entries = before.iter().cloned().chain([(key, value)]).chain(after.iter().cloned()).collect();
+        Self::Map(ValMap { entries })
     }
 
     /// This object with the value at `path` set, making objects on the way.
@@ -246,7 +264,7 @@ impl Ord for Val {
                 }
             }
             (Self::Map(a), Self::Map(b)) => {
-                if Arc::ptr_eq(a, b) {
+                if a.is(b) {
                     Ordering::Equal
                 } else {
                     a.cmp(b)

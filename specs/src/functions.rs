@@ -14,7 +14,7 @@ use std::fmt;
 
 use suture_model::kinds::Kind;
 
-pub use navigate::{Worlds, call_nav};
+pub use navigate::{Worlds, call_nav, may_be_quorum_group};
 pub use pure::call_pure;
 pub(crate) use pure::no_overload;
 pub use table::{UNSUPPORTED, WORLD_FIELDS, signatures, world_field};

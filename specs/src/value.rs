@@ -94,7 +94,7 @@ pub enum ListValue {
 #[derive(Clone, Debug)]
 pub enum MapValue {
     /// A JSON object, shared.
-    Json(Arc<ValMap>),
+    Json(ValMap),
     /// Computed entries.
     Values(Arc<BTreeMap<MapKey, Value>>),
 }
@@ -473,7 +473,7 @@ impl PartialEq for ListValue {
 impl PartialEq for MapValue {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Json(a), Self::Json(b)) if Arc::ptr_eq(a, b) => true,
+            (Self::Json(a), Self::Json(b)) if a.is(b) => true,
             _ => self.len() == other.len() && self.iter().all(|(k, v)| other.get(&k).is_some_and(|w| v == w)),
         }
     }

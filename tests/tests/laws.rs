@@ -241,7 +241,7 @@ fn any_pods_that_a_custom_resource_selects_may_go_when_it_wants_fewer() {
             let mut found = false;
             let _ = worlds(&group, &mut |choice| {
                 let is_gone = |key: &Key| {
-                    let entity = group.entities.iter().zip(choice).find(|(e, _)| e.key.as_ref() == Some(key));
+                    let entity = group.entities.iter().zip(choice).find(|(e, _)| e.key() == Some(key));
                     entity.is_some_and(|(e, n)| e.fates.iter().zip(n).any(|(f, n)| f.kind == FateKind::Gone && *n == 1))
                 };
                 found |= go.iter().all(|key| is_gone(key)) && !stay.iter().any(|key| is_gone(key));

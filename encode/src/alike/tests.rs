@@ -31,6 +31,10 @@ fn a_kind_that_where_leaves_out_has_no_instances() {
     let service = shipped("serving-service-kept");
     assert_eq!(instance_kind(&service, &kind("Service")), InstanceKind::Always);
     assert_eq!(instance_kind(&service, &kind("Pod")), InstanceKind::Never);
+    for quorum in ["quorum-kept", "quorum-survives-fault"].map(shipped) {
+        assert_eq!(instance_kind(&quorum, &kind("StatefulSet")), InstanceKind::Always);
+        assert_eq!(instance_kind(&quorum, &kind("Namespace")), InstanceKind::Never, "without `members`");
+    }
 }
 
 #[test]

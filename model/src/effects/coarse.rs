@@ -3,9 +3,11 @@
 //!
 //! Over-approximation: each node is taken to be as roomy as the roomiest one, and empty.
 
+use std::rc::Rc;
+
 use super::placement::{Template, room_when_empty};
 use super::{Builder, at_most};
-use crate::futures::{Count, FateKind, LimitLabel};
+use crate::futures::{Count, Fate, FateKind, Group, LimitLabel};
 use crate::kinds::Kind;
 use crate::object::Key;
 use crate::state::State;
@@ -27,12 +29,24 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
     }
 }
 
+/// A group that was described for nodes that fail, none of which holds its pods, as it is where no node fails.
+pub fn calm(group: &Group) -> Group {
+    let mut calm = group.clone();
+    let is_down = |fate: &Fate| fate.place == Some(DOWN);
+    for entity in calm.entities.iter_mut().filter(|entity| entity.fates.iter().any(is_down)) {
+        Rc::make_mut(&mut entity.fates).retain(|fate| !is_down(fate));
+    }
+    calm.limits.retain(|limit| !matches!(limit.label, LimitLabel::NodesTake { .. }));
+    calm.places.truncate(DOWN);
+    calm
+}
+
 /// How many pods of a template the roomiest node would take, were it empty; `None` without a bound.
 fn roomiest(state: &State<'_>, template: &Template) -> Option<i64> {
     let base = state.base();
     // nodes of a pool have the same to allocate
     let pools = base.pools().iter().filter_map(|(_, pool)| pool.nodes().first());
-    let unchanged = pools.map(|name| base.get(&Key::of("Node", "", name)));
+    let unchanged = pools.map(|name| base.get(&Key::global("Node", name)));
     let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| state.get(key).or_else(|| base.get(key)));
     let mut most = None;
     for node in unchanged.chain(changed) {

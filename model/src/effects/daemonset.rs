@@ -5,10 +5,11 @@
 //! an outdated pod that is not ready goes first. Over-approximation: when `status.updatedNumberScheduled` lags, every
 //! pod may be the outdated one.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Builder, Standing, at_most, count, pods_of, scaled};
-use crate::futures::{Entity, FateKind, LimitLabel};
+use super::{Builder, Standing, at_most, count, mark_unready, pods_of, scaled};
+use crate::futures::{Entity, FateKind, LimitLabel, Remains};
 use crate::navigate;
 use crate::object::Object;
 use crate::value::Str;
@@ -54,24 +55,22 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         let mut entity = builder.existing(pod, &sets, replaceable || misplaced || super::hazard::finished(pod));
         let comes_back = !misplaced && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
         if let (true, Some(template)) = (comes_back, template) {
-            entity.fates.extend(on_node(builder, template, &pod.key.name, &pod.node, false));
+            Rc::make_mut(&mut entity.fates).extend(on_node(builder, template, &pod.key.name, &pod.node, false));
         }
         if builder.after() && (replaceable || misplaced) {
             let goes =
                 |kind: FateKind| !matches!(kind, FateKind::Stays | FateKind::BecomesReady | FateKind::Terminating);
-            entity.fates.retain(|f| goes(f.kind) && (misplaced || f.kind != FateKind::Gone));
+            Rc::make_mut(&mut entity.fates).retain(|f| goes(f.kind) && (misplaced || f.kind != FateKind::Gone));
         }
         if !pod.ready() {
-            for fate in entity.fates.iter_mut().filter(|f| f.kind == FateKind::Stays) {
-                fate.kind = FateKind::LosesReadiness;
-            }
+            mark_unready(&mut entity);
         }
         builder.group.entities.push(entity);
     }
     if let Some(template) = template {
         for node in nodes.iter().filter(|n| !taken.contains(n)) {
             let fates = on_node(builder, template, &format!("{}-(new)", set.key.name), node, !builder.after());
-            builder.group.entities.push(Entity { key: None, object: None, count: 1, sets: vec![kept], fates });
+            builder.group.entities.push(Entity::new(1, vec![kept], fates));
         }
     }
     if outdated && !builder.after() {
@@ -96,18 +95,15 @@ fn on_node(
 ) -> Vec<crate::futures::Fate> {
     let down = builder.view.outage.nodes.contains(node);
     let Some(template) = builder.templates.get(template) else { return Vec::new() };
-    let pod = Object {
-        node: node.clone(),
-        ..template.pod(&builder.name, builder.state().get(&builder.name).map(AsRef::as_ref), name)
-    };
-    let fate = |kind, object| crate::futures::Fate { kind, place: None, object };
+    let pod = builder.new_pod(template, name);
+    let fate = |kind, remains| crate::futures::Fate { kind, place: None, remains };
     let mut fates = Vec::new();
     if may_lack {
-        fates.push(fate(FateKind::NotMade, None));
+        fates.push(fate(FateKind::NotMade, Remains::Nothing));
     }
     if !builder.after() {
-        fates.push(fate(FateKind::NewUnready, Some(Arc::new(pod.clone()))));
+        fates.push(fate(FateKind::NewUnready, Remains::New(Arc::new(pod.on(node.clone(), false)))));
     }
-    fates.push(fate(FateKind::NewReady, Some(Arc::new(pod.with_ready(!down)))));
+    fates.push(fate(FateKind::NewReady, Remains::New(Arc::new(pod.on(node.clone(), !down)))));
     fates
 }

@@ -31,7 +31,7 @@ pub fn finished(pod: &Object) -> bool {
 }
 
 fn node_of(state: &State<'_>, pod: &Object) -> Option<std::sync::Arc<Object>> {
-    state.get(&Key::of("Node", "", &pod.node)).cloned()
+    state.get(&Key::global("Node", &pod.node)).cloned()
 }
 
 /// Whether the node's Ready condition says that it is not ready; `None` when it has no such condition.

@@ -8,6 +8,7 @@
 //! | `custom` | what an adapter says its operator does when `replicas` falls |
 //! | `hazard` | deletion, eviction, taint, lost node: what may happen to a pod whatever its controller does |
 //! | `placement` | where new pods may go |
+//! | `made` | changed bodies and new pods, worked out once |
 //! | `coarse` | how many may be on nodes that fail, where it is not told where they go |
 //!
 //! A pod that a request removes is not counted by its controller's arithmetic: the controller may have used its whole
@@ -17,23 +18,29 @@ mod coarse;
 mod custom;
 mod daemonset;
 mod hazard;
+mod made;
 mod placement;
 mod replicas;
 mod statefulset;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::cascade::expected_to_go;
-use crate::futures::{Count, Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Place, SetId};
+use crate::futures::{
+    Count, Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Place, Remains, SetId,
+};
 use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
 use crate::scenario::Scenario;
 use crate::state::State;
 use crate::value::{Str, Val};
 
+pub use coarse::calm;
 pub use hazard::at_risk;
+pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
 
 /// How deep a chain of controllers is followed.
@@ -94,12 +101,9 @@ fn adopts(state: &State<'_>, controller: &Object, pod: &Object) -> bool {
 
 /// The pods that a controller controls or would adopt, in the order of their names.
 fn pods_of(state: &State<'_>, controller: &Object) -> Vec<Arc<Object>> {
-    let mut pods: Vec<Arc<Object>> = state
-        .owned_by(&controller.uid)
-        .into_iter()
-        .filter(|p| p.key.kind.is("Pod") && p.controller().is_some_and(|c| c.uid == controller.uid))
-        .cloned()
-        .collect();
+    let pod = Kind::new("", "Pod");
+    let own = |p: &Object| p.key.kind == pod && p.controller().is_some_and(|c| c.uid == controller.uid);
+    let mut pods: Vec<Arc<Object>> = state.owned_by(&controller.uid).into_iter().filter(|p| own(p)).cloned().collect();
     if let Some(selector) = crate::navigate::selector_of(state, controller).filter(|s| !s.is_empty()) {
         let orphans = state
             .pods_matching(&controller.key.ns, &selector)
@@ -146,18 +150,26 @@ pub fn own(scenario: &Scenario<'_>, key: &Key, view: &View) -> Group {
 }
 
 /// The fates of an existing pod whose node fails, by those that it may meet where none does (`Builder::fate_of`).
-pub fn when_down(pod: &Entity) -> Vec<Fate> {
+pub fn when_down(scenario: &Scenario<'_>, pod: &Entity) -> Vec<Fate> {
+    let down = |o: &Arc<Object>| scenario.made.body(FateKind::Stays, o, |o| o.with_ready(false));
+    let unready = || pod.object.as_ref().filter(|o| o.ready()).map(down);
     let down = |fate: &Fate| {
-        let object = match fate.kind {
-            FateKind::Stays => {
-                fate.object.as_ref().map(|o| if o.ready() { Arc::new(o.with_ready(false)) } else { o.clone() })
-            }
-            FateKind::BecomesReady => pod.object.clone(),
-            _ => fate.object.clone(),
+        let remains = match fate.kind {
+            FateKind::Stays => unready().map_or(Remains::Itself, Remains::Changed),
+            FateKind::BecomesReady => Remains::Itself,
+            _ => fate.remains.clone(),
         };
-        Fate { object, ..fate.clone() }
+        Fate { remains, ..fate.clone() }
     };
     pod.fates.iter().map(down).collect()
+}
+
+/// An unready pod that stays must not be counted as ready: its staying is renamed to losing readiness.
+fn mark_unready(entity: &mut Entity) {
+    if entity.fates.iter().any(|fate| fate.kind == FateKind::Stays) {
+        let fates = Rc::make_mut(&mut entity.fates).iter_mut();
+        fates.filter(|fate| fate.kind == FateKind::Stays).for_each(|fate| fate.kind = FateKind::LosesReadiness);
+    }
 }
 
 /// What a pod's own circumstances allow, before its controller does anything.
@@ -169,6 +181,26 @@ enum Standing {
     AtRisk,
     /// A request has removed it.
     Removed,
+}
+
+/// All that decides the fates of an existing object.
+struct Case {
+    body: *const Body,
+    is_pod: bool,
+    standing: Standing,
+    leaving: bool,
+    removable: bool,
+    /// Whether its node fails.
+    down: bool,
+    /// Whether its node is failing already, and it ready.
+    fails: bool,
+}
+
+impl Case {
+    fn same(&self, other: &Self) -> bool {
+        let flags = |c: &Self| (c.is_pod, c.standing, c.leaving, c.removable, c.down, c.fails);
+        std::ptr::eq(self.body, other.body) && flags(self) == flags(other)
+    }
 }
 
 /// Collects the entities and limits of a group.
@@ -184,10 +216,12 @@ struct Builder<'s, 'a> {
     touched: bool,
     /// Whether pods of a body are expected to go, worked out once: it depends on owners and namespace only.
     going: RefCell<BTreeMap<(Str, *const Body), bool>>,
+    /// The last one that was asked for.
+    last_going: RefCell<Option<(Str, *const Body, bool)>>,
     /// Nodes on which something may happen to a pod whatever its controller does; all others are calm.
     stormy: OnceCell<BTreeSet<Str>>,
-    /// Bodies that fates of equal pods share.
-    bodies: RefCell<BTreeMap<(FateKind, *const Body), Arc<Body>>>,
+    /// The last existing object that was described: the next one mostly is its equal.
+    last: RefCell<Option<(Case, Entity)>>,
 }
 
 impl<'s, 'a> Builder<'s, 'a> {
@@ -203,8 +237,9 @@ impl<'s, 'a> Builder<'s, 'a> {
             placed: Vec::new(),
             touched: false,
             going: RefCell::default(),
+            last_going: RefCell::default(),
             stormy: OnceCell::new(),
-            bodies: RefCell::default(),
+            last: RefCell::default(),
         }
     }
 
@@ -228,7 +263,7 @@ impl<'s, 'a> Builder<'s, 'a> {
 
     /// The circumstances of an existing pod.
     fn standing(&self, pod: &Object) -> Standing {
-        if self.scenario.removed.contains(&pod.key) && pod.leaving {
+        if pod.leaving && self.scenario.removed.contains(&pod.key) {
             Standing::Removed
         } else if pod.leaving || (self.in_storm(pod) && hazard::at_risk(self.state(), pod)) || self.going(pod) {
             Standing::AtRisk
@@ -249,13 +284,22 @@ impl<'s, 'a> Builder<'s, 'a> {
     }
 
     fn going(&self, object: &Object) -> bool {
-        let key = (object.key.ns.clone(), Arc::as_ptr(&object.body));
+        let body = Arc::as_ptr(&object.body);
+        if let Some((ns, known, going)) = &*self.last_going.borrow()
+            && Arc::ptr_eq(ns, &object.key.ns)
+            && std::ptr::eq(*known, body)
+        {
+            return *going;
+        }
+        let key = (object.key.ns.clone(), body);
         let known = self.going.borrow().get(&key).copied();
-        known.unwrap_or_else(|| {
+        let going = known.unwrap_or_else(|| {
             let going = expected_to_go(self.state(), object);
             self.going.borrow_mut().insert(key, going);
             going
-        })
+        });
+        self.last_going.replace(Some((object.key.ns.clone(), body, going)));
+        going
     }
 
     /// An object that no effect of this group touches, except what happens to it whatever its controller does.
@@ -267,8 +311,34 @@ impl<'s, 'a> Builder<'s, 'a> {
     /// The entity of an existing object; `removable` when its controller may remove it.
     fn existing(&self, object: &Arc<Object>, sets: &[SetId], removable: bool) -> Entity {
         let standing = self.standing(object);
+        let case = Case {
+            body: Arc::as_ptr(&object.body),
+            is_pod: object.key.kind.is("Pod"),
+            standing,
+            leaving: object.leaving,
+            removable,
+            down: self.is_down(object),
+            fails: object.ready() && self.in_storm(object) && hazard::on_failing_node(self.state(), object),
+        };
+        let mut last = self.last.borrow_mut();
+        let known = last.as_ref().filter(|(known, _)| known.same(&case)).map(|(_, like)| like);
+        let (known_sets, fates) = match known {
+            Some(like) => (Some(&like.sets), like.fates.clone()),
+            None => (None, Rc::new(self.fates_of(object, &case))),
+        };
+        let known_sets = known_sets.filter(|known| ***known == *sets).cloned();
+        let sets = known_sets.unwrap_or_else(|| Rc::new(sets.to_vec()));
+        let entity = Entity { object: Some(object.clone()), count: 1, sets, fates };
+        if known.is_none_or(|like| !Rc::ptr_eq(&like.sets, &entity.sets)) {
+            *last = Some((case, entity.clone()));
+        }
+        entity
+    }
+
+    /// The fates of an existing object.
+    fn fates_of(&self, object: &Arc<Object>, case: &Case) -> Vec<Fate> {
+        let Case { is_pod, standing, removable, .. } = *case;
         let finished = self.after();
-        let is_pod = object.key.kind.is("Pod");
         let mut kinds: Vec<FateKind> = Vec::new();
         let stays = match standing {
             Standing::Kept => !(object.terminating() && finished),
@@ -281,7 +351,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             if is_pod && !object.ready() && !object.terminating() && !hazard::finished(object) {
                 kinds.push(FateKind::BecomesReady);
             }
-            if is_pod && object.ready() && self.in_storm(object) && hazard::on_failing_node(self.state(), object) {
+            if is_pod && case.fails {
                 kinds.push(FateKind::LosesReadiness);
             }
         }
@@ -292,28 +362,35 @@ impl<'s, 'a> Builder<'s, 'a> {
             }
             kinds.push(FateKind::Gone);
         }
-        let fates = kinds.into_iter().map(|kind| self.fate_of(object, kind)).collect();
-        Entity { key: Some(object.key.clone()), object: Some(object.clone()), count: 1, sets: sets.to_vec(), fates }
+        kinds.into_iter().map(|kind| self.fate_of(object, case.down, kind)).collect()
     }
 
-    fn fate_of(&self, object: &Arc<Object>, kind: FateKind) -> Fate {
-        let down = self.view.outage.nodes.contains(&object.node) && !object.node.is_empty();
-        let object = match kind {
-            FateKind::Gone | FateKind::NotMade => None,
-            FateKind::Terminating => Some(self.changed(kind, object, |o| o.with_deletion(DELETION_TIME))),
-            FateKind::Stays if down && object.ready() => Some(self.changed(kind, object, |o| o.with_ready(false))),
-            FateKind::BecomesReady if !down => Some(self.changed(kind, object, |o| o.with_ready(true))),
-            FateKind::LosesReadiness => Some(self.changed(kind, object, |o| o.with_ready(false))),
-            _ => Some(object.clone()),
+    /// Whether a pod's node fails.
+    fn is_down(&self, pod: &Object) -> bool {
+        let failing = &self.view.outage.nodes;
+        !failing.is_empty() && !pod.node.is_empty() && failing.contains(&pod.node)
+    }
+
+    fn fate_of(&self, object: &Arc<Object>, down: bool, kind: FateKind) -> Fate {
+        let remains = match kind {
+            FateKind::Gone | FateKind::NotMade => Remains::Nothing,
+            FateKind::Terminating => self.changed(kind, object, |o| o.with_deletion(DELETION_TIME)),
+            FateKind::Stays if down && object.ready() => self.changed(kind, object, |o| o.with_ready(false)),
+            FateKind::BecomesReady if !down => self.changed(kind, object, |o| o.with_ready(true)),
+            FateKind::LosesReadiness => self.changed(kind, object, |o| o.with_ready(false)),
+            _ => Remains::Itself,
         };
-        Fate { kind, place: None, object }
+        Fate { kind, place: None, remains }
     }
 
-    /// An object with a body that this kind of fate changes, the same for all objects of the same body.
-    fn changed(&self, kind: FateKind, object: &Arc<Object>, change: impl FnOnce(&Object) -> Object) -> Arc<Object> {
-        let mut bodies = self.bodies.borrow_mut();
-        let body = bodies.entry((kind, Arc::as_ptr(&object.body))).or_insert_with(|| change(object).body);
-        Arc::new(Object { body: body.clone(), ..(**object).clone() })
+    fn changed(&self, kind: FateKind, object: &Arc<Object>, change: impl FnOnce(&Object) -> Object) -> Remains {
+        Remains::Changed(self.scenario.made.body(kind, object, change))
+    }
+
+    /// A new pod of this name from a template.
+    fn new_pod(&self, template: &placement::Template, name: &str) -> made::New {
+        let owner = self.state().get(&self.name).map(AsRef::as_ref);
+        self.scenario.made.pod(template, &self.name, owner, name)
     }
 
     /// The fates of a pod that a controller may make from this template (an index from [`Self::template`]).
@@ -321,13 +398,14 @@ impl<'s, 'a> Builder<'s, 'a> {
         let Some(template) = self.templates.get(template) else { return Vec::new() };
         let mut fates = Vec::new();
         if may_lack {
-            fates.push(Fate { kind: FateKind::NotMade, place: None, object: None });
+            fates.push(Fate { kind: FateKind::NotMade, place: None, remains: Remains::Nothing });
         }
-        let pod = template.pod(&self.name, self.state().get(&self.name).map(AsRef::as_ref), name);
-        fates.push(Fate { kind: FateKind::NewUnready, place: None, object: Some(Arc::new(pod.clone())) });
+        let pod = self.new_pod(template, name);
+        let made = |kind, place, pod| Fate { kind, place, remains: Remains::New(pod) };
+        fates.push(made(FateKind::NewUnready, None, pod.unready.clone()));
         // where no node admits them, a limit says so: a proof may rely on it
         if !self.wants_places() || !template.admits_any() {
-            fates.push(Fate { kind: FateKind::NewReady, place: None, object: Some(Arc::new(pod.with_ready(true))) });
+            fates.push(made(FateKind::NewReady, None, pod.ready));
             return fates;
         }
         for (at, place) in self.group.places.iter().enumerate() {
@@ -335,8 +413,7 @@ impl<'s, 'a> Builder<'s, 'a> {
                 continue;
             }
             let node = place.nodes.first().cloned().unwrap_or_else(|| "".into());
-            let placed = Object { node, ..pod.with_ready(!place.down) };
-            fates.push(Fate { kind: FateKind::NewReady, place: Some(at), object: Some(Arc::new(placed)) });
+            fates.push(made(FateKind::NewReady, Some(at), Arc::new(pod.on(node, !place.down))));
         }
         fates
     }
@@ -370,7 +447,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             *key == self.name || owners.iter().any(|owner| uids.contains(&owner.uid))
         };
         let on_changed =
-            |pod: &&Arc<Object>| delta.contains_key(&pod.key) || delta.contains_key(&Key::of("Node", "", &pod.node));
+            |pod: &&Arc<Object>| delta.contains_key(&pod.key) || delta.contains_key(&Key::global("Node", &pod.node));
         delta.keys().any(is_own)
             || made.iter().any(|o| delta.contains_key(&o.key))
             || pods.iter().any(on_changed)

@@ -333,7 +333,7 @@ impl<'l, 'a> Looker<'l, 'a> {
         let by_name = self.templates.iter().any(|t| names_nodes(t.spec()));
         for (at, pool) in pools.iter() {
             let first = pool.nodes().iter().find(|name| !apart.contains(*name));
-            let Some(node) = first.and_then(|name| state.get(&Key::of("Node", "", name))) else { continue };
+            let Some(node) = first.and_then(|name| state.get(&Key::global("Node", name))) else { continue };
             let roomy = !self.usage.settled || self.has_room(node, pool.busiest(|name| state.base().usage(name)));
             if by_name || !roomy {
                 single.extend(pool.nodes().iter().cloned());
@@ -342,7 +342,7 @@ impl<'l, 'a> Looker<'l, 'a> {
             }
         }
         for name in single {
-            let node = state.get(&Key::of("Node", "", &name));
+            let node = state.get(&Key::global("Node", &name));
             if let Some(signature) = node.and_then(|node| self.signature(node)) {
                 by_signature.entry(signature).or_default().1.push(name);
             }
@@ -580,7 +580,7 @@ struct Topology {
 impl Topology {
     fn new(builder: &Builder<'_, '_>) -> Self {
         let state = builder.state();
-        let node = |name: &Str| state.get(&Key::of("Node", "", name)).cloned();
+        let node = |name: &Str| state.get(&Key::global("Node", name)).cloned();
         let nodes = builder.group.places.iter().filter_map(|p| p.nodes.first().and_then(node)).collect();
         let sizes = builder.group.places.iter().map(|p| i64::try_from(p.nodes.len()).unwrap_or(i64::MAX)).collect();
         let existing: Vec<_> = builder
@@ -588,7 +588,7 @@ impl Topology {
             .entities
             .iter()
             .enumerate()
-            .filter_map(|(at, e)| Some((at, state.get(e.key.as_ref()?)?.clone())))
+            .filter_map(|(at, e)| Some((at, state.get(e.key()?)?.clone())))
             .filter(|(_, o)| o.key.kind.is("Pod") && !o.node.is_empty())
             .collect();
         let homes = existing.iter().filter_map(|(_, o)| Some((o.node.clone(), node(&o.node)?))).collect();
@@ -635,7 +635,7 @@ fn gather(builder: &mut Builder<'_, '_>, entities: &[usize]) -> Option<SetId> {
     let set = builder.set();
     for at in entities {
         if let Some(entity) = builder.group.entities.get_mut(*at) {
-            entity.sets.push(set);
+            Rc::make_mut(&mut entity.sets).push(set);
         }
     }
     Some(set)
@@ -758,7 +758,7 @@ fn outsider_in(builder: &Builder<'_, '_>, topology: &Topology, key: &str, value:
     let here = pods.filter(|p| {
         !inside.contains(&p.key)
             && !hazard::finished(p)
-            && state.get(&Key::of("Node", "", &p.node)).and_then(|n| domain(n, key)).as_ref() == Some(value)
+            && state.get(&Key::global("Node", &p.node)).and_then(|n| domain(n, key)).as_ref() == Some(value)
     });
     i64::try_from(here.count()).unwrap_or(i64::MAX)
 }
@@ -854,7 +854,7 @@ pub fn new_templates(group: &Group) -> Vec<Val> {
     let mut found: Vec<Val> = Vec::new();
     for entity in &group.entities {
         let made = entity.fates.iter().find(|f| f.kind == FateKind::NewUnready || f.kind == FateKind::NewReady);
-        let Some(pod) = made.and_then(|f| f.object.as_ref()) else { continue };
+        let Some(pod) = made.and_then(|f| entity.object_in(f)) else { continue };
         let template = Val::object([
             ("metadata", pod.val().get("metadata").cloned().unwrap_or_default()),
             ("spec", pod.val().get("spec").cloned().unwrap_or_default()),

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::custom::Wish;
-use super::{Builder, LOST, Standing, at_least, at_most, count, pods_of, scaled};
+use super::{Builder, LOST, Standing, at_least, at_most, count, mark_unready, pods_of, scaled};
 use crate::annotations;
 use crate::futures::{Entity, FateKind, LimitLabel, Linear, SetId};
 use crate::navigate;
@@ -253,8 +253,9 @@ fn intent(builder: &Builder<'_, '_>, pods: &[Arc<Object>], present: i64, low: i6
 /// Whether a ReplicaSet was made from this pod template: equal but for the label that the Deployment adds.
 fn same_template(set: &Object, template: &Val) -> bool {
     let hash = ["metadata", "labels", "pod-template-hash"];
-    let own = set.val().at(&["spec", "template"]).cloned().unwrap_or_default();
-    normal(&own.without_at(&hash)) == normal(&template.without_at(&hash))
+    let own = set.val().at(&["spec", "template"]).cloned().unwrap_or_default().without_at(&hash);
+    let template = template.without_at(&hash);
+    own == template || normal(&own) == normal(&template)
 }
 
 /// A template without fields that mean the same absent or empty.
@@ -331,15 +332,6 @@ fn add_set(
     }
 }
 
-/// An unready pod that stays must not be counted as ready: its staying is renamed to losing readiness.
-fn mark_unready(entity: &mut Entity) {
-    for fate in &mut entity.fates {
-        if fate.kind == FateKind::Stays {
-            fate.kind = FateKind::LosesReadiness;
-        }
-    }
-}
-
 fn limit_scale_down(
     builder: &mut Builder<'_, '_>,
     set: &Object,
@@ -402,7 +394,7 @@ fn add_new(builder: &mut Builder<'_, '_>, maker: Key, template: usize, pods: i64
     let bound = u32::try_from(pods).unwrap_or(u32::MAX);
     let name = format!("{}-(new)", maker.name);
     let fates = builder.new_fates(template, &name, true);
-    builder.group.entities.push(Entity { key: None, object: None, count: bound, sets: vec![set], fates });
+    builder.group.entities.push(Entity::new(bound, vec![set], fates));
     super::placement::limit(builder, maker, set, template);
     set
 }
@@ -415,7 +407,7 @@ fn settle(builder: &mut Builder<'_, '_>, workload: Key, counted: &[SetId], Goal 
     let counts: Vec<_> = counted.iter().map(|set| count(*set, &THERE)).collect();
     let label = LimitLabel::Settled { workload, wanted: most };
     builder.limit(label.clone(), vec![at_most(counts.clone(), most)]);
-    let makes_new = builder.group.entities.iter().any(|e| e.key.is_none());
+    let makes_new = builder.group.entities.iter().any(|e| e.object.is_none());
     if makes_new && least > 0 {
         builder.limit(label, vec![at_least(counts, least)]);
     }

@@ -5,6 +5,7 @@
 //! update removes one outdated pod (maxUnavailable with KEP-961) from the highest ordinal down to `partition` and waits
 //! for its replacement. Over-approximation: which of the outdated pods is the one in transition is left open.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::custom::Wish;
@@ -117,7 +118,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
             let may_lack = !builder.after() || (plan.open && plan.condemned(at));
             let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), may_lack);
             let sets = vec![sets.missing, sets.there];
-            builder.group.entities.push(Entity { key: None, object: None, count: 1, sets, fates });
+            builder.group.entities.push(Entity::new(1, sets, fates));
         }
         super::placement::limit(builder, set.key.clone(), sets.there, template);
     }
@@ -154,7 +155,7 @@ fn member(
     let mut entity = builder.existing(pod, &member_of, condemned || updating || super::hazard::finished(pod));
     let replaced = !condemned && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
     if let (true, Some(template)) = (replaced, template) {
-        entity.fates.extend(builder.new_fates(template, &pod.key.name, false));
+        Rc::make_mut(&mut entity.fates).extend(builder.new_fates(template, &pod.key.name, false));
     }
     if builder.after() {
         settle_member(plan, &mut entity, condemned, updating, set);
@@ -175,7 +176,7 @@ fn settle_member(plan: &Plan, entity: &mut Entity, condemned: bool, updating: bo
         FateKind::NotMade | FateKind::NewUnready | FateKind::NewReady => true,
     };
     if entity.fates.iter().any(keep) {
-        entity.fates.retain(keep);
+        Rc::make_mut(&mut entity.fates).retain(keep);
     }
 }
 

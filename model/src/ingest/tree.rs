@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::NESTING_MAX;
 use crate::value::{Str, Val};
@@ -16,9 +16,13 @@ const BYTES_EXTRA: usize = 64 << 20;
 /// Strings up to this length are shared, and no more than so many.
 const SHARED_MAX_BYTES: usize = 32;
 const SHARED_MAX: usize = 50_000;
+/// Who set which field: often half of an object, and read by nothing.
+const MANAGED: &str = "managedFields";
 
 /// What reading a text may still make.
+#[derive(Debug)]
 pub(super) struct Allowance {
+    nesting_max: usize,
     nodes: Cell<usize>,
     bytes: Cell<usize>,
     texts: RefCell<BTreeSet<Str>>,
@@ -27,10 +31,17 @@ pub(super) struct Allowance {
 impl Allowance {
     pub(super) fn of(text: &str) -> Self {
         Self {
+            nesting_max: NESTING_MAX,
             nodes: Cell::new(text.len().saturating_add(NODES_EXTRA)),
             bytes: Cell::new(text.len().saturating_add(BYTES_EXTRA)),
             texts: RefCell::new(BTreeSet::new()),
         }
+    }
+
+    /// Without an end: for what has no aliases, and is bounded by its source (`serde_json` nests 128 levels at most).
+    pub(super) fn unlimited() -> Self {
+        let (nodes, bytes) = (Cell::new(usize::MAX), Cell::new(usize::MAX));
+        Self { nesting_max: usize::MAX, nodes, bytes, texts: RefCell::default() }
     }
 
     fn node<E: Error>(&self) -> Result<(), E> {
@@ -62,16 +73,40 @@ impl Allowance {
 pub(super) struct Tree<'a> {
     allowance: &'a Allowance,
     depth: usize,
+    place: Place,
+}
+
+/// Where in an object something is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The object itself, of which what is never kept is left out.
+    Object,
+    /// Its `metadata`.
+    Metadata,
+    /// Anywhere else, or everything is wanted.
+    Inside,
+}
+
+impl Place {
+    fn of(self, field: &str) -> Self {
+        if self == Self::Object && field == "metadata" { Self::Metadata } else { Self::Inside }
+    }
 }
 
 impl<'a> Tree<'a> {
     pub(super) fn new(allowance: &'a Allowance) -> Self {
-        Self { allowance, depth: 0 }
+        Self { allowance, depth: 0, place: Place::Inside }
+    }
+
+    /// An object without what no snapshot keeps of any.
+    pub(super) fn of_object(allowance: &'a Allowance) -> Self {
+        Self { place: Place::Object, ..Self::new(allowance) }
     }
 
     fn inner<E: Error>(self) -> Result<Self, E> {
-        if self.depth >= NESTING_MAX {
-            return Err(E::custom(format!("nested deeper than {NESTING_MAX} levels")));
+        let most = self.allowance.nesting_max;
+        if self.depth >= most {
+            return Err(E::custom(format!("nested deeper than {most} levels")));
         }
         Ok(Self { depth: self.depth + 1, ..self })
     }
@@ -149,7 +184,12 @@ impl<'de> Visitor<'de> for Tree<'_> {
         let inner = self.inner::<A::Error>()?;
         let mut entries: Vec<(Str, Val)> = Vec::new();
         while let Some(key) = map.next_key_seed(Name(self.allowance))? {
-            entries.push((key, map.next_value_seed(inner)?));
+            if self.place == Place::Metadata && &*key == MANAGED {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let place = self.place.of(&key);
+            entries.push((key, map.next_value_seed(Self { place, ..inner })?));
         }
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         let twice = entries.iter().zip(entries.iter().skip(1)).find(|(a, b)| a.0 == b.0);

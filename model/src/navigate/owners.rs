@@ -21,12 +21,11 @@ pub fn owner_resolves(state: &State, child: &Object, owner: &Owner) -> Result<bo
 
 /// The object that an owner reference names.
 pub fn owner_object<'s>(state: &'s State, child: &Object, owner: &Owner) -> Option<&'s Arc<Object>> {
-    let places: [&str; 2] = [&child.key.ns, ""];
-    let found = places.into_iter().find_map(|ns| {
-        let there = state.get(&Key::new(owner.kind.clone(), ns, &owner.name));
+    let named = |ns: Str| {
+        let there = state.get(&Key { kind: owner.kind.clone(), ns, name: owner.name.clone() });
         there.filter(|o| o.uid == owner.uid)
-    });
-    found.filter(|o| o.key.ns.is_empty() || o.key.ns == child.key.ns)
+    };
+    named(child.key.ns.clone()).or_else(|| named("".into()))
 }
 
 /// The controller of an object, if it exists.

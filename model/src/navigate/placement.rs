@@ -121,7 +121,7 @@ fn tolerates_taint(toleration: &Val, taint: &Val) -> bool {
 
 /// The zone of a pod: that of its node.
 pub fn zone(state: &State, pod: &Object) -> Option<Str> {
-    let node = state.get(&crate::object::Key::of("Node", "", &pod.node))?;
+    let node = state.get(&crate::object::Key::global("Node", &pod.node))?;
     node_zone(node)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::adapter::Adapters;
+use crate::kinds::Kind;
 use crate::object::Object;
 use crate::selector::Selector;
 use crate::state::State;
@@ -62,6 +63,7 @@ pub fn pods_owned_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Objec
     let mut seen = BTreeSet::new();
     let mut open = vec![object.uid.clone()];
     let mut lists = 0;
+    let pod = Kind::new("", "Pod");
     while let Some(uid) = open.pop() {
         let known = pods.len();
         for child in state.owned_by(&uid) {
@@ -69,7 +71,7 @@ pub fn pods_owned_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Objec
             if elsewhere || child.controller().is_none_or(|c| c.uid != uid) {
                 continue;
             }
-            if child.key.kind.is("Pod") {
+            if child.key.kind == pod {
                 pods.push(child);
             } else if seen.insert(child.key.clone()) {
                 open.push(child.uid.clone());

@@ -18,12 +18,12 @@ const JOINED_MAX: usize = 64;
 /// Lists that were worked out; snapshots share them until one of them differs.
 type Known<K, T> = Arc<Mutex<BTreeMap<K, Arc<[T]>>>>;
 
-/// The pools of a snapshot.
+/// The pools of a snapshot. Its copies share what has not changed since.
 #[derive(Clone, Debug, Default)]
 pub struct Pools {
-    pools: Vec<Pool>,
-    by_shape: BTreeMap<Val, usize>,
-    of_node: BTreeMap<Str, usize>,
+    pools: Vec<Arc<Pool>>,
+    by_shape: Arc<BTreeMap<Val, usize>>,
+    of_node: Arc<BTreeMap<Str, usize>>,
     /// The names of the nodes of several pools; of another allocation once a node comes or goes.
     joined: Known<Vec<usize>, Str>,
     /// The nodes that match a constraint; of another allocation once a node changes.
@@ -35,7 +35,8 @@ pub struct Pools {
 pub struct Pool {
     shape: Val,
     calm: bool,
-    nodes: BTreeSet<Str>,
+    nodes: Arc<BTreeSet<Str>>,
+    /// What was worked out belongs to one snapshot: a copy that differs in what runs there has another pool.
     busiest: OnceLock<Usage>,
 }
 
@@ -65,7 +66,7 @@ impl Pool {
 impl Pools {
     /// The pools with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Pool)> {
-        self.pools.iter().enumerate().filter(|(_, pool)| !pool.nodes.is_empty())
+        self.pools.iter().map(|pool| &**pool).enumerate().filter(|(_, pool)| !pool.nodes.is_empty())
     }
 
     /// The live nodes that match the node constraint of a pod spec, in the order of their names; `node` finds one.
@@ -100,7 +101,7 @@ impl Pools {
         if let Some(found) = known.get(pools) {
             return found.clone();
         }
-        let all = pools.iter().filter_map(|at| self.pools.get(*at)).flat_map(|pool| &pool.nodes);
+        let all = pools.iter().filter_map(|at| self.pools.get(*at)).flat_map(|pool| &*pool.nodes);
         let mut names: Vec<Str> = all.cloned().collect();
         names.sort();
         let names: Arc<[Str]> = names.into();
@@ -113,29 +114,30 @@ impl Pools {
 
     pub(super) fn insert(&mut self, node: &Object) {
         let shape = shape(node);
-        let at = *self.by_shape.entry(shape.clone()).or_insert_with(|| {
+        let at = *Arc::make_mut(&mut self.by_shape).entry(shape.clone()).or_insert_with(|| {
             self.pools.iter().position(|pool| pool.nodes.is_empty()).unwrap_or_else(|| {
-                self.pools.push(Pool::default());
+                self.pools.push(Arc::default());
                 self.pools.len() - 1
             })
         });
-        if let Some(pool) = self.pools.get_mut(at) {
+        if let Some(pool) = self.pools.get_mut(at).map(Arc::make_mut) {
             pool.calm = is_calm(node);
             pool.shape = shape;
-            pool.nodes.insert(node.key.name.clone());
+            Arc::make_mut(&mut pool.nodes).insert(node.key.name.clone());
             pool.busiest = OnceLock::new();
         }
-        self.of_node.insert(node.key.name.clone(), at);
+        Arc::make_mut(&mut self.of_node).insert(node.key.name.clone(), at);
         self.joined = Arc::default();
         self.admitted = Arc::default();
     }
 
     pub(super) fn remove(&mut self, node: &Str) {
-        let Some(pool) = self.of_node.remove(node).and_then(|at| self.pools.get_mut(at)) else { return };
-        pool.nodes.remove(node);
+        let at = Arc::make_mut(&mut self.of_node).remove(node);
+        let Some(pool) = at.and_then(|at| self.pools.get_mut(at)).map(Arc::make_mut) else { return };
+        Arc::make_mut(&mut pool.nodes).remove(node);
         pool.busiest = OnceLock::new();
         if pool.nodes.is_empty() {
-            self.by_shape.remove(&pool.shape);
+            Arc::make_mut(&mut self.by_shape).remove(&pool.shape);
         }
         self.joined = Arc::default();
         self.admitted = Arc::default();
@@ -143,7 +145,7 @@ impl Pools {
 
     /// Notes that something else runs on a node.
     pub(super) fn touch(&mut self, node: &str) {
-        if let Some(pool) = self.of_node.get(node).and_then(|at| self.pools.get_mut(*at)) {
+        if let Some(pool) = self.of_node.get(node).and_then(|at| self.pools.get_mut(*at)).map(Arc::make_mut) {
             pool.busiest = OnceLock::new();
         }
     }

@@ -21,7 +21,7 @@ const AUDIT_EVERY: Duration = Duration::from_secs(30);
 const AUDIT_AGAIN: Duration = Duration::from_secs(2);
 /// It pauses so many times as long as it took: a twentieth of a processor.
 const PAUSE_FACTOR: u32 = 20;
-/// With more objects nothing is audited: while it looks, the store may have to keep one more index of all of them.
+/// With more objects nothing is audited: it would take too much of a processor.
 const OBJECTS_MAX: usize = 100_000;
 
 /// The reason where something that an invariant reads is not known.

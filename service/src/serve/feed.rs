@@ -202,7 +202,7 @@ impl<A: Aftermath> Feed<A> {
             }
             self.nudge.notify_one();
         }
-        changes.push(Change::Put(Arc::new(object)));
+        changes.push(Change::Put(self.store.shared(object)));
     }
 
     fn definitions_changed(&self, kind: &Kind) {

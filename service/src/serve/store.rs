@@ -1,13 +1,11 @@
 //! The live cluster: one writer applies what the watches show, readers take a consistent view in no time.
 //!
-//! There are two copies. Readers hold the published one; the writer changes the other, publishes it, and makes the same
-//! changes to the first when its last reader has left (left-right). Both share the objects. A reader that stays long
-//! delays nobody: after `READERS_WAIT_MAX` the writer goes on with a copy of the published view.
+//! Readers hold the published view for as long as they like. The writer takes a copy of it, which shares everything with
+//! it at first, changes that, and publishes it: the two then differ in what was changed and in little beside it
+//! ([`Snapshot`]). Nobody waits for anybody.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use suture_model::intern::Interner;
@@ -19,11 +17,6 @@ use suture_specs::compile::CompiledInvariant;
 use super::policies::Loaded;
 use crate::ledger::{Progress, Sight};
 
-/// How long the writer waits for readers of the old view: most decisions take less, and copying 10,000 objects takes
-/// about as long.
-const READERS_WAIT_MAX: Duration = Duration::from_millis(20);
-/// How often it looks meanwhile: what comes in until then is published together.
-const READERS_LOOK_EVERY: Duration = Duration::from_micros(500);
 /// Parts of objects that may be left over before they are looked for, beside one for each object.
 const LEFT_OVER_MAX: usize = 4_096;
 
@@ -72,37 +65,37 @@ impl View {
         unknown.chain(unsurveyed).collect()
     }
 
-    fn apply(&mut self, change: &Change) {
+    fn apply(&mut self, change: Change) {
         match change {
             Change::Put(object) => {
-                self.mark_owners(object);
-                self.snapshot.insert_shared(object.clone());
+                self.mark_owners(&object);
+                self.snapshot.insert_shared(object);
             }
-            Change::Remove(key) => drop(self.snapshot.remove(key)),
+            Change::Remove(key) => drop(self.snapshot.remove(&key)),
             Change::Retain(kind, kept) => {
-                let listed = self.snapshot.list(kind, None).into_iter().map(|object| object.key.clone());
+                let listed = self.snapshot.list(&kind, None).into_iter().map(|object| object.key.clone());
                 let gone: Vec<Key> = listed.filter(|key| !kept.contains(key)).collect();
                 gone.iter().for_each(|key| drop(self.snapshot.remove(key)));
             }
             Change::Position(kind, version) => {
-                let at = self.positions.entry(kind.clone()).or_default();
-                *at = (*at).max(*version);
+                let at = self.positions.entry(kind).or_default();
+                *at = (*at).max(version);
             }
             Change::Read(kind, reading) => {
-                self.readings.insert(kind.clone(), reading.clone());
+                self.readings.insert(kind, reading);
                 self.mark_unknown();
             }
             Change::Forget(kind) => {
-                self.apply(&Change::Retain(kind.clone(), BTreeSet::new()));
-                self.readings.remove(kind);
-                self.positions.remove(kind);
+                self.readings.remove(&kind);
+                self.positions.remove(&kind);
+                self.apply(Change::Retain(kind, BTreeSet::new()));
                 self.mark_missing();
             }
             Change::Load(loaded) => {
                 if !Arc::ptr_eq(self.snapshot.adapters(), &loaded.policy.adapters) {
                     self.snapshot = self.snapshot.with_adapters(loaded.policy.adapters.clone());
                 }
-                self.loaded = loaded.clone();
+                self.loaded = loaded;
                 self.mark_missing();
             }
             Change::Every => self.every = true,
@@ -179,7 +172,7 @@ impl View {
 /// One thing that the writer does.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// The object is so now.
+    /// The object is so now; see [`Store::shared`].
     Put(Arc<Object>),
     /// The object is gone.
     Remove(Key),
@@ -204,12 +197,8 @@ pub struct Store {
     writer: Mutex<Writer>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Writer {
-    /// The view published before, to be changed next.
-    spare: Option<Arc<View>>,
-    /// What the published view has and the spare one does not.
-    behind: Vec<Change>,
     interner: Interner,
     swept_len: usize,
 }
@@ -221,14 +210,18 @@ impl Store {
         let (readings, positions) = (BTreeMap::new(), BTreeMap::new());
         let mut view = View { snapshot, loaded, readings, positions, every: false };
         view.mark_missing();
-        let spare = Some(Arc::new(view.clone()));
-        let writer = Writer { spare, behind: Vec::new(), interner: Interner::default(), swept_len: 0 };
-        Self { published: ArcSwap::from_pointee(view), writer: Mutex::new(writer) }
+        Self { published: ArcSwap::from_pointee(view), writer: Mutex::default() }
     }
 
     /// The present view.
     pub fn read(&self) -> Arc<View> {
         self.published.load_full()
+    }
+
+    /// An object to be put, whose parts are those of equal ones seen before. What is read into it is let go at once, so
+    /// that what stays lies close together.
+    pub fn shared(&self, object: Object) -> Arc<Object> {
+        Arc::new(self.writer().interner.object(object))
     }
 
     /// Makes changes and publishes them together.
@@ -237,14 +230,12 @@ impl Store {
             return;
         }
         let mut writer = self.writer();
-        let mut view = writer.take_spare(&self.published);
-        let changes: Vec<Change> = changes.into_iter().map(|change| writer.interned(change)).collect();
-        for change in &changes {
+        let mut view = View::clone(&self.read());
+        for change in changes {
             view.apply(change);
         }
         let objects = view.snapshot.len();
-        writer.spare = Some(self.published.swap(Arc::new(view)));
-        writer.behind = changes;
+        self.published.store(Arc::new(view));
         writer.sweep(objects);
     }
 
@@ -254,38 +245,6 @@ impl Store {
 }
 
 impl Writer {
-    /// The spare view, brought up to the published one.
-    fn take_spare(&mut self, published: &ArcSwap<View>) -> View {
-        let since = now();
-        while let Some(spare) = self.spare.take() {
-            match Arc::try_unwrap(spare) {
-                Ok(mut view) => {
-                    for change in std::mem::take(&mut self.behind) {
-                        view.apply(&change);
-                    }
-                    return view;
-                }
-                Err(held) if now().saturating_duration_since(since) < READERS_WAIT_MAX => {
-                    self.spare = Some(held);
-                    thread::sleep(READERS_LOOK_EVERY);
-                }
-                Err(_) => {}
-            }
-        }
-        self.behind.clear();
-        View::clone(&published.load())
-    }
-
-    fn interned(&mut self, change: Change) -> Change {
-        match change {
-            Change::Put(object) => {
-                let object = Arc::try_unwrap(object).unwrap_or_else(|shared| (*shared).clone());
-                Change::Put(Arc::new(self.interner.object(object)))
-            }
-            other => other,
-        }
-    }
-
     /// Lets go of parts of objects that are no more, now and then.
     fn sweep(&mut self, objects: usize) {
         if self.interner.len() > self.swept_len + self.swept_len / 2 + LEFT_OVER_MAX + objects {
@@ -293,11 +252,6 @@ impl Writer {
             self.swept_len = self.interner.len();
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "bounds a wait, decides nothing")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

@@ -17,18 +17,19 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use futures::TryStreamExt;
+use futures::{AsyncReadExt, TryStreamExt};
 use kube::Client;
 use kube::core::WatchEvent;
 use kube::core::params::{ListParams, WatchParams};
 use kube::core::request::Request;
-use serde::Deserialize;
+use suture_model::ingest::Passed;
 use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
-use tokio::sync::{oneshot, watch as latest};
+use tokio::sync::{Semaphore, oneshot, watch as latest};
 use tokio::time::{sleep, timeout};
 
 use super::feed::now;
+use super::page::{Page, read_page};
 
 /// How long a watch lasts: the bookmark near its end comes as often.
 const WATCH_SECS: u32 = 15;
@@ -38,10 +39,15 @@ const NUDGE_AFTER: Duration = Duration::from_secs(10);
 const NOBODY: &str = "suture.dev/nobody";
 /// A watch that is silent for so long beyond its end is broken.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// How long a page of a list may take.
+/// How long a page of a list may take to begin, and then to end.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// What a page of a list is likely to fit into.
+const PAGE_BYTES: usize = 1 << 20;
 /// Objects of a page: a few MiB at most, as client-go's pager has it (`client-go/tools/pager/pager.go`).
 const PAGE_LEN: u32 = 500;
+/// Pages that are read and taken in at once, of all kinds together: each takes some MiB meanwhile, and those who read
+/// them share the processors. The API server has made a page before it waits here.
+static PAGES: Semaphore = Semaphore::const_new(2);
 /// The pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// The longest pause.
@@ -147,6 +153,9 @@ async fn changed(again: &mut latest::Receiver<u64>) {
     }
 }
 
+/// Why a page is not waited for.
+const SLOW: &str = "a list takes too long";
+
 /// How following goes on.
 enum Step {
     From(String),
@@ -159,22 +168,6 @@ struct Follower {
     client: Client,
     place: Place,
     ear: Ear,
-}
-
-/// A page of a list, its items as they come.
-#[derive(Deserialize)]
-struct Page {
-    metadata: PageMeta,
-    // `items` is null in a list without any (`k8s.io/apimachinery/pkg/apis/meta/v1/types.go`)
-    items: Option<Vec<Val>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageMeta {
-    resource_version: Option<String>,
-    #[serde(rename = "continue")]
-    token: Option<String>,
 }
 
 impl Follower {
@@ -192,13 +185,20 @@ impl Follower {
             params.label_selector.clone_from(&self.place.label_selector);
             params.continue_token = token;
             let request = Request::new(&self.place.path).list(&params).map_err(|error| error.to_string())?;
-            let page = match timeout(PAGE_TIMEOUT, self.client.request::<Page>(request)).await {
-                Err(_) => return Err("a list takes too long".to_owned()),
+            let mut body = match timeout(PAGE_TIMEOUT, self.client.request_stream(request)).await {
+                Err(_) => return Err(SLOW.to_owned()),
                 Ok(Err(error)) => return refused(error),
-                Ok(Ok(page)) => page,
+                Ok(Ok(body)) => Box::pin(body),
             };
-            let Page { metadata: PageMeta { resource_version, token: next }, items } = page;
-            let items: Vec<Val> = items.unwrap_or_default().into_iter().map(|item| self.typed(item)).collect();
+            // never closed
+            let _one_of_few = PAGES.acquire().await;
+            let mut text = Vec::with_capacity(PAGE_BYTES);
+            let read = timeout(PAGE_TIMEOUT, body.read_to_end(&mut text)).await;
+            read.map_err(|_| SLOW.to_owned())?.map_err(|error| format!("a list breaks off: {error}"))?;
+            let Page { version, token: next, items } =
+                read_page(&text).map_err(|error| format!("a list cannot be read: {error}"))?;
+            drop(text);
+            let items: Vec<Val> = items.into_iter().map(|item| self.typed(item)).collect();
             names.extend(items.iter().filter_map(name_of));
             if !items.is_empty() {
                 let (taken, wait) = oneshot::channel();
@@ -206,9 +206,8 @@ impl Follower {
                 // the listener has ended: so will this
                 _ = wait.await;
             }
-            token = next.filter(|token| !token.is_empty());
+            token = next;
             if token.is_none() {
-                let version = resource_version.unwrap_or_default();
                 self.tell(Told::Listed(List { names, version: version.parse().ok(), began }));
                 return Ok(Step::From(version));
             }
@@ -220,7 +219,7 @@ impl Follower {
         params.label_selector.clone_from(&self.place.label_selector);
         let request = Request::new(&self.place.path).watch(&params, &version).map_err(|error| error.to_string())?;
         let silence = Duration::from_secs(u64::from(WATCH_SECS)) + SILENCE_MAX;
-        let events = match timeout(silence, self.client.request_events::<Val>(request)).await {
+        let events = match timeout(silence, self.client.request_events::<Passed>(request)).await {
             Err(_) => return Ok(Step::Broken(version, "a watch does not begin".to_owned())),
             Ok(Err(error)) => return gone_or_broken(error, version),
             Ok(Ok(events)) => events,
@@ -253,12 +252,12 @@ impl Follower {
                     continue;
                 }
                 WatchEvent::Error(status) => return gone_or_broken(kube::Error::Api(status), version),
-                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                WatchEvent::Added(Passed(object)) | WatchEvent::Modified(Passed(object)) => {
                     let at = version_of(&object);
                     self.tell(Told::Put(self.typed(object)));
                     at
                 }
-                WatchEvent::Deleted(object) => {
+                WatchEvent::Deleted(Passed(object)) => {
                     let at = version_of(&object);
                     self.tell(Told::Gone(self.typed(object)));
                     at
@@ -279,7 +278,7 @@ impl Follower {
         let list = Request::new(&self.place.path).list(&ListParams::default().labels(NOBODY));
         if let Ok(list) = list {
             // what does not work shows as lag
-            _ = timeout(PAGE_TIMEOUT, self.client.request::<Page>(list)).await;
+            _ = timeout(PAGE_TIMEOUT, self.client.request_text(list)).await;
         }
     }
 

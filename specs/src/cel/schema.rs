@@ -6,11 +6,6 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use k8s_openapi::api;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
-use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as apiregistration;
-use k8s_openapi::schemars::{JsonSchema, SchemaGenerator};
-use serde_json::Value as Json;
 use suture_model::kinds::Kind;
 use suture_model::value::Str;
 
@@ -21,6 +16,7 @@ type Fields = BTreeMap<Str, Type>;
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// Schemas by name, and which schema a built-in kind has.
+#[derive(Debug, Default, PartialEq)]
 struct Registry {
     schemas: BTreeMap<Str, Fields>,
     kinds: BTreeMap<Kind, Str>,
@@ -90,18 +86,13 @@ fn special(base: &Type) -> Vec<(&'static str, Type)> {
     }
 }
 
-/// Makes the registry from the schemas that k8s-openapi derives from Kubernetes' own OpenAPI document.
+/// What k8s-openapi derives from Kubernetes' own OpenAPI document, in short: `the_table_is_what_the_types_say` makes it.
+/// To derive it at the start of every program would take as much memory as thousands of objects.
+const TABLE: &str = include_str!("schema/fields.txt");
+
+/// Reads the table, and adds what Suture has beside it.
 fn build() -> Registry {
-    let mut registry = Registry { schemas: BTreeMap::new(), kinds: BTreeMap::new() };
-    let mut generator = SchemaGenerator::default();
-    register_kinds(&mut generator, &mut registry.kinds);
-    let definitions = generator.definitions().clone();
-    for (name, schema) in &definitions {
-        let Some(properties) = schema.get("properties").and_then(Json::as_object) else { continue };
-        let fields =
-            properties.iter().map(|(field, schema)| (Str::from(field.as_str()), type_of(schema, &definitions)));
-        registry.schemas.insert(name.as_str().into(), fields.collect());
-    }
+    let mut registry = read(TABLE);
     let user = [("username", Type::String), ("uid", Type::String), ("groups", Type::list(Type::String))];
     let kind = [("group", Type::String), ("kind", Type::String)];
     let request = [
@@ -122,93 +113,46 @@ fn build() -> Registry {
     registry
 }
 
-fn register<K: JsonSchema>(kind: &str, generator: &mut SchemaGenerator, kinds: &mut BTreeMap<Kind, Str>) {
-    generator.subschema_for::<K>();
-    if let Some(kind) = Kind::builtin(kind) {
-        kinds.insert(kind, Str::from(&*K::schema_name()));
+/// Reads a table: after the name of each schema its fields, indented, with their types; after `kind` a built-in kind and
+/// the name of its schema.
+fn read(table: &str) -> Registry {
+    let mut registry = Registry::default();
+    let mut schema: Option<&mut Fields> = None;
+    for line in table.lines() {
+        match line.split_once(' ') {
+            Some(("", field)) => {
+                if let (Some(fields), Some((name, ty))) = (schema.as_deref_mut(), field.split_once(' ')) {
+                    fields.insert(name.into(), read_type(ty));
+                }
+            }
+            Some((_, kind)) => {
+                let kind = kind.split_once(' ').and_then(|(kind, name)| Some((Kind::builtin(kind)?, name.into())));
+                registry.kinds.extend(kind);
+            }
+            None => schema = Some(registry.schemas.entry(line.into()).or_default()),
+        }
     }
+    registry
 }
 
-fn register_kinds(g: &mut SchemaGenerator, kinds: &mut BTreeMap<Kind, Str>) {
-    register::<api::core::v1::Node>("Node", g, kinds);
-    register::<api::core::v1::Namespace>("Namespace", g, kinds);
-    register::<api::core::v1::Pod>("Pod", g, kinds);
-    register::<api::core::v1::Service>("Service", g, kinds);
-    register::<api::core::v1::PersistentVolumeClaim>("PersistentVolumeClaim", g, kinds);
-    register::<api::core::v1::PersistentVolume>("PersistentVolume", g, kinds);
-    register::<api::core::v1::ConfigMap>("ConfigMap", g, kinds);
-    register::<api::core::v1::Secret>("Secret", g, kinds);
-    register::<api::core::v1::ServiceAccount>("ServiceAccount", g, kinds);
-    register::<api::core::v1::ResourceQuota>("ResourceQuota", g, kinds);
-    register::<api::core::v1::LimitRange>("LimitRange", g, kinds);
-    register::<api::core::v1::ReplicationController>("ReplicationController", g, kinds);
-    register::<api::core::v1::PodTemplate>("PodTemplate", g, kinds);
-    register::<api::apps::v1::Deployment>("Deployment", g, kinds);
-    register::<api::apps::v1::ReplicaSet>("ReplicaSet", g, kinds);
-    register::<api::apps::v1::StatefulSet>("StatefulSet", g, kinds);
-    register::<api::apps::v1::DaemonSet>("DaemonSet", g, kinds);
-    register::<api::apps::v1::ControllerRevision>("ControllerRevision", g, kinds);
-    register::<api::batch::v1::Job>("Job", g, kinds);
-    register::<api::batch::v1::CronJob>("CronJob", g, kinds);
-    register::<api::discovery::v1::EndpointSlice>("EndpointSlice", g, kinds);
-    register::<api::networking::v1::Ingress>("Ingress", g, kinds);
-    register::<api::networking::v1::IngressClass>("IngressClass", g, kinds);
-    register::<api::networking::v1::NetworkPolicy>("NetworkPolicy", g, kinds);
-    register::<api::policy::v1::PodDisruptionBudget>("PodDisruptionBudget", g, kinds);
-    register::<api::autoscaling::v2::HorizontalPodAutoscaler>("HorizontalPodAutoscaler", g, kinds);
-    register::<api::storage::v1::StorageClass>("StorageClass", g, kinds);
-    register::<api::storage::v1::VolumeAttachment>("VolumeAttachment", g, kinds);
-    register::<api::storage::v1::CSIDriver>("CSIDriver", g, kinds);
-    register::<api::scheduling::v1::PriorityClass>("PriorityClass", g, kinds);
-    register::<api::node::v1::RuntimeClass>("RuntimeClass", g, kinds);
-    register::<api::coordination::v1::Lease>("Lease", g, kinds);
-    register::<api::rbac::v1::Role>("Role", g, kinds);
-    register::<api::rbac::v1::ClusterRole>("ClusterRole", g, kinds);
-    register::<api::rbac::v1::RoleBinding>("RoleBinding", g, kinds);
-    register::<api::rbac::v1::ClusterRoleBinding>("ClusterRoleBinding", g, kinds);
-    register::<apiextensions::CustomResourceDefinition>("CustomResourceDefinition", g, kinds);
-    register::<apiregistration::APIService>("APIService", g, kinds);
-    register::<api::admissionregistration::v1::ValidatingWebhookConfiguration>(
-        "ValidatingWebhookConfiguration",
-        g,
-        kinds,
-    );
-    register::<api::admissionregistration::v1::MutatingWebhookConfiguration>("MutatingWebhookConfiguration", g, kinds);
-    register::<api::admissionregistration::v1::ValidatingAdmissionPolicy>("ValidatingAdmissionPolicy", g, kinds);
-    register::<api::admissionregistration::v1::ValidatingAdmissionPolicyBinding>(
-        "ValidatingAdmissionPolicyBinding",
-        g,
-        kinds,
-    );
-}
-
-fn type_of(schema: &Json, definitions: &serde_json::Map<String, Json>) -> Type {
-    if let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
-        let name = reference.rsplit('/').next().unwrap_or_default();
-        return match definitions.get(name) {
-            Some(target) if target.get("properties").is_some() => Type::Struct(name.into()),
-            Some(target) if target.get("$ref").is_none() => type_of(target, definitions),
-            _ => Type::Any,
-        };
-    }
-    if let Some([only]) = schema.get("allOf").and_then(Json::as_array).map(Vec::as_slice) {
-        return type_of(only, definitions);
-    }
-    let format = schema.get("format").and_then(Json::as_str).unwrap_or_default();
-    match schema.get("type").and_then(Json::as_str) {
-        Some("string") if format == "date-time" => Type::Timestamp,
-        Some("string") => Type::String,
-        Some("integer") => Type::Int,
-        Some("number") => Type::Double,
-        Some("boolean") => Type::Bool,
-        Some("array") => Type::list(schema.get("items").map_or(Type::Any, |items| type_of(items, definitions))),
-        Some("object") => match schema.get("additionalProperties") {
-            Some(values @ Json::Object(_)) => Type::map(Type::String, type_of(values, definitions)),
+fn read_type(text: &str) -> Type {
+    match text.split_once(' ') {
+        Some(("list", items)) => Type::list(read_type(items)),
+        Some(("map", values)) => Type::map(Type::String, read_type(values)),
+        Some(("struct", name)) => Type::Struct(name.into()),
+        _ => match text {
+            "string" => Type::String,
+            "int" => Type::Int,
+            "double" => Type::Double,
+            "bool" => Type::Bool,
+            "timestamp" => Type::Timestamp,
             _ => Type::Any,
         },
-        _ => Type::Any,
     }
 }
+
+#[cfg(test)]
+mod derived;
 
 #[cfg(test)]
 mod tests {

@@ -228,13 +228,19 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             let claims = navigate::host_claims(state, o);
             Ok(Value::list(claims.into_iter().map(|c| Value::HostClaim(Arc::new(c))).collect()))
         }
+        Func::IsQuorumGroup if !may_be_quorum_group(&o.key.kind) => bool(false),
         Func::IsQuorumGroup => {
             let labelled = o.label("suture.dev/quorum").is_some_and(|v| &**v == "true");
             let adapted = adapter(state, o)?.is_some_and(|facts| facts.quorum);
-            bool(!o.key.kind.is("Pod") && (labelled || adapted))
+            bool(labelled || adapted)
         }
         _ => Err(no_overload(func, &[Value::Object(o.clone()), Value::World(world)])),
     }
+}
+
+/// Whether objects of a kind may have pods that vote: neither a pod nor a namespace runs any, whatever its labels say.
+pub fn may_be_quorum_group(kind: &Kind) -> bool {
+    !kind.is("Pod") && !kind.is("Namespace")
 }
 
 fn all_read(unread: Vec<Str>) -> Result<(), EvalError> {

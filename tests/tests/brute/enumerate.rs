@@ -7,7 +7,7 @@ use std::sync::Arc;
 use suture_encode::question::{Inputs, Judged, replay};
 use suture_model::change::Request;
 use suture_model::effects::{DELETION_TIME, View, group, group_name};
-use suture_model::futures::{Entity, Fate, FateKind, Faults, Group, Moment, Outage};
+use suture_model::futures::{Entity, Fate, FateKind, Faults, Group, Moment, Outage, Remains};
 use suture_model::interpret::{Choice, realize, worlds};
 use suture_model::kinds::Kind;
 use suture_model::navigate::node_zone;
@@ -215,7 +215,7 @@ fn groups(
         found.push(group(scenario, &name, &view));
     }
     let mut described: BTreeSet<Key> = BTreeSet::new();
-    for key in found.iter().flat_map(|g| &g.entities).filter_map(|e| e.key.clone()) {
+    for key in found.iter().flat_map(|g| &g.entities).filter_map(|e| e.key().cloned()) {
         if !described.insert(key) {
             return Err(Unfit::Overlap);
         }
@@ -227,7 +227,7 @@ fn groups(
     }
     let mut with_choices = Vec::new();
     for group in found {
-        let changes = |e: &Entity| e.fates.len() != 1 || e.key.is_none() || e.fates[0].kind != FateKind::Stays;
+        let changes = |e: &Entity| e.fates.len() != 1 || e.object.is_none() || e.fates[0].kind != FateKind::Stays;
         if !group.entities.iter().any(changes) {
             continue;
         }
@@ -272,16 +272,15 @@ fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment) -> Option<Gr
     let after = moment == Moment::After;
     let held = object.finalizers().next().is_some();
     let mut fates = Vec::new();
-    let fate = |kind, object| Fate { kind, place: None, object };
+    let fate = |kind, remains| Fate { kind, place: None, remains };
     if !(after && (object.leaving || object.terminating())) {
-        fates.push(fate(FateKind::Stays, Some(object.clone())));
+        fates.push(fate(FateKind::Stays, Remains::Itself));
     }
     if !object.terminating() && (!after || held) {
-        fates.push(fate(FateKind::Terminating, Some(Arc::new(object.with_deletion(DELETION_TIME)))));
+        fates.push(fate(FateKind::Terminating, Remains::Changed(object.with_deletion(DELETION_TIME).body)));
     }
-    fates.push(fate(FateKind::Gone, None));
-    let entity =
-        Entity { key: Some(object.key.clone()), object: Some(object.clone()), count: 1, sets: Vec::new(), fates };
+    fates.push(fate(FateKind::Gone, Remains::Nothing));
+    let entity = Entity { object: Some(object.clone()), ..Entity::new(1, Vec::new(), fates) };
     Some(Group { name: Some(object.key.clone()), entities: vec![entity], ..Group::default() })
 }
 

@@ -1,6 +1,7 @@
 //! The store equals a snapshot made from scratch, whatever happened, and no reader sees half of a change.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use suture_model::value::Val;
 
@@ -68,7 +69,7 @@ fn it_equals_a_snapshot_from_scratch_over_random_histories() {
                     _ => {
                         let object = pod(name, random.below(3), random.below(4), version);
                         model.insert(object.key.clone(), object.clone());
-                        changes.push(Change::Put(Arc::new(object)));
+                        changes.push(Change::Put(store.shared(object)));
                     }
                 }
             }
@@ -153,7 +154,7 @@ fn readers_see_changes_whole() {
 fn what_is_not_held_is_let_go() {
     let store = store();
     for version in 1..20_000 {
-        store.write(vec![Change::Put(Arc::new(pod(version % 8, version, 1, version)))]);
+        store.write(vec![Change::Put(store.shared(pod(version % 8, version, 1, version)))]);
     }
     let kept = store.writer().interner.len();
     assert!(kept < 3 * LEFT_OVER_MAX, "{kept} parts are kept for 8 pods");

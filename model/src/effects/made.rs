@@ -1,0 +1,63 @@
+//! What effects make of a scenario's objects, worked out once for all views of it: changed bodies and new pods.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::placement::Template;
+use crate::futures::FateKind;
+use crate::object::{Body, Key, Object};
+use crate::value::{Str, Val};
+
+/// What was made so far; valid as long as the scenario stays as it is.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// By fate and by where the body is in memory.
+    bodies: RefCell<BTreeMap<(FateKind, *const Body), Changed>>,
+    /// By workload and name.
+    pods: RefCell<BTreeMap<(Key, Str), Vec<New>>>,
+}
+
+/// A body and what it becomes. It stays where it is in memory as long as it is held.
+type Changed = (Arc<Body>, Arc<Body>);
+
+/// A new pod, not placed.
+#[derive(Clone, Debug)]
+pub struct New {
+    template: Val,
+    /// As it is made.
+    pub unready: Arc<Object>,
+    /// Once it is ready.
+    pub ready: Arc<Object>,
+}
+
+impl New {
+    /// The pod, ready or not, on a node.
+    pub fn on(&self, node: Str, ready: bool) -> Object {
+        let pod = if ready { &self.ready } else { &self.unready };
+        Object { node, ..(**pod).clone() }
+    }
+}
+
+impl Made {
+    /// The body of an object in a fate of this kind, the same for all objects of the same body.
+    pub fn body(&self, kind: FateKind, object: &Object, change: impl FnOnce(&Object) -> Object) -> Arc<Body> {
+        let mut bodies = self.bodies.borrow_mut();
+        let made = bodies.entry((kind, Arc::as_ptr(&object.body)));
+        made.or_insert_with(|| (object.body.clone(), change(object).body)).1.clone()
+    }
+
+    /// A pod of this name that `maker`, which is `owner`, makes from a template.
+    pub fn pod(&self, template: &Template, maker: &Key, owner: Option<&Object>, name: &str) -> New {
+        let mut pods = self.pods.borrow_mut();
+        let known = pods.entry((maker.clone(), name.into())).or_default();
+        if let Some(new) = known.iter().find(|new| new.template == *template.val()) {
+            return new.clone();
+        }
+        let pod = template.pod(maker, owner, name);
+        let ready = Arc::new(pod.with_ready(true));
+        let new = New { template: template.val().clone(), unready: Arc::new(pod), ready };
+        known.push(new.clone());
+        new
+    }
+}

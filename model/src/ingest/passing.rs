@@ -1,0 +1,72 @@
+//! Objects as an API server sends them, read in passing: equal texts are one, and what is never kept is not made.
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer};
+
+use super::tree::{Allowance, Tree};
+use crate::value::Val;
+
+/// Reads objects one after the other, from whatever serde reads. Short texts of all of them are shared, which a list of
+/// like objects consists of; `metadata.managedFields` is passed over.
+#[derive(Debug)]
+pub struct Passing {
+    allowance: Allowance,
+}
+
+impl Default for Passing {
+    fn default() -> Self {
+        Self { allowance: Allowance::unlimited() }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &Passing {
+    type Value = Val;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
+        Tree::of_object(&self.allowance).deserialize(deserializer)
+    }
+}
+
+/// One object that was read in passing.
+#[derive(Clone, Debug)]
+pub struct Passed(pub Val);
+
+impl<'de> Deserialize<'de> for Passed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Passing::default().deserialize(deserializer).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn read(passing: &Passing, text: &str) -> Val {
+        passing.deserialize(&mut serde_json::Deserializer::from_str(text)).unwrap()
+    }
+
+    #[test]
+    fn managed_fields_go_where_they_are_that_and_nowhere_else() {
+        let text = r#"{"kind":"A","metadata":{"name":"a","managedFields":[{"f":{}}],"labels":{"managedFields":"x"}},
+            "spec":{"managedFields":[1],"metadata":{"managedFields":2}}}"#;
+        let read = read(&Passing::default(), text);
+        assert_eq!(read.at(&["metadata", "managedFields"]), None);
+        let whole: Val = serde_json::from_str(text).unwrap();
+        assert_eq!(read, whole.without_at(&["metadata", "managedFields"]), "and all else is there");
+    }
+
+    #[test]
+    fn objects_share_their_texts() {
+        let passing = Passing::default();
+        let [a, b] = [r#"{"kind":"Pod","spec":{"x":"y"}}"#, r#"{"kind":"Pod","status":{"x":"y"}}"#]
+            .map(|text| read(&passing, text));
+        assert!(Arc::ptr_eq(a.str_at(&["spec", "x"]).unwrap(), b.str_at(&["status", "x"]).unwrap()));
+    }
+
+    #[test]
+    fn what_is_nested_as_deep_as_json_may_be_is_read() {
+        let text = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+        assert!(serde_json::from_str::<Passed>(&text).is_ok());
+    }
+}

@@ -1,0 +1,265 @@
+//! An ordered map whose copies share all that has not changed since: a list of leaves, each a short sorted list.
+//!
+//! A copy costs nothing. The first change after it copies the list of leaves and one leaf, those after that mostly
+//! neither: so a snapshot is published without a second one being kept.
+
+use std::borrow::Borrow;
+use std::mem;
+use std::sync::Arc;
+
+/// Entries of a leaf: a change copies so many at most, and one in so many leaves' addresses.
+const LEAF_MAX: usize = 64;
+/// What two neighbours have together when they become one.
+const JOINED_MAX: usize = LEAF_MAX / 2;
+
+type Leaf<K, V> = Arc<Vec<(K, V)>>;
+
+/// The map. No leaf is empty.
+#[derive(Debug)]
+pub struct Leaves<K, V> {
+    leaves: Arc<Vec<Leaf<K, V>>>,
+    len: usize,
+}
+
+impl<K, V> Clone for Leaves<K, V> {
+    fn clone(&self) -> Self {
+        Self { leaves: self.leaves.clone(), len: self.len }
+    }
+}
+
+impl<K, V> Default for Leaves<K, V> {
+    fn default() -> Self {
+        Self { leaves: Arc::default(), len: 0 }
+    }
+}
+
+impl<K: Ord, V> Leaves<K, V> {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The value of a key.
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let (leaf, at) = self.find(key)?;
+        self.leaves.get(leaf)?.get(at).map(|(_, value)| value)
+    }
+
+    /// Whether there is this key.
+    pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.find(key).is_some()
+    }
+
+    /// All entries, in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.leaves.iter().flat_map(|leaf| leaf.iter()).map(|(key, value)| (key, value))
+    }
+
+    /// The keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// The values, in the order of their keys.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// The entries from this key on, in order.
+    pub fn from<'s>(&'s self, low: &K) -> impl Iterator<Item = (&'s K, &'s V)> + use<'s, K, V> {
+        let first = self.leaf_of(low);
+        let below = self.leaves.get(first).map_or(0, |leaf| leaf.partition_point(|(key, _)| key < low));
+        let leaves = self.leaves.get(first..).unwrap_or_default();
+        leaves.iter().flat_map(|leaf| leaf.iter()).skip(below).map(|(key, value)| (key, value))
+    }
+
+    /// The leaf where a key is, if it is anywhere.
+    fn leaf_of<Q: Ord + ?Sized>(&self, key: &Q) -> usize
+    where
+        K: Borrow<Q>,
+    {
+        let starts_before = |leaf: &Leaf<K, V>| leaf.first().is_some_and(|(first, _)| first.borrow() <= key);
+        self.leaves.partition_point(starts_before).saturating_sub(1)
+    }
+
+    /// Its leaf, and where it is there.
+    fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Option<(usize, usize)>
+    where
+        K: Borrow<Q>,
+    {
+        let leaf = self.leaf_of(key);
+        let at = self.leaves.get(leaf)?.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
+        Some((leaf, at))
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Leaves<K, V> {
+    /// The value of a key, to be changed.
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let (leaf, at) = self.find(key)?;
+        let leaf = Arc::make_mut(Arc::make_mut(&mut self.leaves).get_mut(leaf)?);
+        leaf.get_mut(at).map(|(_, value)| value)
+    }
+
+    /// Enters a value; gives back the one that the key had.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let at = self.leaf_of(&key);
+        let leaves = Arc::make_mut(&mut self.leaves);
+        let Some(leaf) = leaves.get_mut(at).map(Arc::make_mut) else {
+            leaves.push(Arc::new(vec![(key, value)]));
+            self.len += 1;
+            return None;
+        };
+        let place = match leaf.binary_search_by(|(known, _)| known.cmp(&key)) {
+            Ok(found) => return leaf.get_mut(found).map(|(_, old)| mem::replace(old, value)),
+            Err(place) => place,
+        };
+        self.len += 1;
+        if leaf.len() < LEAF_MAX {
+            leaf.insert(place, (key, value));
+            return None;
+        }
+        // what comes in order leaves full leaves behind
+        let half = if place == leaf.len() { place } else { LEAF_MAX / 2 };
+        let mut upper = leaf.split_off(half);
+        match place.checked_sub(half) {
+            Some(place) => upper.insert(place, (key, value)),
+            None => leaf.insert(place, (key, value)),
+        }
+        leaves.insert(at + 1, Arc::new(upper));
+        None
+    }
+
+    /// Takes an entry out; gives back its value.
+    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let (at, place) = self.find(key)?;
+        let leaves = Arc::make_mut(&mut self.leaves);
+        let leaf = Arc::make_mut(leaves.get_mut(at)?);
+        let (_, value) = leaf.remove(place);
+        self.len -= 1;
+        if leaf.is_empty() {
+            leaves.remove(at);
+        } else if !join(leaves, at)
+            && let Some(before) = at.checked_sub(1)
+        {
+            join(leaves, before);
+        }
+        Some(value)
+    }
+}
+
+/// Joins a leaf with the next one if both are short; whether it did.
+fn join<K: Clone, V: Clone>(leaves: &mut Vec<Leaf<K, V>>, at: usize) -> bool {
+    let is_short = |[one, next]: &[Leaf<K, V>; 2]| one.len() + next.len() <= JOINED_MAX;
+    if !leaves.get(at..).and_then(<[_]>::first_chunk).is_some_and(is_short) {
+        return false;
+    }
+    let next = leaves.remove(at + 1);
+    if let Some(leaf) = leaves.get_mut(at) {
+        Arc::make_mut(leaf).extend(next.iter().cloned());
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// A history of numbers that is the same each time.
+    fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+        let mut state = seed;
+        move |below| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        }
+    }
+
+    fn all(map: &Leaves<u64, u64>) -> Vec<(u64, u64)> {
+        map.iter().map(|(key, value)| (*key, *value)).collect()
+    }
+
+    #[test]
+    fn it_is_a_map_and_its_copies_stay_as_they_were() {
+        for seed in 0..20 {
+            let mut next = numbers(seed);
+            let (mut map, mut model) = (Leaves::default(), BTreeMap::new());
+            let mut copies = Vec::new();
+            // grows first, then shrinks
+            for step in 0..4_000 {
+                let key = next(1_500);
+                match next(10) {
+                    0..3 => assert_eq!(map.remove(&key), model.remove(&key)),
+                    3 | 4 if step > 2_000 => assert_eq!(map.remove(&key), model.remove(&key)),
+                    5 | 6 if step > 2_000 => {
+                        let first = *model.keys().next().unwrap_or(&0);
+                        assert_eq!(map.remove(&first), model.remove(&first));
+                    }
+                    7 => {
+                        if let Some(value) = map.get_mut(&key) {
+                            *value += 1;
+                        }
+                        model.entry(key).and_modify(|value| *value += 1);
+                    }
+                    _ => assert_eq!(map.insert(key, step), model.insert(key, step)),
+                }
+                assert_eq!((map.len(), map.get(&key)), (model.len(), model.get(&key)));
+                let (from, upward) = (map.from(&key).next(), model.range(key..).next());
+                assert_eq!(from, upward);
+                if next(100) == 0 {
+                    assert_eq!(map.from(&key).collect::<Vec<_>>(), model.range(key..).collect::<Vec<_>>());
+                    copies.push((map.clone(), model.clone()));
+                }
+            }
+            copies.push((map, model));
+            for (map, model) in copies {
+                assert_eq!(all(&map), model.into_iter().collect::<Vec<_>>(), "seed {seed}");
+                assert!(map.leaves.iter().all(|leaf| (1..=LEAF_MAX).contains(&leaf.len())));
+            }
+        }
+    }
+
+    #[test]
+    fn what_comes_in_order_fills_its_leaves_and_what_goes_lets_them_go() {
+        let mut map = Leaves::default();
+        for key in 0..64_000_u64 {
+            map.insert(key, key);
+        }
+        assert_eq!(map.leaves.len(), 1_000);
+        for key in (0..64_000_u64).filter(|key| key % 64 != 0) {
+            map.remove(&key);
+        }
+        assert_eq!(map.len(), 1_000);
+        assert!(map.leaves.len() < 100, "{} leaves", map.leaves.len());
+    }
+
+    #[test]
+    fn a_change_copies_one_leaf() {
+        let mut map = Leaves::default();
+        for key in 0..1_000_u64 {
+            map.insert(key, key);
+        }
+        let before = map.clone();
+        map.insert(500, 0);
+        let shared = map.leaves.iter().zip(before.leaves.iter()).filter(|(a, b)| Arc::ptr_eq(a, b)).count();
+        assert_eq!(shared, map.leaves.len() - 1);
+    }
+}

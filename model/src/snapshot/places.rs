@@ -1,0 +1,109 @@
+//! Where objects are: numbered places, so that indexes name an object by four bytes. Copies share what has not changed.
+
+use std::sync::Arc;
+
+use crate::object::Object;
+
+/// The number of a place.
+pub type Slot = u32;
+
+/// Places that are copied together.
+const BLOCK: usize = 64;
+
+/// The places; those of objects that are gone are taken again.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    blocks: Arc<Vec<Arc<Vec<Option<Arc<Object>>>>>>,
+    free: Arc<Vec<Slot>>,
+    len: usize,
+}
+
+impl Places {
+    /// The object at a place.
+    pub fn get(&self, slot: Slot) -> Option<&Arc<Object>> {
+        let at = slot as usize;
+        self.blocks.get(at / BLOCK)?.get(at % BLOCK)?.as_ref()
+    }
+
+    /// A place for an object, empty until it is [`Self::put`] there.
+    pub fn take(&mut self) -> Slot {
+        if let Some(slot) = Arc::make_mut(&mut self.free).pop() {
+            return slot;
+        }
+        let blocks = Arc::make_mut(&mut self.blocks);
+        match blocks.last_mut().filter(|block| block.len() < BLOCK) {
+            Some(block) => Arc::make_mut(block).push(None),
+            None => {
+                let mut block = Vec::with_capacity(BLOCK);
+                block.push(None);
+                blocks.push(Arc::new(block));
+            }
+        }
+        self.len += 1;
+        Slot::try_from(self.len - 1).unwrap_or(Slot::MAX)
+    }
+
+    /// Puts an object into a place that was taken for it.
+    pub fn put(&mut self, slot: Slot, object: Arc<Object>) {
+        if let Some(place) = self.place(slot) {
+            *place = Some(object);
+        }
+    }
+
+    /// Empties a place, and lets it be taken again.
+    pub fn empty(&mut self, slot: Slot) -> Option<Arc<Object>> {
+        let object = self.place(slot)?.take()?;
+        Arc::make_mut(&mut self.free).push(slot);
+        Some(object)
+    }
+
+    fn place(&mut self, slot: Slot) -> Option<&mut Option<Arc<Object>>> {
+        let at = slot as usize;
+        let block = Arc::make_mut(&mut self.blocks).get_mut(at / BLOCK)?;
+        Arc::make_mut(block).get_mut(at % BLOCK)
+    }
+}
+
+/// The places of the objects that an index finds together, mostly one.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// One.
+    One(Slot),
+    /// Several, or one that is left of them; never none.
+    Many(Arc<Vec<Slot>>),
+}
+
+impl Found {
+    /// The places.
+    pub fn slots(&self) -> &[Slot] {
+        match self {
+            Self::One(slot) => std::slice::from_ref(slot),
+            Self::Many(slots) => slots,
+        }
+    }
+
+    /// Adds a place where `place` says that it belongs.
+    pub fn add(&mut self, slot: Slot, place: impl FnOnce(&[Slot]) -> usize) {
+        let at = place(self.slots());
+        match self {
+            Self::One(only) => {
+                let both = if at == 0 { vec![slot, *only] } else { vec![*only, slot] };
+                *self = Self::Many(Arc::new(both));
+            }
+            Self::Many(slots) => Arc::make_mut(slots).insert(at, slot),
+        }
+    }
+
+    /// Takes a place out, wherever it is; whether any is left.
+    pub fn drop(&mut self, slot: Slot) -> bool {
+        match self {
+            Self::One(only) => *only != slot,
+            Self::Many(slots) => {
+                if slots.contains(&slot) {
+                    Arc::make_mut(slots).retain(|other| *other != slot);
+                }
+                !slots.is_empty()
+            }
+        }
+    }
+}

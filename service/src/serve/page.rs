@@ -1,0 +1,119 @@
+//! A page of a list, as an API server sends it.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use suture_model::ingest::Passing;
+use suture_model::value::Val;
+
+/// What a page says.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The list's resourceVersion; empty where none is named.
+    pub version: String,
+    /// What the next page is asked for by, if there is one.
+    pub token: Option<String>,
+    /// The objects, which leave out what they are.
+    pub items: Vec<Val>,
+}
+
+/// Reads a page.
+///
+/// # Errors
+/// When it is no list.
+pub fn read_page(text: &[u8]) -> Result<Page, serde_json::Error> {
+    let mut source = serde_json::Deserializer::from_slice(text);
+    let page = source.deserialize_map(Fields)?;
+    source.end()?;
+    Ok(page)
+}
+
+/// `ListMeta`, as far as it is needed.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Meta {
+    resource_version: Option<String>,
+    #[serde(rename = "continue")]
+    token: Option<String>,
+}
+
+/// Reads the fields of a list.
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = Page;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of objects")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Page, A::Error> {
+        let (mut meta, mut items) = (None, None);
+        while let Some(field) = map.next_key::<String>()? {
+            match &*field {
+                "metadata" => meta = Some(map.next_value::<Meta>()?),
+                "items" => items = Some(map.next_value_seed(Items(Passing::default()))?),
+                _ => _ = map.next_value::<IgnoredAny>()?,
+            }
+        }
+        // whatever else answers is no list
+        let meta = meta.ok_or_else(|| A::Error::missing_field("metadata"))?;
+        let items = items.ok_or_else(|| A::Error::missing_field("items"))?;
+        let token = meta.token.filter(|token| !token.is_empty());
+        Ok(Page { version: meta.resource_version.unwrap_or_default(), token, items })
+    }
+}
+
+/// Reads the items of a list: null where there are none (`k8s.io/apimachinery/pkg/apis/meta/v1/types.go`).
+struct Items(Passing);
+
+impl<'de> DeserializeSeed<'de> for Items {
+    type Value = Vec<Val>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Val>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Items {
+    type Value = Vec<Val>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the items of a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<Vec<Val>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Val>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(&self.0)? {
+            items.push(item);
+        }
+        Ok(items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_whatever_the_order_of_its_fields() {
+        let text = br#"{"kind":"PodList","items":[{"metadata":{"name":"a"}},{}],"metadata":{"resourceVersion":"7","continue":"t"}}"#;
+        let Page { version, token, items } = read_page(text).unwrap();
+        assert_eq!((&*version, token.as_deref(), items.len()), ("7", Some("t"), 2));
+        let text = br#"{"metadata":{"continue":""},"items":null}"#;
+        let Page { version, token, items } = read_page(text).unwrap();
+        assert_eq!((&*version, token, items.len()), ("", None, 0));
+    }
+
+    #[test]
+    fn what_is_no_list_is_not_an_empty_one() {
+        for text in ["{}", r#"{"metadata":{}}"#, r#"{"items":[]}"#, "[]", "", r#"{"metadata":{},"items":[]} x"#] {
+            assert!(read_page(text.as_bytes()).is_err(), "`{text}`");
+        }
+    }
+}
