@@ -18,7 +18,7 @@ use suture_encode::problem::Label;
 use suture_encode::question::{Inputs, Judged, Question, encode, replay};
 use suture_encode::scene::{Preparations, Scene};
 use suture_encode::term::{Assignment, Bool, Int};
-use suture_model::cascade::expected_to_go;
+use suture_model::cascade::{Expected, expected_to_go};
 use suture_model::change::{Change, Request};
 use suture_model::effects::View;
 use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
@@ -121,6 +121,8 @@ struct Scope<'v> {
     first: bool,
     /// Whether nothing has followed the change yet: only what holds at every moment, and denies, is asked.
     at_first: bool,
+    /// Whether only what is soon judged is judged: all else cuts it short.
+    at_once: bool,
 }
 
 /// The concrete clusters that a change is judged in.
@@ -159,6 +161,11 @@ impl Found {
 const REFUSALS_MAX: usize = 64;
 /// A deletion that takes more objects along than these is first judged without them: to mark them takes a millisecond.
 const FOLLOWERS_MAX: usize = 512;
+
+/// Nor are changes that take more objects along.
+const AT_ONCE_FOLLOWERS_MAX: usize = 4;
+/// More instances are not judged at once: a few take some microseconds each where no pod is concerned.
+const AT_ONCE_INSTANCES_MAX: u64 = 16;
 
 /// Beyond so many instances nothing is suggested: each suggestion is a decision of its own.
 const SUGGEST_INSTANCES_MAX: u64 = 256;
@@ -201,9 +208,17 @@ impl Engine {
     /// # Errors
     /// When the linked Z3 is too old.
     pub fn new(invariants: Vec<Arc<CompiledInvariant>>, settings: Settings) -> Result<Self, VersionError> {
+        Self::of(Analysis::of_all(invariants).into(), settings)
+    }
+
+    /// An engine for invariants of which all is known that can be; engines share that.
+    ///
+    /// # Errors
+    /// When the linked Z3 is too old.
+    pub fn of(analyses: Arc<[Analysis]>, settings: Settings) -> Result<Self, VersionError> {
         let verdicts = Verdicts::new(settings.cache_bytes);
         Ok(Self {
-            analyses: Analysis::of_all(invariants).into(),
+            analyses,
             settings,
             verdicts,
             solver: z3_version()?,
@@ -225,11 +240,28 @@ impl Engine {
     pub fn decide(&mut self, input: &Input<'_>) -> Decision {
         let watch = Stopwatch::start();
         let mut effort = Effort::default();
-        let Found { mut verdicts, proved, cut_short } = self.judge_all(input, Scope::default(), &mut effort);
+        let mut found = self.judge_all(input, Scope::default(), &mut effort);
         let few = effort.instances <= SUGGEST_INSTANCES_MAX;
-        if self.settings.suggest && few && verdicts.iter().any(|v| v.outcome == Finding::Refuted) {
-            self.suggest(input, &mut verdicts);
+        if self.settings.suggest && few && found.verdicts.iter().any(|v| v.outcome == Finding::Refuted) {
+            self.suggest(input, &mut found.verdicts);
         }
+        self.decision(input, found, effort, &watch)
+    }
+
+    /// Decides a change that leaves all pods alone and that few instances depend on, if all of them hold without a
+    /// question to Z3: in well under a millisecond. `None` when there is more to it.
+    pub fn decide_at_once(&mut self, input: &Input<'_>) -> Option<Decision> {
+        let watch = Stopwatch::start();
+        let mut effort = Effort::default();
+        let scope = Scope { first: true, at_once: true, ..Scope::default() };
+        let found = self.judge_all(input, scope, &mut effort);
+        let all_hold = !found.cut_short && found.verdicts.iter().all(|v| v.outcome == Finding::Proved);
+        all_hold.then(|| self.decision(input, found, effort, &watch))
+    }
+
+    /// What was found, as it is told.
+    fn decision(&self, input: &Input<'_>, found: Found, effort: Effort, watch: &Stopwatch) -> Decision {
+        let Found { mut verdicts, proved, cut_short } = found;
         explain::finish(&mut verdicts);
         let decision = verdicts.iter().map(Verdict::decides).max().unwrap_or(Outcome::Allowed);
         let uid = input.change.requests.first().map(|r| r.uid.to_string()).unwrap_or_default();
@@ -293,10 +325,14 @@ impl Engine {
         let within =
             |change: Option<&Change>, most| scenarios_within(input.snapshot, &in_flight, change, Moment::During, most);
         let change = Some(input.change);
-        let (during, whole) = match within(change, FOLLOWERS_MAX) {
+        let most = if scope.at_once { AT_ONCE_FOLLOWERS_MAX } else { FOLLOWERS_MAX };
+        let (during, whole) = match within(change, most) {
             Ok(found) => found,
             Err(error) => return self.refused(input, &error.to_string()),
         };
+        if scope.at_once && !whole {
+            return Found { cut_short: true, ..Found::default() };
+        }
         let (baseline, known) = within(None, FOLLOWERS_MAX).unwrap_or_default();
         if !whole && known {
             let at_first = within(change, 0).map(|(at_first, _)| at_first).unwrap_or_default();
@@ -336,6 +372,9 @@ impl Engine {
         let preparations = Preparations::default();
         let told = Told::default();
         let mut surface = Surface::new(&before, &given.during);
+        if scope.at_once && !surface.leaves_pods_alone() {
+            return Found { cut_short: true, ..found };
+        }
         let inputs = inputs::of(input.change.requests.first(), input.time);
         for analysis in self.analyses.clone().iter() {
             let compiled = analysis.compiled.clone();
@@ -350,7 +389,11 @@ impl Engine {
             // faults tell nodes apart, and what else is on them
             let blind = compiled.faults == Faults::default() && analysis.blind_to_identity;
             let mut settled: BTreeMap<Key, Arc<Settled>> = BTreeMap::new();
-            for key in surface.instances(analysis) {
+            let instances = surface.instances(analysis);
+            if scope.at_once && instances.len() as u64 + effort.instances > AT_ONCE_INSTANCES_MAX {
+                return Found { cut_short: true, ..found };
+            }
+            for key in instances {
                 if scope.only.is_some_and(|only| !only.contains(&(compiled.name.to_string(), key.to_string()))) {
                     continue;
                 }
@@ -454,8 +497,8 @@ impl Engine {
             Mates::ByNodes => {
                 let scenarios: Vec<&Scenario<'_>> = with.iter().chain(baseline).collect();
                 let scenarios = if scenarios.iter().all(|s| is_quiet(s, instance.before)) { vec![] } else { scenarios };
-                let own = instance.object;
-                let stays = |object: &Arc<Object>| stays_as_it_is(object, instance.before, &scenarios);
+                let (own, expected) = (instance.object, Expected::new(instance.before));
+                let stays = |object: &Arc<Object>| stays_as_it_is(object, &expected, &scenarios);
                 if !stays(own) {
                     return;
                 }
@@ -747,8 +790,8 @@ impl Engine {
         for (text, variant) in explain::variants(input) {
             let change = Change { requests: vec![variant] };
             let input = Input { change: &change, ..*input };
-            let same = Scope { only: Some(&first), first: true, at_first: false };
-            let all = Scope { only: None, first: true, at_first: false };
+            let same = Scope { only: Some(&first), first: true, ..Scope::default() };
+            let all = Scope { first: true, ..Scope::default() };
             let mut holds = |scope| {
                 let judged = self.judge_all(&input, scope, &mut Effort::default());
                 judged.verdicts.iter().all(|v| v.outcome == Finding::Proved)
@@ -789,7 +832,8 @@ impl<'s, 'a> Instance<'s, 'a> {
         coarse: bool,
     ) -> Result<Question<'s, 'a>, Undecided> {
         let view = View { moment: self.compiled.hold, outage, places: !coarse, lump: true, coarse };
-        let start = |grain| Scene::new(self.before, scenario, view.clone(), grain, self.preparations);
+        let start =
+            |grain| Scene::new(self.before, scenario, view.clone(), self.compiled.faults, grain, self.preparations);
         encode(self.compiled, self.object, self.inputs, &start).map_err(|refusal| match refusal {
             Refusal::Unknown(why) => Undecided::Refused(why),
             other => Undecided::Refused(other.to_string()),
@@ -843,11 +887,12 @@ fn unread_nodes() -> Undecided {
     Undecided::Refused(UnknownKind("Node".into()).to_string())
 }
 
-/// Whether an object of the cluster before is the same in every scenario, and nothing may happen to it.
-fn stays_as_it_is(object: &Arc<Object>, before: &State<'_>, scenarios: &[&Scenario<'_>]) -> bool {
+/// Whether an object of the cluster before, of which so much is expected, is the same in every scenario, and nothing may
+/// happen to it.
+fn stays_as_it_is(object: &Arc<Object>, before: &Expected<'_, '_>, scenarios: &[&Scenario<'_>]) -> bool {
     let same = |state: &State<'_>| state.get(&object.key).is_some_and(|here| Arc::ptr_eq(here, object));
     let stays = |state: &State<'_>| same(state) && !expected_to_go(state, object);
-    object.live() && !expected_to_go(before, object) && scenarios.iter().all(|s| stays(&s.state))
+    object.live() && !before.goes(object) && scenarios.iter().all(|s| stays(&s.state))
 }
 
 /// Whether a scenario differs in nodes only, none of which comes or goes: to what is no node the same happens as before.

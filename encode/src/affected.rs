@@ -20,6 +20,7 @@
 //! use the node as well is not judged again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::effects::group_name;
@@ -62,6 +63,8 @@ pub struct Surface<'s, 'a> {
     pod_labels: BTreeSet<(Str, Val)>,
     controllers: BTreeSet<Key>,
     selecting: Option<BTreeSet<Key>>,
+    referring: Remembered,
+    kin: Remembered,
     admitting: Option<Admitting<'a>>,
 }
 
@@ -71,6 +74,16 @@ struct Admitting<'a> {
     alike: Vec<&'a Arc<Object>>,
     /// Custom resources.
     adapted: BTreeSet<Key>,
+}
+
+/// What one invariant after the other asks for, and whether the pods were looked for when it was found.
+#[derive(Default)]
+struct Remembered(Option<(bool, Rc<BTreeSet<Key>>)>);
+
+impl Remembered {
+    fn at(&self, looked: bool) -> Option<Rc<BTreeSet<Key>>> {
+        self.0.as_ref().filter(|(then, _)| *then == looked).map(|(_, found)| found.clone())
+    }
 }
 
 impl<'s, 'a> Surface<'s, 'a> {
@@ -108,6 +121,8 @@ impl<'s, 'a> Surface<'s, 'a> {
             pod_labels: BTreeSet::new(),
             controllers: BTreeSet::new(),
             selecting: None,
+            referring: Remembered::default(),
+            kin: Remembered::default(),
             admitting: None,
         };
         surface.follow();
@@ -117,6 +132,16 @@ impl<'s, 'a> Surface<'s, 'a> {
     /// The keys of all changed objects.
     pub fn changed(&self) -> impl Iterator<Item = &Key> {
         self.changed.keys()
+    }
+
+    /// Whether no pod meets another fate, or is selected by others, and no kind of object and no node comes or goes.
+    pub fn leaves_pods_alone(&mut self) -> bool {
+        self.touch_pods();
+        let decides = |kind: &Kind| {
+            ["Node", "Namespace", "CustomResourceDefinition"].iter().chain(&SELECTING).any(|k| kind.is(k))
+                || self.adapted.contains(kind)
+        };
+        self.pods.is_empty() && self.pod_labels.is_empty() && !self.touched().any(|key| decides(&key.kind))
     }
 
     /// The states to look in: what the watch shows, and every scenario.
@@ -211,26 +236,35 @@ impl<'s, 'a> Surface<'s, 'a> {
         if of_pods || uses.pods() {
             self.touch_pods();
         }
+        let adapted = self.adapted.clone();
+        let mut asked: Vec<(Kind, bool)> = Vec::new();
+        let mut may_be = |key: &&Key| match asked.iter().find(|(kind, _)| *kind == key.kind) {
+            Some((_, may)) => *may,
+            None => {
+                let may = analysis.may_be(&key.kind, &adapted);
+                asked.push((key.kind.clone(), may));
+                may
+            }
+        };
         let mut reached: BTreeSet<Key> = BTreeSet::new();
-        for keys in [self.changed.keys().collect::<Vec<_>>(), self.followers.iter().collect()] {
-            reached.extend(keys.into_iter().filter(|key| analysis.may_be(&key.kind, &self.adapted)).cloned());
-        }
+        reached.extend(self.changed.keys().filter(&mut may_be).cloned());
+        reached.extend(self.followers.iter().filter(&mut may_be).cloned());
         if of_pods {
             reached.extend(self.pod_keys().iter().cloned());
         }
         let any = |funcs: &[Func]| funcs.iter().any(|f| uses.funcs.contains(f));
         if any(&[Func::Selects, Func::Endpoints, Func::DisruptionsWhenSettled, Func::WantedReplicas, Func::HasSelector])
         {
-            reached.extend(self.selecting().iter().cloned());
+            reached.extend(self.selecting().iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::PodsOwnedBy]) {
-            reached.extend(self.controllers.iter().cloned());
+            reached.extend(self.controllers.iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::Referrers, Func::ResolvesIn, Func::References]) {
-            reached.extend(self.referring());
+            reached.extend(self.referring().iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::OwnersIn, Func::UnresolvedOwners, Func::WantedBy]) {
-            reached.extend(self.kin());
+            reached.extend(self.kin().iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::HostClaims, Func::HostClaimants]) {
             reached.extend(self.claimants());
@@ -272,12 +306,14 @@ impl<'s, 'a> Surface<'s, 'a> {
         reached.retain(|key| may_be(&key.kind) && self.versions(key).iter().any(matches));
         if any(&[Func::AdmittedNodes]) {
             let admitting = self.admitting.iter().flat_map(|admitting| &admitting.alike);
-            for object in admitting.flat_map(|object| self.before.base().restricted_as(object, may_be)) {
-                let changed = self.changed.contains_key(&object.key) || self.before.may_differ(object);
-                let versions = if changed { self.versions(&object.key) } else { std::slice::from_ref(object) };
-                if versions.iter().any(matches) {
-                    reached.insert(object.key.clone());
-                }
+            for object in admitting {
+                let alike = self.before.base().restricted_as(object, may_be).into_iter();
+                let alike = alike.filter(|object| {
+                    let changed = self.changed.contains_key(&object.key) || self.before.may_differ(object);
+                    let versions = if changed { self.versions(&object.key) } else { std::slice::from_ref(*object) };
+                    versions.iter().any(matches)
+                });
+                reached.append(&mut alike.map(|object| object.key.clone()).collect());
             }
         }
         reached
@@ -330,7 +366,13 @@ impl<'s, 'a> Surface<'s, 'a> {
     }
 
     /// What refers to a touched object, and what a touched object, or a pod that a touched workload makes, refers to.
-    fn referring(&self) -> BTreeSet<Key> {
+    fn referring(&mut self) -> Rc<BTreeSet<Key>> {
+        let found = self.referring.at(self.looked).unwrap_or_else(|| Rc::new(self.find_referring()));
+        self.referring = Remembered(Some((self.looked, found.clone())));
+        found
+    }
+
+    fn find_referring(&self) -> BTreeSet<Key> {
         let adapters = self.before.base().adapters().as_ref();
         let claims = Kind::new("", "PersistentVolumeClaim");
         let mut found = BTreeSet::new();
@@ -360,7 +402,13 @@ impl<'s, 'a> Surface<'s, 'a> {
     }
 
     /// Owners and dependents of touched objects.
-    fn kin(&self) -> BTreeSet<Key> {
+    fn kin(&mut self) -> Rc<BTreeSet<Key>> {
+        let found = self.kin.at(self.looked).unwrap_or_else(|| Rc::new(self.find_kin()));
+        self.kin = Remembered(Some((self.looked, found.clone())));
+        found
+    }
+
+    fn find_kin(&self) -> BTreeSet<Key> {
         let mut found = BTreeSet::new();
         for state in self.states() {
             for object in self.touched_versions().chain(self.distinct_pods()) {

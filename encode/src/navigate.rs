@@ -245,7 +245,7 @@ where
             return Ok(vec![(one, there.map(|object| Member { object, fate: Some((*id, *at)) }))]);
         }
         if let Some(failed) = self.scene.failed(&object.key) {
-            return Ok(vec![(one, Some(Member { object: failed.clone(), fate: None }))]);
+            return Ok(vec![(one, Some(Member { object: failed, fate: None }))]);
         }
         let Some(here) = self.scene.state().get(&object.key).cloned() else { return Ok(vec![(one, None)]) };
         let Some(id) = self.scene.class_of(&here)? else {
@@ -412,7 +412,7 @@ where
         let mut by_class: BTreeMap<ClassId, BTreeMap<Key, i64>> = BTreeMap::new();
         for object in objects {
             self.scene.reads_nodes |= object.key.kind.is("Node");
-            if let Some(failed) = self.scene.failed(&object.key).cloned() {
+            if let Some(failed) = self.scene.failed(&object.key) {
                 let member = Member { object: failed, fate: None };
                 items.push(Item { count: Int::constant(1), value: Sym::Member(member) });
                 continue;

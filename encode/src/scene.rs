@@ -15,8 +15,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::cascade::expected_to_go;
-use suture_model::effects::{View, group, group_name, own, when_down};
-use suture_model::futures::{Count, Entity, Fate, Group, LimitLabel, Outage, Remains};
+use suture_model::effects::{View, calm, group, group_name, own, when_down};
+use suture_model::futures::{Count, Entity, Fate, Faults, Group, LimitLabel, Outage, Remains};
 use suture_model::interpret::{Choice, failed_node};
 use suture_model::object::{Body, Key, Object};
 use suture_model::scenario::Scenario;
@@ -112,6 +112,12 @@ impl Prepared {
         all.get(key).copied()
     }
 
+    /// The same group where no node fails.
+    fn calm(&self) -> Self {
+        let group = Rc::new(calm(&self.group));
+        Self { group, classes: self.classes.clone(), down: BTreeMap::new(), entity_of: OnceCell::new() }
+    }
+
     /// The same group where these nodes fail.
     fn failing(&self, scenario: &Scenario<'_>, nodes: &BTreeSet<Str>) -> Self {
         let mut classes = Vec::with_capacity(self.classes.len() + 1);
@@ -151,15 +157,23 @@ impl Prepared {
     }
 }
 
+/// By scenario, namespace and selector.
+type Selected = BTreeMap<(usize, Str, Selector), Rc<BTreeSet<Key>>>;
+
+/// By scenario and expression, each by where it is in memory.
+type Timeless = BTreeMap<(usize, usize), Sym>;
+
+/// Scenario, group, view and grain.
+type Preparation = (usize, GroupId, View, bool, bool);
+
 /// What one decision has prepared. Valid as long as the scenarios and the invariants stay where they are.
 #[derive(Debug, Default)]
 pub struct Preparations {
-    /// Groups by scenario, view and grain.
-    groups: RefCell<BTreeMap<(usize, GroupId, View, bool, bool), Rc<Prepared>>>,
+    groups: RefCell<BTreeMap<Preparation, Rc<Prepared>>>,
     /// The groups of the pods that a selector means in a namespace, by scenario.
-    selected: RefCell<BTreeMap<(usize, Str, Selector), Rc<BTreeSet<Key>>>>,
+    selected: RefCell<Selected>,
     /// The values of expressions about the instance at hand that ask nothing about the future, by scenario.
-    timeless: RefCell<(Option<Key>, BTreeMap<(usize, usize), Sym>)>,
+    timeless: RefCell<(Option<Key>, Timeless)>,
 }
 
 /// Which group: the pods of a workload, or the fate of one object itself.
@@ -195,7 +209,8 @@ pub struct Scene<'s, 'a> {
     preparations: &'s Preparations,
     controller_group: BTreeMap<Str, Key>,
     labels: Vec<LimitLabel>,
-    failed: BTreeMap<Key, Arc<Object>>,
+    /// Whether nodes or zones fail in some question about the instance.
+    may_fail: bool,
 }
 
 /// The label of what holds by construction: the fates of a class add up.
@@ -207,19 +222,10 @@ impl<'s, 'a> Scene<'s, 'a> {
         before: &'s State<'a>,
         scenario: &'s Scenario<'a>,
         view: View,
+        faults: Faults,
         grain: Grain,
         preparations: &'s Preparations,
     ) -> Self {
-        let failed = view
-            .outage
-            .nodes
-            .iter()
-            .filter_map(|name| {
-                let key = Key::global("Node", name);
-                let node = scenario.state.get(&key)?;
-                Some((key, Arc::new(failed_node(node))))
-            })
-            .collect();
         Self {
             before,
             scenario,
@@ -233,7 +239,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             preparations,
             controller_group: BTreeMap::new(),
             labels: Vec::new(),
-            failed,
+            may_fail: faults != Faults::default(),
         }
     }
 
@@ -258,8 +264,9 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// The node as it is when it has failed in this outage.
-    pub fn failed(&self, key: &Key) -> Option<&Arc<Object>> {
-        self.failed.get(key)
+    pub fn failed(&self, key: &Key) -> Option<Arc<Object>> {
+        let fails = key.kind.is("Node") && self.view.outage.nodes.contains(&key.name);
+        self.state().get(key).filter(|_| fails).map(|node| Arc::new(failed_node(node)))
     }
 
     /// The class of an object that exists in the scenario; `None` when it simply stays as it is.
@@ -383,20 +390,30 @@ impl<'s, 'a> Scene<'s, 'a> {
     fn prepare(&self, id: &GroupId) -> Rc<Prepared> {
         let outage = &self.view.outage;
         let of_pods = matches!(id, GroupId::Pods(name) if !name.kind.is("DaemonSet"));
-        if of_pods && self.view.coarse && !outage.nodes.is_empty() {
+        if of_pods && self.view.coarse && self.may_fail {
             // it does not matter to the others which nodes fail, but to the pods of DaemonSets
-            let somewhere = (0..outage.nodes.len()).map(|at| format!("\u{1}{at}").into()).collect();
+            let somewhere = (0..outage.nodes.len().max(1)).map(|at| format!("\u{1}{at}").into()).collect();
             let view = View { outage: Outage { nodes: somewhere, zones: BTreeSet::new() }, ..self.view.clone() };
-            return Rc::new(self.prepare_in(id, &view, true).failing(self.scenario, &outage.nodes));
+            let somewhere = self.prepare_in(id, &view, true);
+            if !outage.nodes.is_empty() {
+                return Rc::new(somewhere.failing(self.scenario, &outage.nodes));
+            }
+            let key = self.preparation(id, &self.view);
+            let mut groups = self.preparations.groups.borrow_mut();
+            return groups.entry(key).or_insert_with(|| Rc::new(somewhere.calm())).clone();
         }
         // every outage is looked at once
         self.prepare_in(id, &self.view, outage.nodes.is_empty())
     }
 
+    fn preparation(&self, id: &GroupId, view: &View) -> Preparation {
+        let scenario = std::ptr::from_ref(self.scenario) as usize;
+        (scenario, id.clone(), view.clone(), self.grain.identity, self.grain.nodes)
+    }
+
     /// [`Self::prepare`] under a view; `keeps` whether it will be asked for again.
     fn prepare_in(&self, id: &GroupId, view: &View, keeps: bool) -> Rc<Prepared> {
-        let scenario = std::ptr::from_ref(self.scenario) as usize;
-        let key = (scenario, id.clone(), view.clone(), self.grain.identity, self.grain.nodes);
+        let key = self.preparation(id, view);
         if let Some(known) = self.preparations.groups.borrow().get(&key) {
             return known.clone();
         }

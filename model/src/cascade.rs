@@ -6,6 +6,7 @@
 //! `apiextensions .../finalizer/crd_finalizer.go`, `pkg/controller/podgc`, KEP-1847 (StatefulSet claim retention),
 //! `pkg/controller/volume/persistentvolume` (reclaim).
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::change::Propagation;
@@ -13,6 +14,7 @@ use crate::kinds::Kind;
 use crate::navigate;
 use crate::object::{Key, Object, Owner};
 use crate::state::State;
+use crate::value::Str;
 
 /// How deep a chain of owners is followed.
 const OWNER_DEPTH_MAX: usize = 16;
@@ -179,23 +181,53 @@ fn keeps(state: &State<'_>, dependent: &Object, owner: &Owner) -> bool {
 /// Whether an object that no request touched is about to go all the same: its namespace is being deleted, or every
 /// owner it names is gone or going (`garbagecollector.go`, `attemptToDeleteItem`).
 pub fn expected_to_go(state: &State<'_>, object: &Object) -> bool {
-    going(state, object, OWNER_DEPTH_MAX)
+    Expected::new(state).goes(object)
 }
 
-fn going(state: &State<'_>, object: &Object, depth: usize) -> bool {
-    let namespace = state.get(&Key::global("Namespace", &object.key.ns));
-    if !object.key.ns.is_empty() && namespace.is_some_and(|ns| !ns.live()) {
-        return true;
+/// [`expected_to_go`] for many objects of a state.
+pub struct Expected<'s, 'a> {
+    state: &'s State<'a>,
+    /// The namespace that was asked for last, and whether it goes: objects mostly come by namespace.
+    last: RefCell<Option<(Str, bool)>>,
+}
+
+impl<'s, 'a> Expected<'s, 'a> {
+    /// For the objects of this state.
+    pub fn new(state: &'s State<'a>) -> Self {
+        Self { state, last: RefCell::default() }
     }
-    if depth == 0 || object.owners().is_empty() {
-        return false;
+
+    /// Whether this one goes.
+    pub fn goes(&self, object: &Object) -> bool {
+        self.going(object, OWNER_DEPTH_MAX)
     }
-    object.owners().iter().all(|owner| {
-        if state.base().unknown().contains(&owner.kind.kind) {
+
+    fn going(&self, object: &Object, depth: usize) -> bool {
+        if !object.key.ns.is_empty() && self.leaves(&object.key.ns) {
+            return true;
+        }
+        if depth == 0 || object.owners().is_empty() {
             return false;
         }
-        let Some(solid) = navigate::owner_object(state, object, owner) else { return true };
-        let orphans = solid.finalizers().any(|f| &**f == "orphan");
-        (!solid.live() && !orphans) || going(state, solid, depth - 1)
-    })
+        object.owners().iter().all(|owner| {
+            if self.state.base().unknown().contains(&owner.kind.kind) {
+                return false;
+            }
+            let Some(solid) = navigate::owner_object(self.state, object, owner) else { return true };
+            let orphans = solid.finalizers().any(|f| &**f == "orphan");
+            (!solid.live() && !orphans) || self.going(solid, depth - 1)
+        })
+    }
+
+    /// Whether a namespace is being deleted.
+    fn leaves(&self, ns: &Str) -> bool {
+        if let Some((last, leaves)) = &*self.last.borrow()
+            && last == ns
+        {
+            return *leaves;
+        }
+        let leaves = self.state.get(&Key::global("Namespace", ns)).is_some_and(|ns| !ns.live());
+        self.last.replace(Some((ns.clone(), leaves)));
+        leaves
+    }
 }

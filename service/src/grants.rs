@@ -143,6 +143,16 @@ impl Grants {
         self.grants.iter().flat_map(|grant| &grant.spec.subjects)
     }
 
+    /// What becomes of a request that each of them refuses, by their names.
+    pub fn actions(&self) -> impl Iterator<Item = (&Str, Action)> {
+        self.grants.iter().map(|grant| (&grant.name, grant.spec.action))
+    }
+
+    /// What the Invariants about all grants do instead, where they say so, by their names.
+    pub fn overrides(&self) -> impl Iterator<Item = (&Str, Action)> {
+        self.rules.iter().filter_map(|rule| Some((&rule.name, rule.action?)))
+    }
+
     /// The kinds that budgets count and scopes look at.
     pub fn kinds(&self) -> BTreeSet<Kind> {
         let counted = self.grants.iter().flat_map(|g| g.limits.iter().filter_map(|limit| limit.kind.resolve()));

@@ -126,7 +126,7 @@ async fn serve(options: &Options) -> Result<(), Failure> {
     let court = Arc::new(Court { store: store.clone(), book, replicas: replicas.clone() });
     follow(&client, policies, &court, &again, options, &readiness, &metrics);
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
-    let workers = Workers::start(Arc::new(Bench(court)), limits, metrics.clone());
+    let workers = Workers::start(Arc::new(Bench::new(court)), limits, metrics.clone());
     let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics).await?;
     let registered = report(options, &client, &store, &replicas);
     if let Some(target) = options.target() {

@@ -323,12 +323,15 @@ fn under_fields(under: &Under) -> impl Iterator<Item = (&'static str, &Cel)> {
 }
 
 fn unsupported_faults(under: &Under, origin: &Origin) -> Vec<SpecError> {
-    let given = [("evictions", under.evictions.is_some()), ("scheduler", under.scheduler.is_some())];
-    let given = given.iter().filter(|(_, given)| *given);
-    let error = |name: &str| {
-        SpecError::new(origin, &format!("spec.under.{name}"), format!("`under.{name}` is not supported yet"))
+    let all = [
+        ("evictions", under.evictions.is_some(), "evictions are judged when they are asked for, each with its budget"),
+        ("scheduler", under.scheduler.is_some(), "new pods may go to any node that their hard constraints admit"),
+    ];
+    let error = |name: &str, help: &str| {
+        let message = format!("`under.{name}` is not supported yet");
+        SpecError::new(origin, &format!("spec.under.{name}"), message).helped(help)
     };
-    given.map(|(name, _)| error(name)).collect()
+    all.iter().filter(|(_, given, _)| *given).map(|(name, _, help)| error(name, help)).collect()
 }
 
 /// How many faults are worth asking about: more nodes or zones at once than any cluster is meant to survive.

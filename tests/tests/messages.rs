@@ -5,20 +5,24 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use suture_checker::decision::{Decision, Finding};
 use suture_checker::engine::Undecided;
 use suture_checker::solve::Reason;
 use suture_encode::outage::TooManyOutages;
+use suture_model::value::Val;
 use suture_service::input::Source;
 use suture_service::output::decision::{About, text};
 use suture_service::output::terminal::Paint;
 use suture_service::policy::Documents;
 use suture_service::serve::answer::{Answer, Unanswered};
+use suture_service::serve::resources::admission::admit;
+use suture_service::serve::review;
 use suture_service::suite::documents::find;
 use suture_service::suite::run::{Seen, run_watched};
 use suture_specs::library::LIBRARY;
-use suture_specs::spec::OnUndecided;
+use suture_specs::spec::{OnUndecided, SpecError};
 
 /// More requests of one step are only counted.
 const REQUESTS_MAX: usize = 3;
@@ -79,6 +83,55 @@ fn what_the_webhook_says_unjudged_is_as_shown() {
     insta::assert_snapshot!("unjudged", shown);
 }
 
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a body is read at some time; nothing depends on it")]
+fn what_the_webhook_cannot_read_is_as_shown() {
+    let bodies = [
+        "{\"kind\": ",
+        r#"{"kind": "ConversionReview", "apiVersion": "admission.k8s.io/v1", "request": {"uid": "u"}}"#,
+        r#"{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v2", "request": {"uid": "u"}}"#,
+        r#"{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {}}"#,
+    ];
+    let now = Instant::now();
+    let said = bodies.map(|body| match review::read(body.as_bytes(), now, now) {
+        Ok(asked) => panic!("{asked:?}"),
+        Err(unreadable) => format!("{}: {}", unreadable.http, unreadable.message),
+    });
+    insta::assert_snapshot!("unreadable", said.join("\n"));
+}
+
+#[test]
+fn what_is_said_of_a_policy_that_is_refused_is_as_shown() {
+    let ask = |operation: &str, resource: &str, object: &str| {
+        let field = if operation == "DELETE" { "oldObject" } else { "object" };
+        let review = format!(
+            "{{operation: {operation}, resource: {{group: suture.dev, resource: {resource}}}, {field}: {object}}}"
+        );
+        let loaded = Source { name: "loaded.yaml".to_owned(), text: LOADED.to_owned() };
+        let loaded = Documents::read(&[loaded]).expect("it is well formed");
+        admit(&Val::from(&serde_saphyr::from_str::<serde_json::Value>(&review).expect("YAML")), &loaded)
+    };
+    let wrong = "{expression: svc.endpoint(now).size() > 0}, ".repeat(6);
+    let broken = format!(
+        "{{apiVersion: suture.dev/v1alpha1, kind: Invariant, metadata: {{name: broken}}, \
+         spec: {{forEach: {{var: svc, kind: Service}}, require: [{wrong}]}}}}"
+    );
+    let template = "{metadata: {name: own}}";
+    let said = [ask("CREATE", "invariants", &broken), ask("DELETE", "invarianttemplates", template)];
+    insta::assert_snapshot!("refused_policy", said.map(|said| said.expect("it is refused")).join("\n\n"));
+}
+
+/// A template, and what names it.
+const LOADED: &str = "
+kind: InvariantTemplate
+metadata: {name: own}
+spec: {description: d, forEach: {var: svc, kind: Service}, require: [{expression: svc.liveIn(now)}]}
+---
+kind: Invariant
+metadata: {name: user}
+spec: {template: own}
+";
+
 /// A grant that is malformed in each way there is.
 const BAD_GRANT: &str = "
 kind: OperatorGrant
@@ -105,11 +158,13 @@ spec: {template: deletion-budget, action: Audit}
 fn what_is_wrong_with_grants_is_as_shown() {
     let source = Source { name: "bad.yaml".to_owned(), text: BAD_GRANT.to_owned() };
     let errors = Documents::read(&[source]).expect("it is well formed").compile().expect_err("it makes no sense");
-    insta::assert_snapshot!("bad_grants", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+    let help = |error: &SpecError| error.help.as_ref().map(|help| format!("\n  help: {help}")).unwrap_or_default();
+    let shown: Vec<String> = errors.iter().map(|error| format!("{error}{}", help(error))).collect();
+    insta::assert_snapshot!("bad_grants", shown.join("\n"));
 }
 
 /// The sources of the texts that a verdict is made of.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 15] = [
     "model/src/cascade.rs",
     "model/src/futures.rs",
     "model/src/scenario.rs",
@@ -123,6 +178,8 @@ const SOURCES: [&str; 13] = [
     "service/src/grants/scope.rs",
     "service/src/output/decision.rs",
     "service/src/serve/answer.rs",
+    "service/src/serve/resources/admission.rs",
+    "service/src/serve/review.rs",
 ];
 
 /// Texts that are in a source and in no verdict that is no bug, and why.
@@ -226,7 +283,14 @@ fn literals(source: &str) -> Vec<String> {
                     rest = after.get(at + 1..).unwrap_or_default();
                     break;
                 }
-                '\\' => text.extend(chars.next().map(|(_, escaped)| escaped)),
+                '\\' => match chars.next() {
+                    // a line that goes on, without the indentation of the next
+                    Some((_, '\n')) => {
+                        while chars.clone().next().is_some_and(|(_, c)| c == ' ') && chars.next().is_some() {}
+                    }
+                    Some((_, 'n')) => text.push(' '),
+                    escaped => text.extend(escaped.map(|(_, escaped)| escaped)),
+                },
                 c => text.push(c),
             }
         }

@@ -46,7 +46,7 @@ fn found(decision: &Decision) -> BTreeSet<(&str, &str, Finding)> {
 fn what_is_left_out_changes_no_verdict() {
     let pool = Pool::new();
     let seed = number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(9);
-    let (mut kept, mut left_out, mut refuted) = (0, 0, 0);
+    let (mut kept, mut left_out, mut refuted, mut at_once) = (0, 0, 0, 0);
     for at in 0..number("SUTURE_RELEVANCE_CASES", CASES) {
         let mut random = Random::new(seed, at);
         let case = Case::random(&mut random, &pool, Size::FULL);
@@ -76,6 +76,12 @@ fn what_is_left_out_changes_no_verdict() {
         }
         let (all, some) =
             (decide(&mut engine, &snapshot, &in_flight, &change), decide(&mut engine, &snapshot, &matter, &change));
+        // nor does it matter how much time is taken
+        let input = Input { snapshot: &snapshot, in_flight: &matter, change: &change, time: None, exemptions: &[] };
+        if engine.decide_at_once(&input).is_some() {
+            assert_eq!(found(&some), BTreeSet::new(), "{at} is allowed at once\n{}", case.describe(&pool));
+            at_once += 1;
+        }
         if found(&all) != found(&some) {
             let open =
                 [&all, &some].map(|d| d.verdicts.iter().filter(|v| v.outcome != Finding::Proved).collect::<Vec<_>>());
@@ -91,6 +97,8 @@ fn what_is_left_out_changes_no_verdict() {
         left_out += in_flight.len() - matter.len();
         refuted += usize::from(all.verdicts.iter().any(|v| v.outcome == Finding::Refuted));
     }
-    println!("relevance: {kept} changes in flight kept, {left_out} left out, {refuted} requests denied");
-    assert!(kept > 0 && left_out > 0 && refuted > 0, "too little was tried");
+    println!(
+        "relevance: {kept} changes in flight kept, {left_out} left out, {refuted} requests denied, {at_once} at once"
+    );
+    assert!(kept > 0 && left_out > 0 && refuted > 0 && at_once > 0, "too little was tried");
 }

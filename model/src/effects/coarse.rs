@@ -3,9 +3,11 @@
 //!
 //! Over-approximation: each node is taken to be as roomy as the roomiest one, and empty.
 
+use std::rc::Rc;
+
 use super::placement::{Template, room_when_empty};
 use super::{Builder, at_most};
-use crate::futures::{Count, FateKind, LimitLabel};
+use crate::futures::{Count, Fate, FateKind, Group, LimitLabel};
 use crate::kinds::Kind;
 use crate::object::Key;
 use crate::state::State;
@@ -25,6 +27,18 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
         let down = Count { set, fates: vec![FateKind::NewReady], places: Some(vec![DOWN]) };
         builder.limit(LimitLabel::NodesTake { workload, pods }, vec![at_most(vec![down], pods.saturating_mul(failed))]);
     }
+}
+
+/// A group that was described for nodes that fail, none of which holds its pods, as it is where no node fails.
+pub fn calm(group: &Group) -> Group {
+    let mut calm = group.clone();
+    let is_down = |fate: &Fate| fate.place == Some(DOWN);
+    for entity in calm.entities.iter_mut().filter(|entity| entity.fates.iter().any(is_down)) {
+        Rc::make_mut(&mut entity.fates).retain(|fate| !is_down(fate));
+    }
+    calm.limits.retain(|limit| !matches!(limit.label, LimitLabel::NodesTake { .. }));
+    calm.places.truncate(DOWN);
+    calm
 }
 
 /// How many pods of a template the roomiest node would take, were it empty; `None` without a bound.

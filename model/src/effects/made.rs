@@ -12,11 +12,14 @@ use crate::value::{Str, Val};
 /// What was made so far; valid as long as the scenario stays as it is.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
-    /// Each body and what it becomes, by fate and by where the body is in memory.
-    bodies: RefCell<BTreeMap<(FateKind, *const Body), (Arc<Body>, Arc<Body>)>>,
+    /// By fate and by where the body is in memory.
+    bodies: RefCell<BTreeMap<(FateKind, *const Body), Changed>>,
     /// By workload and name.
     pods: RefCell<BTreeMap<(Key, Str), Vec<New>>>,
 }
+
+/// A body and what it becomes. It stays where it is in memory as long as it is held.
+type Changed = (Arc<Body>, Arc<Body>);
 
 /// A new pod, not placed.
 #[derive(Clone, Debug)]

@@ -38,6 +38,7 @@ use crate::scenario::Scenario;
 use crate::state::State;
 use crate::value::{Str, Val};
 
+pub use coarse::calm;
 pub use hazard::at_risk;
 pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};

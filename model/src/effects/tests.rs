@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
 use crate::change::{Change, Request, User};
-use crate::effects::{View, group, group_name, when_down};
-use crate::futures::{Moment, Outage};
+use crate::effects::{View, calm, group, group_name, when_down};
+use crate::futures::{Entity, FateKind, Group, Moment, Outage};
 use crate::interpret::{realize, worlds};
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
@@ -91,6 +92,14 @@ fn which_node_fails_changes_nothing_but_the_pods_on_it() {
             group(&scenario, &Key::of(kind, "a", name), &view)
         };
         let (somewhere, here) = (fails("elsewhere"), fails("n"));
+        let view = View { moment, outage: Outage::default(), places: false, lump: true, coarse: true };
+        let (nowhere, calm) = (group(&scenario, &Key::of(kind, "a", name), &view), calm(&somewhere));
+        assert_eq!(nowhere.limits, calm.limits);
+        let met = |group: &Group| -> Vec<Vec<(FateKind, Option<Arc<Object>>)>> {
+            let of = |e: &Entity| e.fates.iter().map(|f| (f.kind, e.object_in(f))).collect();
+            group.entities.iter().map(of).collect()
+        };
+        assert_eq!(met(&nowhere), met(&calm));
         assert_eq!(somewhere.limits, here.limits);
         assert_eq!(somewhere.entities.len(), here.entities.len());
         let mut down = 0;

@@ -5,7 +5,7 @@
 //! | the writer publishes what the watch showed, then ends entries | who reads the book first and the store after it finds a change in one of them |
 //! | a worker reads the book, the store, judges, and enters if the book has not grown by anything that matters | of two that judge at the same time one enters first, the other looks at what that one entered |
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use suture_model::change::Request;
 use suture_model::snapshot::Snapshot;
@@ -117,6 +117,15 @@ impl Book {
     /// A turn beside others.
     pub fn together(&self) -> RwLockReadGuard<'_, ()> {
         self.turn.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A turn beside others, if nobody waits for one alone.
+    pub fn try_together(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        match self.turn.try_read() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// A turn while nobody else has one: nobody can overtake.

@@ -3,7 +3,7 @@
 //! No call leaves the process here, except that a replica that shares the cluster with others announces the request
 //! first ([`super::announce`]).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use suture_specs::compile::CompiledInvariant;
 
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
-use super::book::Book;
+use super::book::{Book, Page};
 use super::feed::now as now_instant;
 use super::inert::writes;
 use super::lease::Active;
@@ -64,19 +64,61 @@ pub struct Court {
 }
 
 /// The court, as workers get their judges from it.
-pub struct Bench(pub Arc<Court>);
+pub struct Bench {
+    court: Arc<Court>,
+    /// Judges of what is decided at once, as many as ever were needed at a time.
+    free: Mutex<Vec<Judge>>,
+}
+
+impl Bench {
+    /// The bench of a court.
+    pub fn new(court: Arc<Court>) -> Self {
+        Self { court, free: Mutex::default() }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Judge>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Deciders for Bench {
     fn decider(&self) -> Box<dyn Decider> {
-        Box::new(Judge::new(self.0.clone()))
+        Box::new(Judge::new(self.court.clone(), Budget::WEBHOOK))
+    }
+
+    fn at_once(&self, asked: &Asked) -> Option<Answer> {
+        let free = self.free().pop();
+        let mut judge = free.unwrap_or_else(|| Judge::new(self.court.clone(), Budget::AT_ONCE));
+        let answer = judge.at_once(asked);
+        self.free().push(judge);
+        answer
     }
 }
 
 /// Judges requests, one at a time.
 pub struct Judge {
     court: Arc<Court>,
+    /// What a question may cost.
+    budget: Budget,
     /// The engine of a generation of the policy.
     engine: Option<(u64, Engine)>,
+}
+
+/// A request before a view of the cluster.
+struct Case {
+    view: Arc<View>,
+    now: Clock,
+    /// The request, with what the view tells of its object.
+    request: Request,
+    /// The request as it is judged.
+    effective: Request,
+    /// Whether no decision can change by it.
+    inert: bool,
+    /// All that is in flight: budgets count it.
+    in_flight: Vec<Request>,
+    /// What of it matters; none where nothing is in flight, or the request is inert.
+    relevant: Option<Relevant>,
+    matter: Vec<Request>,
 }
 
 /// A judgement, and what it rests on.
@@ -100,16 +142,6 @@ impl Judged {
         let relevant = self.relevant.get_or_insert_with(|| relevance.select(&[], &self.request));
         since.iter().any(|entry| relevance.concerns(relevant, &entry.request))
     }
-}
-
-/// What a decision rests on beside the request and what in flight matters to it.
-#[derive(Clone, Copy)]
-struct Facts<'f> {
-    view: &'f View,
-    /// All that is in flight: budgets count it.
-    in_flight: &'f [Request],
-    history: &'f History,
-    now: Clock,
 }
 
 /// What is known of what came before.
@@ -151,45 +183,116 @@ impl Decider for Judge {
     }
 }
 
+impl Court {
+    /// Enters what is admitted, and says what is answered. `None` when something was entered meanwhile that matters.
+    fn enter(&self, mut page: Page, request: &Request, mut judged: Judged) -> Option<Answer> {
+        let records = !request.dry_run && writes(request);
+        if !records || !(judged.answer.allowed || matches!(self.replicas, Replicas::Audit)) {
+            return Some(judged.answer);
+        }
+        let landing = landing(request, &judged.view);
+        if judged.spent.is_empty() && (judged.inert || !matters(&landing, &judged.view)) {
+            return Some(judged.answer);
+        }
+        loop {
+            if self.book.enter(&page, &landing, &judged.spent, &judged.view.snapshot, Clock::now()).is_ok() {
+                return Some(judged.answer);
+            }
+            let next = self.book.read();
+            let repeated = |entries: &[Entry]| entries.iter().any(|entry| same_call(&entry.request, request));
+            match next.since(&page) {
+                Some(new) if !repeated(new) && !judged.concerned(new) => {}
+                _ => return None,
+            }
+            page = next;
+        }
+    }
+}
+
+impl Case {
+    fn of(request: &Request, entries: &[Entry], view: Arc<View>) -> Self {
+        let request = request.clone().resolve(&State::new(&view.snapshot));
+        let now = Clock::now();
+        let effective = effective(&request, &view);
+        let inert = view.loaded.readers.pass_over(&effective, &view.loaded.policy);
+        let in_flight: Vec<Request> =
+            open(&request, entries, &view, now).into_iter().map(|entry| entry.request.clone()).collect();
+        let relevant = (!in_flight.is_empty() && !inert).then(|| relevance(&view).select(&in_flight, &effective));
+        let places = relevant.iter().flat_map(|relevant| &relevant.places);
+        let matter = places.filter_map(|at| in_flight.get(*at)).cloned().collect();
+        Self { view, now, request, effective, inert, in_flight, relevant, matter }
+    }
+
+    fn input<'c>(&'c self, change: &'c Change, time: &'c str) -> Input<'c> {
+        Input {
+            snapshot: &self.view.snapshot,
+            in_flight: &self.matter,
+            change,
+            time: Some(time),
+            exemptions: &self.view.loaded.policy.exemptions,
+        }
+    }
+
+    fn judged(self, answer: Answer, spent: Vec<Spent>) -> Judged {
+        let Self { view, effective, relevant, inert, .. } = self;
+        Judged { answer, view, request: effective, relevant, spent, inert }
+    }
+}
+
 impl Judge {
-    /// A judge without an engine yet.
-    pub fn new(court: Arc<Court>) -> Self {
-        Self { court, engine: None }
+    /// A judge without an engine yet, whose questions may cost so much.
+    pub fn new(court: Arc<Court>, budget: Budget) -> Self {
+        Self { court, budget, engine: None }
+    }
+
+    /// Allows a request that changes nothing which is read, or that hardly anything depends on: on the thread of its
+    /// connection, which saves two changes of threads. `None` when there is more to it.
+    fn at_once(&mut self, asked: &Asked) -> Option<Answer> {
+        let court = self.court.clone();
+        let Replicas::Single(active) = &court.replicas else { return None };
+        active.check().ok()?;
+        let request = Request::from_review(&asked.review).ok()?;
+        if &*request.target.kind.group == resources::GROUP || is_eviction(&request) {
+            return None;
+        }
+        let _together = court.book.try_together()?;
+        let page = court.book.read();
+        if page.entries.iter().any(|entry| same_call(&entry.request, &request)) {
+            return None;
+        }
+        let case = Case::of(&request, &page.entries, court.store.read());
+        if !case.matter.is_empty() || !case.view.loaded.policy.grants.is_empty() {
+            return None;
+        }
+        let decision = if case.inert {
+            Decision::of(&request.uid, [])
+        } else if case.view.blind().is_empty() {
+            let (change, time) = (Change::from(case.effective.clone()), case.now.to_string());
+            self.engine(&case.view).ok()?.decide_at_once(&case.input(&change, &time))?
+        } else {
+            return None;
+        };
+        let answer = Answer::from_decision(&decision, &case.view.loaded.policy);
+        let entered = court.enter(page, &request, case.judged(answer, Vec::new()))?;
+        Some(active.check().map_or_else(|why| Answer::refused(Label::Undecided, 503, why), |()| entered))
     }
 
     /// Judges with what this process admitted, and enters what it admits.
     fn alone(&mut self, request: Request, asked: &Asked) -> Answer {
         let court = self.court.clone();
-        let records = !request.dry_run && writes(&request);
         for attempt in 0..=TRIES_MAX {
             let (together, alone) = match attempt {
                 TRIES_MAX => (None, Some(court.book.alone())),
                 _ => (Some(court.book.together()), None),
             };
-            let mut page = court.book.read();
-            let repeated = |entries: &[Entry]| entries.iter().any(|entry| same_call(&entry.request, &request));
-            if repeated(&page.entries) {
+            let page = court.book.read();
+            if page.entries.iter().any(|entry| same_call(&entry.request, &request)) {
                 // the API server asks again about what was admitted and is in flight
                 return Answer::allowed().annotated("repeated", "true");
             }
-            let mut judged = self.judge(&request, &Past { entries: &page.entries, history: &page.history }, asked);
-            if !records || !(judged.answer.allowed || matches!(court.replicas, Replicas::Audit)) {
-                return judged.answer;
-            }
-            let landing = landing(&request, &judged.view);
-            if judged.spent.is_empty() && (judged.inert || !matters(&landing, &judged.view)) {
-                return judged.answer;
-            }
-            loop {
-                if court.book.enter(&page, &landing, &judged.spent, &judged.view.snapshot, Clock::now()).is_ok() {
-                    return judged.answer;
-                }
-                let next = court.book.read();
-                match next.since(&page) {
-                    Some(new) if !repeated(new) && !judged.concerned(new) => {}
-                    _ => break,
-                }
-                page = next;
+            let judged = self.judge(&request, &Past { entries: &page.entries, history: &page.history }, asked);
+            if let Some(answer) = court.enter(page, &request, judged) {
+                return answer;
             }
             drop((together, alone));
         }
@@ -226,74 +329,45 @@ impl Judge {
     fn judge(&mut self, request: &Request, past: &Past<'_>, asked: &Asked) -> Judged {
         let patience = patience(asked);
         loop {
-            let view = self.court.store.read();
-            let request = request.clone().resolve(&State::new(&view.snapshot));
-            let now = Clock::now();
-            let effective = effective(&request, &view);
-            let inert = view.loaded.readers.pass_over(&effective, &view.loaded.policy);
-            let in_flight = open(&request, past.entries, &view, now);
-            let requests: Vec<Request> = in_flight.into_iter().map(|entry| entry.request.clone()).collect();
-            let relevant = match requests.as_slice() {
-                [] => None,
-                _ if inert => None,
-                _ => Some(relevance(&view).select(&requests, &effective)),
-            };
-            let places = relevant.iter().flat_map(|relevant| &relevant.places);
-            let matter: Vec<Request> = places.filter_map(|at| requests.get(*at)).cloned().collect();
-            if matter.len() > RELEVANT_MAX && patience > now_instant() {
-                drop(view);
+            let case = Case::of(request, past.entries, self.court.store.read());
+            let crowd = case.matter.len();
+            if crowd > RELEVANT_MAX && patience > now_instant() {
+                drop(case);
                 thread::sleep(CROWDED_PAUSE);
                 continue;
             }
-            let (answer, spent) = if matter.len() > RELEVANT_MAX {
-                let count = matter.len();
+            if crowd > RELEVANT_MAX {
                 let reason = format!(
-                    "{count} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart"
+                    "{crowd} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart"
                 );
-                (undecided(&reason, &request, &view), Vec::new())
-            } else {
-                let facts = Facts { view: &view, in_flight: &requests, history: past.history, now };
-                let (mut answer, spent) = self.decide_on(&facts, &effective, &matter, inert);
-                if !answer.allowed && is_eviction(&request) {
-                    answer.code = TRY_AGAIN;
-                }
-                (answer, spent)
-            };
-            return Judged { answer, view, request: effective, relevant, spent, inert };
+                let answer = undecided(&reason, &case.request, &case.view);
+                return case.judged(answer, Vec::new());
+            }
+            let (mut answer, spent) = self.decide_on(&case, past.history);
+            if !answer.allowed && is_eviction(&case.request) {
+                answer.code = TRY_AGAIN;
+            }
+            return case.judged(answer, spent);
         }
     }
 
-    fn decide_on(
-        &mut self,
-        facts: &Facts<'_>,
-        request: &Request,
-        matter: &[Request],
-        inert: bool,
-    ) -> (Answer, Vec<Spent>) {
-        let Facts { view, in_flight, history, now } = *facts;
+    fn decide_on(&mut self, case: &Case, history: &History) -> (Answer, Vec<Spent>) {
+        let Case { view, now, effective: request, in_flight, .. } = case;
         let policy = &view.loaded.policy;
         let change = Change::from(request.clone());
-        let mut decision = if inert {
+        let mut decision = if case.inert {
             Decision::of(&request.uid, [])
         } else {
             let engine = match self.engine(view) {
                 Ok(engine) => engine,
                 Err(why) => return (refusal(&why), Vec::new()),
             };
-            let time = now.to_string();
-            let input = Input {
-                snapshot: &view.snapshot,
-                in_flight: matter,
-                change: &change,
-                time: Some(&time),
-                exemptions: &policy.exemptions,
-            };
             let unbound = policy.grants.unbound(&change, &policy.invariants);
             let mut blind = view.blind();
             blind.retain(|(invariant, _)| !unbound.contains(&invariant.name));
             let skipped =
                 unbound.into_iter().chain(blind.iter().map(|(invariant, _)| invariant.name.clone())).collect();
-            let mut decision = engine.decide_except(&input, skipped);
+            let mut decision = engine.decide_except(&case.input(&change, &now.to_string()), skipped);
             decision.add(blind.iter().map(|(invariant, why)| unclear(invariant, request, why)));
             decision
         };
@@ -311,8 +385,8 @@ impl Judge {
     fn engine(&mut self, view: &View) -> Result<&mut Engine, String> {
         let generation = view.loaded.generation;
         if self.engine.as_ref().is_none_or(|(of, _)| *of != generation) {
-            let settings = Settings { budget: Budget::WEBHOOK, ..Settings::default() };
-            let engine = Engine::new(view.loaded.policy.invariants.clone(), settings);
+            let settings = Settings { budget: self.budget, ..Settings::default() };
+            let engine = Engine::of(view.loaded.analyses.clone(), settings);
             self.engine = Some((generation, engine.map_err(|error| error.to_string())?));
         }
         self.engine.as_mut().map(|(_, engine)| engine).ok_or_else(|| "no engine".to_owned())

@@ -42,7 +42,7 @@ pub struct Loaded {
     /// The invariants, adapters and exemptions that compile.
     pub policy: Policy,
     /// What is known of its invariants, in their order.
-    pub analyses: Vec<Analysis>,
+    pub analyses: Arc<[Analysis]>,
     /// What has to be told apart.
     pub readers: Readers,
     /// Which load this is; engines are made anew when it rises.
@@ -227,7 +227,7 @@ impl Policies {
         let resources = self.editions.iter();
         let resources = resources.map(|((kind, ns, name), edition)| (named(kind, ns, name), edition.clone())).collect();
         Loaded {
-            analyses: Analysis::of_all(policy.invariants.iter().cloned()),
+            analyses: Analysis::of_all(policy.invariants.iter().cloned()).into(),
             readers: Readers::of(&policy),
             policy,
             generation: self.generation,

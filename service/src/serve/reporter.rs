@@ -6,6 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::setpriority_process;
+use suture_model::value::Str;
+use suture_specs::spec::Action;
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::audits::{Auditor, name_of};
@@ -13,6 +15,7 @@ use super::judge::Replicas;
 use super::policies::Edition;
 use super::status::{Audited, Name, Said, Standing};
 use super::store::{Store, View};
+use crate::policy::Policy;
 use crate::suite::clock::Clock;
 
 /// How often it is looked whether anything is to be said.
@@ -40,6 +43,8 @@ struct Known<'v> {
     /// What each invariant misses.
     blind: BTreeMap<Name, String>,
     problems: BTreeMap<&'v str, &'v str>,
+    /// What each invariant and grant does.
+    actions: BTreeMap<Name, Action>,
     /// Why no request is judged, if none is.
     idle: Result<(), String>,
     now: Clock,
@@ -76,6 +81,7 @@ impl Reporter {
             view,
             blind: view.blind().into_iter().map(|(invariant, why)| (name_of(&invariant), why)).collect(),
             problems: problems.iter().map(|problem| (&*problem.resource, &*problem.message)).collect(),
+            actions: actions(&view.loaded.policy),
             idle: self.idle(),
             now: Clock::now(),
         };
@@ -111,7 +117,16 @@ impl Known<'_> {
             None => Audited::Elsewhere,
             Some(auditor) => auditor.says(name),
         };
-        Standing { uid: edition.uid.clone(), generation: edition.generation, compiled, ready, enforced, audited }
+        let action = compiled.is_ok().then(|| self.actions.get(name).copied()).flatten();
+        Standing {
+            uid: edition.uid.clone(),
+            generation: edition.generation,
+            action,
+            compiled,
+            ready,
+            enforced,
+            audited,
+        }
     }
 
     /// An exemption ends.
@@ -124,4 +139,12 @@ impl Known<'_> {
             _ => Err(format!("expired at {expires}")),
         }
     }
+}
+
+fn actions(policy: &Policy) -> BTreeMap<Name, Action> {
+    let of = |kind: &str, name: &Str| Name { kind: kind.to_owned(), namespace: None, name: name.to_string() };
+    let grants = policy.grants.actions().map(|(name, action)| (of("OperatorGrant", name), action));
+    let overrides = policy.grants.overrides().map(|(name, action)| (of("Invariant", name), action));
+    let invariants = policy.invariants.iter().map(|invariant| (name_of(invariant), invariant.action));
+    invariants.chain(grants).chain(overrides).collect()
 }

@@ -40,7 +40,7 @@ pub const RESOURCES: [Resource; 6] = [
         short: &["inv"],
         namespaced: false,
         description: "What must hold in every future of the cluster.",
-        columns: &[("Template", ".spec.template"), ("Action", ".spec.action")],
+        columns: &[("Template", ".spec.template"), ("Action", ".status.action")],
     },
     Resource {
         kind: "NamespacedInvariant",
@@ -48,7 +48,7 @@ pub const RESOURCES: [Resource; 6] = [
         short: &["ninv"],
         namespaced: true,
         description: "What must hold in every future of its own namespace, the only one that it sees.",
-        columns: &[("Template", ".spec.template"), ("Action", ".spec.action")],
+        columns: &[("Template", ".spec.template"), ("Action", ".status.action")],
     },
     Resource {
         kind: "InvariantTemplate",
@@ -72,7 +72,7 @@ pub const RESOURCES: [Resource; 6] = [
         short: &["grant"],
         namespaced: false,
         description: "What binds one operator: where it may write, what it may take away, which invariants judge it.",
-        columns: &[("Action", ".spec.action")],
+        columns: &[("Action", ".status.action")],
     },
     Resource {
         kind: "Exemption",
@@ -103,7 +103,7 @@ fn definition(resource: &Resource, schema: &Json) -> Json {
             "kind": {"type": "string", "description": format!("The kind: {kind}.")},
             "metadata": {"type": "object"},
             "spec": spec,
-            "status": overlay::status(),
+            "status": overlay::status(kind),
         },
     });
     let own = columns.iter().map(|(name, path)| json!({"name": name, "type": "string", "jsonPath": path}));

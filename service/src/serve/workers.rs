@@ -37,6 +37,11 @@ pub trait Decider {
 pub trait Deciders: Send + Sync + 'static {
     /// A new decider.
     fn decider(&self) -> Box<dyn Decider>;
+
+    /// The answer to a request that can be had in no time, on whatever thread asks; most take a decider.
+    fn at_once(&self, _asked: &Asked) -> Option<Answer> {
+        None
+    }
 }
 
 /// How many there are.
@@ -120,12 +125,23 @@ impl Workers {
         Self { owner: Arc::new(Owner { crew }) }
     }
 
-    /// Has a request decided.
+    /// Has a request decided: on this thread if that takes no time, else by the next worker that is free.
     ///
     /// # Errors
     /// At once when the queue is full, at its deadline when there is no answer, and when the decider panics.
     pub async fn ask(&self, asked: Asked) -> Result<Answer, Unanswered> {
         let crew = &self.owner.crew;
+        match catch_unwind(AssertUnwindSafe(|| crew.deciders.at_once(&asked))) {
+            Ok(Some(answer)) => {
+                crew.metrics.waited(Duration::ZERO);
+                return Ok(answer);
+            }
+            Ok(None) => {}
+            Err(_) => {
+                crew.metrics.panicked();
+                return Err(Unanswered::Panicked);
+            }
+        }
         let deadline = asked.deadline;
         let (reply, answer) = oneshot::channel();
         crew.push(Job { asked, reply, span: Span::current() })?;

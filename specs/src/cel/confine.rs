@@ -15,7 +15,8 @@ use crate::value::Value;
 
 /// The functions of a state and of an object in a state whose answers are of the object's own namespace, or of the one
 /// that they are given. Selectors, owners of pods and endpoints never reach another one; what an object refers to, who
-/// refers to it, its owners, its node and its volume may be elsewhere.
+/// refers to it, its owners, its node and its volume may be elsewhere. What nodes or autoscalers make of how many pods are
+/// wanted, or may be disrupted, is a number and no object.
 const CONFINED: [Func; 16] = [
     Func::InNamespace,
     Func::PodsMatching,

@@ -89,10 +89,7 @@ impl KindRef {
 
     /// Whether a kind is meant: any group when none is given and the kind is not built in.
     pub fn matches(&self, kind: &Kind) -> bool {
-        match self.resolve() {
-            Some(resolved) => resolved == *kind,
-            None => *kind.kind == *self.kind,
-        }
+        *kind.kind == *self.kind && self.resolve().is_none_or(|resolved| resolved == *kind)
     }
 }
 

@@ -386,6 +386,10 @@ impl Player {
         };
         let mut made = answer(self.own.call("POST", &collection, Some(&body)))?;
         if made.code == 409 {
+            // put in its place: a merge leaves the owners that it does not name
+            if let Some(metadata) = body["metadata"].as_object_mut() {
+                metadata.entry("ownerReferences").or_insert(Value::Null);
+            }
             made = answer(self.own.call("PATCH", &path, Some(&body)))?;
         }
         if !made.done() {

@@ -243,6 +243,9 @@ impl Scene {
         assert_eq!(status["byPod"][0]["pod"], "suture-0");
         self.says("invarianttemplates.suture.dev/labelled", "Compiled", "True", 1);
         let columns = self.admin.text(&["get", "invariants"]).expect("columns");
+        let shown = columns.lines().find(|line| line.starts_with("labelled ")).expect("its line");
+        // its action is nobody's but the default's
+        assert_eq!(shown.split_whitespace().take(3).collect::<Vec<_>>(), ["labelled", "labelled", "Deny"], "{columns}");
         println!("{}", columns.trim_end().replace('\n', "\n    ").replacen("NAME", "    NAME", 1));
         let root = ["label", "configmap", "kube-root-ca.crt", "app=root", "--namespace=shop"];
         self.admin.text(&root).expect("label");

@@ -90,6 +90,34 @@ fn strict(sets: usize) -> Arc<Court> {
     court(sets, Replicas::Single(Active::held()))
 }
 
+/// A question that creates an object of the core group.
+fn creates(uid: &str, kind: &str, name: &str) -> Asked {
+    let metadata = Val::object([("name", Val::str(name)), ("namespace", Val::str("n"))]);
+    let object = Val::object([("apiVersion", Val::str("v1")), ("kind", Val::str(kind)), ("metadata", metadata)]);
+    let kind = Val::object([("group", Val::str("")), ("version", Val::str("v1")), ("kind", Val::str(kind))]);
+    let mut asked = asked(uid, &object);
+    for (field, value) in [("operation", Val::str("CREATE")), ("kind", kind), ("object", object)] {
+        asked.review = asked.review.with_at(&["request", field], value);
+    }
+    asked.review = asked.review.with_at(&["request", "oldObject"], Val::Null);
+    asked
+}
+
+#[test]
+fn what_hardly_anything_depends_on_is_allowed_at_once() {
+    let court = strict(1);
+    let bench = Bench::new(court.clone());
+    let config = creates("1", "ConfigMap", "settings");
+    let at_once = bench.at_once(&config).expect("nothing reads it");
+    assert!(at_once.allowed);
+    let full = bench.decider().decide(&config);
+    assert_eq!((at_once.allowed, at_once.annotations.get("proved")), (full.allowed, full.annotations.get("proved")));
+    assert!(bench.at_once(&asked("2", &pod(0, "a"))).is_none(), "a pod is a question");
+    assert!(bench.at_once(&creates("3", "Service", "s1")).is_none(), "it selects pods");
+    let standby = Bench::new(self::court(1, Replicas::Single(Active::default())));
+    assert!(standby.at_once(&config).is_none(), "another replica decides");
+}
+
 #[test]
 fn of_two_conflicting_requests_at_once_one_is_admitted() {
     const PAIRS: usize = 40;
@@ -99,7 +127,7 @@ fn of_two_conflicting_requests_at_once_one_is_admitted() {
         .map(|thread| {
             let (court, start) = (court.clone(), start.clone());
             thread::spawn(move || {
-                let mut judge = Judge::new(court);
+                let mut judge = Judge::new(court, Budget::WEBHOOK);
                 let mut admitted = Vec::new();
                 for set in 0..PAIRS {
                     start.wait();
@@ -126,7 +154,7 @@ fn of_two_conflicting_requests_at_once_one_is_admitted() {
 #[test]
 fn what_does_not_touch_is_admitted_however_much_is_in_flight() {
     let court = strict(30);
-    let mut judge = Judge::new(court.clone());
+    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
     for set in 0..30 {
         let answer = enforced(&mut judge, &asked(&format!("u{set}"), &pod(set, "a")));
         assert!(answer.allowed, "{}", answer.message);
@@ -140,7 +168,7 @@ fn what_does_not_touch_is_admitted_however_much_is_in_flight() {
 #[test]
 fn who_is_overtaken_by_something_else_keeps_the_judgement() {
     let court = strict(2);
-    let mut judge = Judge::new(court.clone());
+    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
     let entries: Vec<Entry> = Vec::new();
     let page = court.book.read();
     let call = asked("one", &pod(0, "a"));
@@ -148,7 +176,7 @@ fn who_is_overtaken_by_something_else_keeps_the_judgement() {
     let mut judged = judge.judge(&request, &Past { entries: &entries, history: &page.history }, &call);
     let enter = |uid: &str, pod: &Val| {
         let before = court.book.read();
-        assert!(enforced(&mut Judge::new(court.clone()), &asked(uid, pod)).allowed);
+        assert!(enforced(&mut Judge::new(court.clone(), Budget::WEBHOOK), &asked(uid, pod)).allowed);
         let after = court.book.read();
         after.since(&before).expect("all of it is in flight").to_vec()
     };
@@ -162,7 +190,7 @@ fn who_is_overtaken_by_something_else_keeps_the_judgement() {
 fn what_was_entered_and_seen_meanwhile_is_missed_by_nobody() {
     let court = strict(1);
     let before = court.book.read();
-    let mut judge = Judge::new(court.clone());
+    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
     assert!(enforced(&mut judge, &asked("one", &pod(0, "a"))).allowed);
     court.store.write(vec![
         Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
@@ -177,7 +205,7 @@ fn what_was_entered_and_seen_meanwhile_is_missed_by_nobody() {
 #[test]
 fn the_same_call_again_gets_the_same_answer() {
     let court = strict(1);
-    let mut judge = Judge::new(court.clone());
+    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
     let call = asked("call", &pod(0, "a"));
     assert!(enforced(&mut judge, &call).allowed);
     assert!(enforced(&mut judge, &call).allowed);
@@ -187,7 +215,7 @@ fn the_same_call_again_gets_the_same_answer() {
 #[test]
 fn what_the_watch_has_shown_is_no_longer_in_flight() {
     let court = strict(1);
-    let mut judge = Judge::new(court.clone());
+    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
     assert!(enforced(&mut judge, &asked("one", &pod(0, "a"))).allowed);
     assert!(!enforced(&mut judge, &asked("two", &pod(0, "b"))).allowed);
     // the deletion was refused by another webhook, and the pod was written since: it is no deletion in flight that the
@@ -214,7 +242,7 @@ fn what_the_watch_has_shown_is_no_longer_in_flight() {
 fn a_kind_that_is_not_known_leaves_requests_undecided() {
     let court = strict(1);
     court.store.write(vec![Written::Read(Kind::new("", "Service"), Reading::Unknown("not listed yet".to_owned()))]);
-    let mut judge = Judge::new(court.clone());
+    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
     let answer = enforced(&mut judge, &asked("one", &pod(0, "a")));
     assert!(!answer.allowed);
     assert_eq!(answer.label, Label::Undecided);
@@ -223,7 +251,7 @@ fn a_kind_that_is_not_known_leaves_requests_undecided() {
 
 #[test]
 fn an_audit_denies_nothing_and_says_what_it_would() {
-    let mut judge = Judge::new(court(1, Replicas::Audit));
+    let mut judge = Judge::new(court(1, Replicas::Audit), Budget::WEBHOOK);
     assert!(judge.decide(&asked("one", &pod(0, "a"))).allowed);
     let answer = judge.decide(&asked("two", &pod(0, "b")));
     assert!(answer.allowed);
@@ -232,7 +260,7 @@ fn an_audit_denies_nothing_and_says_what_it_would() {
 
 #[test]
 fn a_replica_that_does_not_hold_the_lease_decides_nothing() {
-    let mut judge = Judge::new(court(1, Replicas::Single(Active::default())));
+    let mut judge = Judge::new(court(1, Replicas::Single(Active::default())), Budget::WEBHOOK);
     let answer = judge.decide(&asked("one", &pod(0, "a")));
     assert!(!answer.allowed);
     assert_eq!(answer.code, 503);
@@ -248,7 +276,7 @@ fn an_eviction_that_its_budget_seems_to_refuse_is_judged_as_if_it_did_not() {
         Written::Put(Arc::new(budget)),
         Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
     ]);
-    let mut judge = Judge::new(court.clone());
+    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
     let key = suture_model::object::Key::of("Pod", "n", "s0-b");
     let evict = Request { uid: "call".into(), ..Request::evict(suture_model::change::User::admin(), key) };
     let answer = judge.alone(evict, &asked("call", &pod(0, "b")));
@@ -270,7 +298,8 @@ fn a_grant_binds_evictions_of_pods_that_nothing_reads() {
     assert_eq!(loaded.problems, []);
     let store = Arc::new(Store::new(Arc::new(loaded)));
     let replicas = Replicas::Single(Active::held());
-    let mut judge = Judge::new(Arc::new(Court { store, book: Arc::new(Book::lasting(100)), replicas }));
+    let mut judge =
+        Judge::new(Arc::new(Court { store, book: Arc::new(Book::lasting(100)), replicas }), Budget::WEBHOOK);
     let evict = |ns: &str| {
         let user = suture_model::change::User { username: "op".into(), ..suture_model::change::User::admin() };
         let request = Request::evict(user, suture_model::object::Key::of("Pod", ns, "x"));

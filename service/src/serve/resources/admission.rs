@@ -107,7 +107,7 @@ fn refusal(errors: &[SpecError]) -> String {
         text.push_str(drawn.trim_end());
     }
     if errors.len() > ERRORS_MAX {
-        text.push_str(&format!("\nand {} more errors", errors.len() - ERRORS_MAX));
+        text.push_str(&format!("\nand {} more", errors.len() - ERRORS_MAX));
     }
     text
 }

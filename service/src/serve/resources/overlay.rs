@@ -129,8 +129,8 @@ fn described(ty: &str, description: &str) -> Json {
     }
 }
 
-/// The status of every kind.
-pub fn status() -> Json {
+/// The status of a kind: the same for all, but that what judges requests says what it does.
+pub fn status(kind: &str) -> Json {
     let condition = object(
         "One aspect of its standing.",
         &["type", "status", "lastTransitionTime", "reason", "message"],
@@ -187,7 +187,7 @@ pub fn status() -> Json {
             ("audited", json!({"type": "string", "format": "date-time", "description": "When it was looked at."})),
         ],
     );
-    object(
+    let mut status = object(
         "How it stands; written by Suture.",
         &[],
         [
@@ -216,7 +216,18 @@ pub fn status() -> Json {
                 }),
             ),
         ],
-    )
+    );
+    let does = json!({
+        "type": "string",
+        "enum": ["Deny", "Warn", "Audit"],
+        "description": "What becomes of a request that it refuses: what it says itself, else its template, else Deny.",
+    });
+    let properties = status.get_mut("properties").and_then(Json::as_object_mut);
+    let judges = matches!(kind, "Invariant" | "NamespacedInvariant" | "OperatorGrant");
+    if let Some(properties) = properties.filter(|_| judges) {
+        properties.insert("action".to_owned(), does);
+    }
+    status
 }
 
 fn object<const N: usize>(description: &str, required: &[&str], properties: [(&str, Json); N]) -> Json {

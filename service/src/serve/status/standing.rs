@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
+use suture_specs::spec::Action;
 
 /// How many violations a status lists, as its schema bounds it.
 const VIOLATIONS_MAX: usize = 20;
@@ -31,6 +32,8 @@ pub struct Standing {
     pub uid: String,
     /// The generation that is loaded.
     pub generation: i64,
+    /// What becomes of a request that it refuses, if it is an invariant or a grant, and compiles.
+    pub action: Option<Action>,
     /// What the compiler says, if it does not compile.
     pub compiled: Result<(), String>,
     /// What is missing, if not all that it reads is listed.
@@ -51,6 +54,10 @@ pub fn next_status(old: &Json, pod: &str, standing: &Standing, replicas: &BTreeS
         }
         Audited::Nothing | Audited::Unknown(..) => drop(next.remove("violations")),
         Audited::Elsewhere => {}
+    }
+    match standing.action {
+        Some(action) => drop(next.insert("action".to_owned(), json!(action))),
+        None => drop(next.remove("action")),
     }
     let conditions = conditions(old, standing, &pods, now);
     next.insert("observedGeneration".to_owned(), json!(standing.generation));

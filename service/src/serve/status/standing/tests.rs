@@ -3,12 +3,22 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
+use suture_specs::spec::Action;
 
 use super::{Audited, Standing, next_status};
 
 fn good(generation: i64) -> Standing {
     let uid = "u".to_owned();
-    Standing { uid, generation, compiled: Ok(()), ready: Ok(()), enforced: Ok(()), audited: Audited::Elsewhere }
+    let fine = Ok(());
+    Standing {
+        uid,
+        generation,
+        action: None,
+        compiled: fine.clone(),
+        ready: fine.clone(),
+        enforced: fine,
+        audited: Audited::Elsewhere,
+    }
 }
 
 fn condition<'s>(status: &'s Json, name: &str) -> &'s Json {
@@ -83,4 +93,14 @@ fn violations_and_messages_are_capped() {
     assert_eq!(status["violations"]["total"], 100);
     assert_eq!(status["violations"]["first"].as_array().map(Vec::len), Some(20));
     assert!(status.to_string().len() < 30_000);
+}
+
+#[test]
+fn what_it_does_is_said_while_it_compiles() {
+    let all = replicas(&["a"]);
+    let warning = Standing { action: Some(Action::Warn), ..good(1) };
+    let said = next_status(&Json::Null, "a", &warning, &all, "t1");
+    assert_eq!(said["action"], "Warn");
+    let broken = Standing { compiled: Err("it does not compile".to_owned()), ..good(2) };
+    assert_eq!(next_status(&said, "a", &broken, &all, "t2").get("action"), None);
 }
