@@ -10,10 +10,12 @@ pub type Slot = u32;
 /// Places that are copied together.
 const BLOCK: usize = 64;
 
+type Block = Arc<Vec<Option<Arc<Object>>>>;
+
 /// The places; those of objects that are gone are taken again.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    blocks: Arc<Vec<Arc<Vec<Option<Arc<Object>>>>>>,
+    blocks: Arc<Vec<Block>>,
     free: Arc<Vec<Slot>>,
     len: usize,
 }
