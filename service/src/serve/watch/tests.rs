@@ -86,15 +86,15 @@ async fn told(script: Script) -> Vec<String> {
 async fn lists_in_pages_watches_resumes_and_lists_again_after_410() {
     let bookmark = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"30"}}"#;
     let script = vec![
-        ("limit=500", 200, list("more", 10, &[object("a", 3), object("b", 4)])),
+        ("limit=200", 200, list("more", 10, &[object("a", 3), object("b", 4)])),
         ("continue=more", 200, list("", 10, &[object("c", 5)])),
         ("resourceVersion=10", 200, event("ADDED", &object("d", 12)) + &event("DELETED", &object("a", 20))),
         ("resourceVersion=20", 200, event("BOOKMARK", bookmark)),
         ("resourceVersion=30", 500, error(500)),
         ("resourceVersion=30", 200, event("MODIFIED", &object("b", 31)) + &event("ERROR", &error(410))),
-        ("limit=500", 200, list("", 40, &[object("b", 31)])),
+        ("limit=200", 200, list("", 40, &[object("b", 31)])),
         ("resourceVersion=40", 410, error(410)),
-        ("limit=500", 200, r#"{"metadata":{"resourceVersion":"50"},"items":null}"#.to_owned()),
+        ("limit=200", 200, r#"{"metadata":{"resourceVersion":"50"},"items":null}"#.to_owned()),
         ("resourceVersion=50", 404, error(404)),
     ];
     let expected = [
@@ -121,7 +121,7 @@ async fn a_line_that_breaks_off_is_asked_for_again() {
     let whole = event("ADDED", &object("a", 12));
     let half = whole.get(..whole.len() / 2).unwrap().to_owned();
     let script = vec![
-        ("limit=500", 200, list("", 10, &[])),
+        ("limit=200", 200, list("", 10, &[])),
         ("resourceVersion=10", 200, half),
         ("resourceVersion=10", 200, whole),
         ("resourceVersion=12", 404, error(404)),
