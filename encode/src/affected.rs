@@ -486,6 +486,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         found
     }
 
+    /// Looks for the workloads whose node constraints match a changed node.
     fn find_admitting(&mut self) {
         if self.admitting.is_none() {
             let mut found = Admitting { alike: Vec::new(), adapted: BTreeSet::new() };
@@ -543,7 +544,12 @@ struct Touch {
     followed: BTreeSet<Equals>,
     labelled: BTreeSet<Equals>,
     last: Option<Equals>,
+    /// The custom resources of a namespace whose adapter lists what their operator makes, by state.
+    listing: BTreeMap<(usize, Str), Vec<Listing>>,
 }
+
+/// A custom resource, and what its operator makes.
+type Listing = (Arc<Object>, Vec<Key>);
 
 /// Pods of one body in a namespace of a state.
 type Equals = (usize, Str, *const Body);
@@ -569,12 +575,17 @@ impl Touch {
             }
             return;
         }
-        self.template(state, object);
         let adapted = state.adapter(object);
-        if adapted.is_some() || navigate::template_path(object).is_some() {
-            self.group(state, object);
-            for pod in navigate::selected(state, object) {
-                self.pod(state, pod);
+        let makes = navigate::template_path(object).is_some();
+        self.template(state, object);
+        if adapted.is_some() || makes {
+            self.selecting(state, object);
+        }
+        if makes {
+            // what makes the pods of a custom resource depends on whether it has a workload for that
+            for parent in self.parents(state, object) {
+                self.template(state, &parent);
+                self.selecting(state, &parent);
             }
         }
         if let Some(facts) = adapted {
@@ -591,6 +602,28 @@ impl Touch {
                 }
             }
         }
+    }
+
+    /// What an object runs, and the pods that it selects.
+    fn selecting(&mut self, state: &State<'_>, object: &Object) {
+        self.group(state, object);
+        for pod in navigate::selected(state, object) {
+            self.pod(state, pod);
+        }
+    }
+
+    /// The custom resources that own an object, or whose adapter lists it.
+    fn parents(&mut self, state: &State<'_>, object: &Object) -> Vec<Arc<Object>> {
+        let owners = object.owners().iter().filter_map(|owner| navigate::owner_object(state, object, owner));
+        let owners: Vec<Arc<Object>> = owners.filter(|owner| state.adapter(owner).is_some()).cloned().collect();
+        let at = (std::ptr::from_ref(state) as usize, object.key.ns.clone());
+        let listing = self.listing.entry(at).or_insert_with(|| {
+            let kinds = state.base().adapters().kinds();
+            let here = kinds.iter().flat_map(|kind| state.list(kind, Some(&object.key.ns)));
+            here.filter_map(|custom| Some((custom.clone(), state.adapter(custom)?.children.clone()?))).collect()
+        });
+        let listing = listing.iter().filter(|(_, children)| children.contains(&object.key));
+        owners.into_iter().chain(listing.map(|(custom, _)| custom.clone())).collect()
     }
 
     fn template(&mut self, state: &State<'_>, maker: &Object) {
