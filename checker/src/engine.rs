@@ -162,10 +162,10 @@ const REFUSALS_MAX: usize = 64;
 /// A deletion that takes more objects along than these is first judged without them: to mark them takes a millisecond.
 const FOLLOWERS_MAX: usize = 512;
 
-/// Nor are changes that take more objects along.
-const AT_ONCE_FOLLOWERS_MAX: usize = 4;
 /// More instances are not judged at once: a few take some microseconds each where no pod is concerned.
 const AT_ONCE_INSTANCES_MAX: u64 = 16;
+/// Nor is a change that takes more objects along.
+const AT_ONCE_FOLLOWERS_MAX: usize = 4;
 
 /// Beyond so many instances nothing is suggested: each suggestion is a decision of its own.
 const SUGGEST_INSTANCES_MAX: u64 = 256;

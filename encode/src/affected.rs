@@ -45,6 +45,11 @@ pub(crate) use uses::Uses;
 const SELECTING: [&str; 8] =
     ["Service", "PodDisruptionBudget", "NetworkPolicy", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"];
 
+/// Whether a change to an object of a built-in kind never leaves all pods alone ([`Surface::leaves_pods_alone`]).
+pub fn concerns_pods(kind: &Kind) -> bool {
+    ["Pod", "Node", "Namespace", "CustomResourceDefinition"].iter().chain(&SELECTING).any(|known| kind.is(known))
+}
+
 /// What a change touches, worked out once for all invariants.
 pub struct Surface<'s, 'a> {
     before: &'s State<'a>,
@@ -63,8 +68,8 @@ pub struct Surface<'s, 'a> {
     pod_labels: BTreeSet<(Str, Val)>,
     controllers: BTreeSet<Key>,
     selecting: Option<BTreeSet<Key>>,
-    referring: Remembered,
-    kin: Remembered,
+    referring: Option<Rc<BTreeSet<Key>>>,
+    kin: Option<Rc<BTreeSet<Key>>>,
     admitting: Option<Admitting<'a>>,
 }
 
@@ -74,16 +79,6 @@ struct Admitting<'a> {
     alike: Vec<&'a Arc<Object>>,
     /// Custom resources.
     adapted: BTreeSet<Key>,
-}
-
-/// What one invariant after the other asks for, and whether the pods were looked for when it was found.
-#[derive(Default)]
-struct Remembered(Option<(bool, Rc<BTreeSet<Key>>)>);
-
-impl Remembered {
-    fn at(&self, looked: bool) -> Option<Rc<BTreeSet<Key>>> {
-        self.0.as_ref().filter(|(then, _)| *then == looked).map(|(_, found)| found.clone())
-    }
 }
 
 impl<'s, 'a> Surface<'s, 'a> {
@@ -121,8 +116,8 @@ impl<'s, 'a> Surface<'s, 'a> {
             pod_labels: BTreeSet::new(),
             controllers: BTreeSet::new(),
             selecting: None,
-            referring: Remembered::default(),
-            kin: Remembered::default(),
+            referring: None,
+            kin: None,
             admitting: None,
         };
         surface.follow();
@@ -137,11 +132,8 @@ impl<'s, 'a> Surface<'s, 'a> {
     /// Whether no pod meets another fate, or is selected by others, and no kind of object and no node comes or goes.
     pub fn leaves_pods_alone(&mut self) -> bool {
         self.touch_pods();
-        let decides = |kind: &Kind| {
-            ["Node", "Namespace", "CustomResourceDefinition"].iter().chain(&SELECTING).any(|k| kind.is(k))
-                || self.adapted.contains(kind)
-        };
-        self.pods.is_empty() && self.pod_labels.is_empty() && !self.touched().any(|key| decides(&key.kind))
+        let concerns = |kind: &Kind| concerns_pods(kind) || self.adapted.contains(kind);
+        self.pods.is_empty() && self.pod_labels.is_empty() && !self.touched().any(|key| concerns(&key.kind))
     }
 
     /// The states to look in: what the watch shows, and every scenario.
@@ -227,6 +219,8 @@ impl<'s, 'a> Surface<'s, 'a> {
         self.pod_labels = touch.labels;
         self.controllers = touch.controllers;
         self.pods = touch.pods;
+        // found without the pods
+        (self.referring, self.kin) = (None, None);
     }
 
     /// The instances of an invariant that the change can reach, in the order of their names.
@@ -367,9 +361,8 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// What refers to a touched object, and what a touched object, or a pod that a touched workload makes, refers to.
     fn referring(&mut self) -> Rc<BTreeSet<Key>> {
-        let found = self.referring.at(self.looked).unwrap_or_else(|| Rc::new(self.find_referring()));
-        self.referring = Remembered(Some((self.looked, found.clone())));
-        found
+        let found = self.referring.take().unwrap_or_else(|| Rc::new(self.find_referring()));
+        self.referring.insert(found).clone()
     }
 
     fn find_referring(&self) -> BTreeSet<Key> {
@@ -403,9 +396,8 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// Owners and dependents of touched objects.
     fn kin(&mut self) -> Rc<BTreeSet<Key>> {
-        let found = self.kin.at(self.looked).unwrap_or_else(|| Rc::new(self.find_kin()));
-        self.kin = Remembered(Some((self.looked, found.clone())));
-        found
+        let found = self.kin.take().unwrap_or_else(|| Rc::new(self.find_kin()));
+        self.kin.insert(found).clone()
     }
 
     fn find_kin(&self) -> BTreeSet<Key> {

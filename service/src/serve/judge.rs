@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input, Settings};
 use suture_checker::solve::Budget;
+use suture_encode::affected::concerns_pods;
 use suture_encode::relevance::{Relevance, Relevant};
 use suture_model::apply::apply;
 use suture_model::change::{Change, Operation, Request};
@@ -116,7 +117,7 @@ struct Case {
     inert: bool,
     /// All that is in flight: budgets count it.
     in_flight: Vec<Request>,
-    /// What of it matters; none where nothing is in flight, or the request is inert.
+    /// What of it matters, once that is [`related`](Self::related); none where nothing is in flight, or the request is inert.
     relevant: Option<Relevant>,
     matter: Vec<Request>,
 }
@@ -167,17 +168,14 @@ impl Decider for Judge {
         let answer = match self.court.replicas.clone() {
             Replicas::Single(active) => match active.check() {
                 Ok(()) => self.alone(request, asked),
-                Err(why) => return Answer::refused(Label::Undecided, 503, why),
+                Err(why) => return idle(why),
             },
             Replicas::Audit => return audited(self.alone(request, asked)),
             Replicas::Announced(announcer) => self.announced(request, &announcer, asked),
         };
         // the lease may have run out while this was judged
         match &self.court.replicas {
-            Replicas::Single(active) if answer.allowed => match active.check() {
-                Ok(()) => answer,
-                Err(why) => Answer::refused(Label::Undecided, 503, why),
-            },
+            Replicas::Single(active) if answer.allowed => active.check().map_or_else(idle, |()| answer),
             _ => answer,
         }
     }
@@ -199,9 +197,8 @@ impl Court {
                 return Some(judged.answer);
             }
             let next = self.book.read();
-            let repeated = |entries: &[Entry]| entries.iter().any(|entry| same_call(&entry.request, request));
             match next.since(&page) {
-                Some(new) if !repeated(new) && !judged.concerned(new) => {}
+                Some(new) if !repeats(new, request) && !judged.concerned(new) => {}
                 _ => return None,
             }
             page = next;
@@ -217,10 +214,17 @@ impl Case {
         let inert = view.loaded.readers.pass_over(&effective, &view.loaded.policy);
         let in_flight: Vec<Request> =
             open(&request, entries, &view, now).into_iter().map(|entry| entry.request.clone()).collect();
-        let relevant = (!in_flight.is_empty() && !inert).then(|| relevance(&view).select(&in_flight, &effective));
-        let places = relevant.iter().flat_map(|relevant| &relevant.places);
-        let matter = places.filter_map(|at| in_flight.get(*at)).cloned().collect();
-        Self { view, now, request, effective, inert, in_flight, relevant, matter }
+        Self { view, now, request, effective, inert, in_flight, relevant: None, matter: Vec::new() }
+    }
+
+    /// With what of all that is in flight matters.
+    fn related(mut self) -> Self {
+        if !self.in_flight.is_empty() && !self.inert {
+            let relevant = relevance(&self.view).select(&self.in_flight, &self.effective);
+            self.matter = relevant.places.iter().filter_map(|at| self.in_flight.get(*at)).cloned().collect();
+            self.relevant = Some(relevant);
+        }
+        self
     }
 
     fn input<'c>(&'c self, change: &'c Change, time: &'c str) -> Input<'c> {
@@ -257,11 +261,17 @@ impl Judge {
         }
         let _together = court.book.try_together()?;
         let page = court.book.read();
-        if page.entries.iter().any(|entry| same_call(&entry.request, &request)) {
+        if repeats(&page.entries, &request) {
             return None;
         }
         let case = Case::of(&request, &page.entries, court.store.read());
-        if !case.matter.is_empty() || !case.view.loaded.policy.grants.is_empty() {
+        // what a worker has to look at anyway is not looked at twice
+        let more = !case.inert && concerns_pods(&request.target.kind);
+        if more || !case.view.loaded.policy.grants.is_empty() {
+            return None;
+        }
+        let case = case.related();
+        if !case.matter.is_empty() {
             return None;
         }
         let decision = if case.inert {
@@ -274,7 +284,7 @@ impl Judge {
         };
         let answer = Answer::from_decision(&decision, &case.view.loaded.policy);
         let entered = court.enter(page, &request, case.judged(answer, Vec::new()))?;
-        Some(active.check().map_or_else(|why| Answer::refused(Label::Undecided, 503, why), |()| entered))
+        Some(active.check().map_or_else(idle, |()| entered))
     }
 
     /// Judges with what this process admitted, and enters what it admits.
@@ -286,7 +296,7 @@ impl Judge {
                 _ => (Some(court.book.together()), None),
             };
             let page = court.book.read();
-            if page.entries.iter().any(|entry| same_call(&entry.request, &request)) {
+            if repeats(&page.entries, &request) {
                 // the API server asks again about what was admitted and is in flight
                 return Answer::allowed().annotated("repeated", "true");
             }
@@ -329,7 +339,7 @@ impl Judge {
     fn judge(&mut self, request: &Request, past: &Past<'_>, asked: &Asked) -> Judged {
         let patience = patience(asked);
         loop {
-            let case = Case::of(request, past.entries, self.court.store.read());
+            let case = Case::of(request, past.entries, self.court.store.read()).related();
             let crowd = case.matter.len();
             if crowd > RELEVANT_MAX && patience > now_instant() {
                 drop(case);
@@ -423,6 +433,11 @@ fn relevance(view: &View) -> Relevance<'_> {
     Relevance::new(&view.snapshot, &view.loaded.analyses)
 }
 
+/// Whether the API server asks again about one of these.
+fn repeats(entries: &[Entry], request: &Request) -> bool {
+    entries.iter().any(|entry| same_call(&entry.request, request))
+}
+
 /// Whether the API server asks again about the same request.
 fn same_call(known: &Request, request: &Request) -> bool {
     !request.uid.is_empty()
@@ -467,6 +482,11 @@ fn audited(mut answer: Answer) -> Answer {
     }
     answer.warnings.clear();
     answer
+}
+
+/// Another replica decides, or none does yet.
+fn idle(why: String) -> Answer {
+    Answer::refused(Label::Undecided, 503, why)
 }
 
 /// Nothing is decided, and it is worth trying again.
