@@ -9,7 +9,10 @@
 //! |---|---|
 //! | only the replicas of a built-in workload changed | the same: no object is related to others than before |
 //! | a ConfigMap or Secret without owners was written | the same, unless the other request's objects refer to it, and then the opposite order shows it |
+//!
+//! What a request reaches takes a while to find. Where it can be told without, it is ([`lone`]).
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use suture_model::change::{Operation, Request, substance};
@@ -20,6 +23,8 @@ use suture_model::value::Val;
 
 use crate::affected::Surface;
 use crate::analysis::Analysis;
+
+mod lone;
 
 /// Kinds that others refer to by name, and that neither refer to anything nor are selected.
 const REFERENTS: [&str; 2] = ["ConfigMap", "Secret"];
@@ -45,8 +50,18 @@ pub struct Reach {
 pub struct Relevant {
     /// The places of those that do, in order.
     pub places: Vec<usize>,
-    /// The request and those that matter, each with what it reaches alone.
-    known: Vec<(Request, Reach)>,
+    /// The request and those that matter.
+    known: Vec<Known>,
+}
+
+/// A request that others are compared with.
+#[derive(Clone, Debug)]
+struct Known {
+    request: Request,
+    /// Whether it reaches nothing but its own object ([`lone`]).
+    lone: bool,
+    /// What it reaches alone, once that was asked for.
+    reach: OnceCell<Reach>,
 }
 
 impl Reach {
@@ -69,7 +84,8 @@ impl Reach {
         self.objects.iter().any(|key| key.kind.is("Node"))
     }
 
-    fn meets(&self, other: &Self) -> bool {
+    /// Whether something is reached by both.
+    pub fn meets(&self, other: &Self) -> bool {
         let also = |(at, keys): (&usize, &BTreeSet<Key>)| {
             other.instances.get(at).is_some_and(|others| !keys.is_disjoint(others))
         };
@@ -120,20 +136,19 @@ impl<'a> Relevance<'a> {
 
     /// Those in flight that matter to the request.
     pub fn select(&self, in_flight: &[Request], request: &Request) -> Relevant {
-        let own = self.reach(&[], request);
-        let mut open: Vec<(Request, Reach)> = vec![(request.clone(), own)];
+        let mut open: Vec<Known> = vec![self.known(request)];
         let mut rest: Vec<(usize, &Request)> = in_flight.iter().enumerate().collect();
         let mut relevant = Relevant::default();
-        while let Some((known, reach)) = open.pop() {
+        while let Some(known) = open.pop() {
             rest.retain(|(at, other)| {
-                let meets = self.meet(&known, &reach, other);
+                let meets = self.meet(&known, other);
                 if meets {
                     relevant.places.push(*at);
-                    open.push(((*other).clone(), self.reach(&[], other)));
+                    open.push(self.known(other));
                 }
                 !meets
             });
-            relevant.known.push((known, reach));
+            relevant.known.push(known);
         }
         relevant.places.sort_unstable();
         relevant
@@ -141,11 +156,25 @@ impl<'a> Relevance<'a> {
 
     /// Whether another one, admitted since, would have been among those that matter.
     pub fn concerns(&self, relevant: &Relevant, other: &Request) -> bool {
-        relevant.known.iter().any(|(known, reach)| self.meet(known, reach, other))
+        relevant.known.iter().any(|known| self.meet(known, other))
     }
 
-    /// Whether two requests reach something in common, alone or after one another; `alone` is what the first one reaches.
-    fn meet(&self, a: &Request, alone: &Reach, b: &Request) -> bool {
+    /// Whether two requests are seen at once to reach nothing in common, alone or after one another.
+    pub fn apart(&self, a: &Request, b: &Request) -> bool {
+        self.known(a).is_apart(b, self)
+    }
+
+    fn known(&self, request: &Request) -> Known {
+        Known { request: request.clone(), lone: self.is_lone(request), reach: OnceCell::new() }
+    }
+
+    /// Whether two requests reach something in common, alone or after one another.
+    fn meet(&self, known: &Known, b: &Request) -> bool {
+        if known.is_apart(b, self) {
+            return false;
+        }
+        let a = &known.request;
+        let alone = known.reach.get_or_init(|| self.reach(&[], a));
         if alone.wide() || self.look(&[], b, |surface| self.shares(alone, surface)) {
             return true;
         }
@@ -173,6 +202,15 @@ impl<'a> Relevance<'a> {
             let analysis = self.invariants.get(*at);
             analysis.is_some_and(|analysis| !surface.instances(analysis).is_disjoint(keys))
         })
+    }
+}
+
+impl Known {
+    fn is_apart(&self, other: &Request, relevance: &Relevance<'_>) -> bool {
+        let Self { request, lone, .. } = self;
+        let others = || relevance.is_lone(other);
+        request.target != other.target
+            && if *lone { lone::scales(other) || others() } else { lone::scales(request) && others() }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -87,6 +88,9 @@ use workers::{Limits, Workers};
 const REQUEST_TIMEOUT_SECS: i128 = 60;
 /// What is added to that and to the lag that is borne, for clocks and scheduling.
 const LIFETIME_MARGIN_SECS: i128 = 10;
+/// Processors for each thread that serves connections and watches; what is decided at once is decided there. With one
+/// thread each they wake one another for every request, which takes more time than they share.
+const CORES_PER_IO_THREAD: usize = 2;
 /// How often the vault is opened anew when another replica has written to it meanwhile.
 const VAULT_TRIES_MAX: usize = 5;
 /// How often files with certificates are looked at.
@@ -99,7 +103,10 @@ const FILES_EVERY: Duration = Duration::from_secs(5);
 pub fn run(options: &Options) -> Result<(), Failure> {
     // installed already if a test did
     _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("suture-io").build();
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads((cores / CORES_PER_IO_THREAD).max(1)).thread_name("suture-io");
+    let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(Failure::invalid)?;
     runtime.block_on(async {
         let telemetry = Telemetry::start().map_err(Failure::invalid)?;

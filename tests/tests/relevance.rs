@@ -6,11 +6,14 @@
 mod universe;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use serde_json::json;
 use suture_checker::decision::{Decision, Finding};
 use suture_checker::engine::{Engine, Input, Settings};
 use suture_encode::analysis::Analysis;
 use suture_encode::relevance::Relevance;
+use suture_model::adapter::NoAdapters;
 use suture_model::change::{Change, Request};
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
@@ -42,11 +45,57 @@ fn found(decision: &Decision) -> BTreeSet<(&str, &str, Finding)> {
     open.map(|v| (&*v.invariant, &*v.instance, v.outcome)).collect()
 }
 
+/// Writes of what others may refer to.
+fn referents() -> impl Iterator<Item = Request> {
+    let review = |operation: &str, kind: &str, name: &str| {
+        let mut object = json!({"apiVersion": "v1", "kind": kind,
+            "metadata": {"name": name, "namespace": "a", "uid": format!("uid of {kind} {name}")}, "data": {"k": "dg=="}});
+        let mut request = json!({"uid": format!("{operation} {kind} {name}"), "operation": operation, "name": name,
+            "kind": {"group": "", "version": "v1", "kind": kind}, "namespace": "a",
+            "userInfo": {"username": "ana"}});
+        if operation != "CREATE" {
+            request["oldObject"] = object.clone();
+        }
+        if operation != "DELETE" {
+            object["data"]["more"] = json!("dg==");
+            request["object"] = object;
+        }
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
+        Request::from_review(&serde_json::from_value(review).expect("a value")).expect("a request")
+    };
+    let all = [
+        ("CREATE", "ConfigMap", "made"),
+        ("CREATE", "ConfigMap", "plain"),
+        ("CREATE", "Secret", "s1"),
+        ("UPDATE", "ConfigMap", "c1"),
+        ("UPDATE", "ConfigMap", "plain"),
+        ("DELETE", "ConfigMap", "c1"),
+        ("DELETE", "Secret", "s1"),
+        ("DELETE", "Secret", "other"),
+    ];
+    all.into_iter().map(move |(operation, kind, name)| review(operation, kind, name))
+}
+
+/// How many pairs are seen to be apart without a look at what they reach. They are.
+fn count_apart(relevance: &Relevance<'_>, requests: &[Request]) -> u64 {
+    let mut apart = 0;
+    for (a, b) in requests.iter().flat_map(|a| requests.iter().map(move |b| (a, b))) {
+        if relevance.apart(a, b) {
+            apart += 1;
+            let reach = |request, other| [relevance.reach(&[], request), relevance.reach(&[other], request)];
+            let (of_a, of_b) = (reach(a, b), reach(b, a));
+            let meet = of_a.iter().any(|one| of_b.iter().any(|other| one.meets(other)));
+            assert!(!meet, "{} and {} are not apart: {of_a:?}, {of_b:?}", told(a), told(b));
+        }
+    }
+    apart
+}
+
 #[test]
 fn what_is_left_out_changes_no_verdict() {
     let pool = Pool::new();
     let seed = number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(9);
-    let (mut kept, mut left_out, mut refuted, mut at_once) = (0, 0, 0, 0);
+    let (mut kept, mut left_out, mut refuted, mut at_once, mut apart) = (0, 0, 0, 0, 0);
     for at in 0..number("SUTURE_RELEVANCE_CASES", CASES) {
         let mut random = Random::new(seed, at);
         let case = Case::random(&mut random, &pool, Size::FULL);
@@ -76,6 +125,10 @@ fn what_is_left_out_changes_no_verdict() {
         }
         let (all, some) =
             (decide(&mut engine, &snapshot, &in_flight, &change), decide(&mut engine, &snapshot, &matter, &change));
+        let plain = snapshot.with_adapters(Arc::new(NoAdapters));
+        let known: Vec<Request> = in_flight.iter().chain(&change.requests).cloned().chain(referents()).collect();
+        apart += count_apart(&Relevance::new(&plain, &analyses), &known);
+        count_apart(&relevance, &known);
         // nor does it matter how much time is taken
         let input = Input { snapshot: &snapshot, in_flight: &matter, change: &change, time: None, exemptions: &[] };
         if engine.decide_at_once(&input).is_some() {
@@ -98,7 +151,8 @@ fn what_is_left_out_changes_no_verdict() {
         refuted += usize::from(all.verdicts.iter().any(|v| v.outcome == Finding::Refuted));
     }
     println!(
-        "relevance: {kept} changes in flight kept, {left_out} left out, {refuted} requests denied, {at_once} at once"
+        "relevance: {kept} changes in flight kept, {left_out} left out, {apart} pairs apart at once, {refuted} requests \
+         denied, {at_once} at once"
     );
-    assert!(kept > 0 && left_out > 0 && refuted > 0 && at_once > 0, "too little was tried");
+    assert!(kept > 0 && left_out > 0 && apart > 0 && refuted > 0 && at_once > 0, "too little was tried");
 }

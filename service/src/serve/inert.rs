@@ -32,7 +32,7 @@ impl Readers {
 
     /// Whether a request leaves every fact as it is: what it changes is not known to Suture, or read by nothing.
     pub fn pass_over(&self, request: &Request, policy: &Policy) -> bool {
-        if self.strict || request.operation != Operation::Update || !WHOLE.contains(&&*request.subresource) {
+        if self.strict || !may_pass(request) {
             return false;
         }
         // an adapter may read anything of its kind's objects
@@ -54,6 +54,11 @@ impl Readers {
             _ => object.with_at(&["metadata", "annotations"], Val::map(read)),
         }
     }
+}
+
+/// Whether there are requests like this one that are passed over.
+pub fn may_pass(request: &Request) -> bool {
+    request.operation == Operation::Update && WHOLE.contains(&&*request.subresource)
 }
 
 /// Whether the API server stores anything that a fact is about.

@@ -21,7 +21,7 @@ use super::announce::Announcer;
 use super::answer::{Answer, Label};
 use super::book::{Book, Page};
 use super::feed::now as now_instant;
-use super::inert::writes;
+use super::inert::{may_pass, writes};
 use super::lease::Active;
 use super::resources;
 use super::review::Asked;
@@ -256,7 +256,9 @@ impl Judge {
         let Replicas::Single(active) = &court.replicas else { return None };
         active.check().ok()?;
         let request = Request::from_review(&asked.review).ok()?;
-        if &*request.target.kind.group == resources::GROUP || is_eviction(&request) {
+        // what a worker has to look at anyway is not looked at twice
+        let more = concerns_pods(&request.target.kind);
+        if &*request.target.kind.group == resources::GROUP || is_eviction(&request) || (more && !may_pass(&request)) {
             return None;
         }
         let _together = court.book.try_together()?;
@@ -265,9 +267,7 @@ impl Judge {
             return None;
         }
         let case = Case::of(&request, &page.entries, court.store.read());
-        // what a worker has to look at anyway is not looked at twice
-        let more = !case.inert && concerns_pods(&request.target.kind);
-        if more || !case.view.loaded.policy.grants.is_empty() {
+        if (more && !case.inert) || !case.view.loaded.policy.grants.is_empty() {
             return None;
         }
         let case = case.related();

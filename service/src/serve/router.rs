@@ -14,7 +14,7 @@ use futures::StreamExt;
 use suture_specs::spec::OnUndecided;
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
-use tracing::{Instrument, Span, field};
+use tracing::{Instrument, Span};
 
 use super::answer::{Answer, Label};
 use super::metrics::Metrics;
@@ -129,7 +129,7 @@ impl Door {
             self.metrics.undecided(reason);
         }
         let (outcome, micros) = (answer.label.as_str(), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
-        Span::current().record("outcome", outcome);
+        telemetry::ended(&Span::current(), outcome);
         match answer.label {
             Label::Allowed => tracing::debug!(outcome, micros, "answered"),
             Label::Warned | Label::Denied | Label::Undecided => {
@@ -153,7 +153,6 @@ fn span(asked: &Asked) -> Span {
         namespace = asked.text(&["namespace"]),
         name = asked.text(&["name"]),
         user = asked.text(&["userInfo", "username"]),
-        outcome = field::Empty,
     )
 }
 

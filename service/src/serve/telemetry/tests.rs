@@ -36,12 +36,14 @@ async fn a_span_reaches_the_collector_in_the_trace_of_its_caller() {
         let span = tracing::info_span!("review", uid = "u-1");
         join(&span, &headers);
         span.in_scope(|| tracing::info!("answered"));
+        ended(&span, "shed");
     });
     let flushed = tokio::task::spawn_blocking(move || provider.force_flush()).await.unwrap();
     assert!(flushed.is_ok(), "{flushed:?}");
     let sent = received.lock().unwrap().concat();
     let id: Vec<u8> = (0..16).map(|byte| u8::from_str_radix(&trace[2 * byte..2 * byte + 2], 16).unwrap()).collect();
     assert!(has(&sent, b"review") && has(&sent, b"u-1") && has(&sent, b"answered") && has(&sent, b"suture"));
+    assert!(has(&sent, b"outcome") && has(&sent, b"shed"));
     assert!(has(&sent, &id));
 }
 
