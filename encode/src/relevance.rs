@@ -10,7 +10,7 @@
 //! | only the replicas of a built-in workload changed | the same: no object is related to others than before |
 //! | a ConfigMap or Secret without owners was written | the same, unless the other request's objects refer to it, and then the opposite order shows it |
 //!
-//! What a request reaches takes a while to find. Where it can be told without, it is ([`lone`]).
+//! What a request reaches takes a while to find. Where it can be told without, it is (`relevance/lone.rs`).
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
