@@ -6,19 +6,19 @@
 //! same violation ([`Distrust`](Undecided::Distrust) otherwise). A refuted instance that breaks without the change as
 //! well is not the change's fault, unless the change makes it worse.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_encode::affected::Surface;
+use suture_encode::affected::{Reached, Surface};
 use suture_encode::alike::blind_message;
 use suture_encode::analysis::Analysis;
 use suture_encode::eval::Refusal;
 use suture_encode::outage::outages;
 use suture_encode::problem::Label;
-use suture_encode::question::{Inputs, Judged, Question, encode, replay};
+use suture_encode::question::{Judged, Question, encode, replay};
 use suture_encode::scene::{Preparations, Scene};
 use suture_encode::term::{Assignment, Bool, Int};
-use suture_model::cascade::{Expected, expected_to_go};
 use suture_model::change::{Change, Request};
 use suture_model::effects::View;
 use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
@@ -39,6 +39,7 @@ use crate::clock::Stopwatch;
 use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
 use crate::explain::{self, Told};
 use crate::inputs;
+use crate::round::{Common, Mark, Round, Settled};
 use crate::solve::{Answer, Budget};
 use crate::version::{VersionError, z3_version};
 
@@ -93,7 +94,7 @@ pub struct Engine {
 
 /// Objects that stand for the instance at hand in every question about it.
 #[derive(Debug, Default)]
-enum Mates {
+pub(crate) enum Mates {
     /// Nothing was asked yet.
     #[default]
     Unasked,
@@ -103,13 +104,6 @@ enum Mates {
     ByNodes,
     /// None.
     None,
-}
-
-/// What was found out about an instance, for those that are like it.
-#[derive(Clone, Debug)]
-enum Settled {
-    Proved(Vec<String>),
-    Refuted(Box<Verdict>),
 }
 
 /// What is judged.
@@ -368,104 +362,142 @@ impl Engine {
     fn judge_in(&mut self, input: &Input<'_>, scope: Scope<'_>, given: &Given<'_>, effort: &mut Effort) -> Found {
         let before = State::new(input.snapshot);
         let mut found = Found::default();
-        let baseline = &given.baseline;
-        let preparations = Preparations::default();
-        let told = Told::default();
         let mut surface = Surface::new(&before, &given.during);
         if scope.at_once && !surface.leaves_pods_alone() {
             return Found { cut_short: true, ..found };
         }
-        let inputs = inputs::of(input.change.requests.first(), input.time);
+        let common = Common {
+            input,
+            inputs: inputs::of(input.change.requests.first(), input.time),
+            before: &before,
+            preparations: Preparations::default(),
+            told: Told::default(),
+        };
         for analysis in self.analyses.clone().iter() {
-            let compiled = analysis.compiled.clone();
+            let compiled = &analysis.compiled;
             let asked = scope.only.is_none_or(|only| only.iter().any(|o| *o.0 == *compiled.name));
-            if !asked || !binds(&compiled, input) || self.unbound.contains(&compiled.name) {
+            if !asked || !binds(compiled, input) || self.unbound.contains(&compiled.name) {
                 continue;
             }
             if scope.at_first && (compiled.hold != Moment::During || compiled.action != Action::Deny) {
                 continue;
             }
             let with = if compiled.hold == Moment::During { &given.during } else { given.after() };
-            // faults tell nodes apart, and what else is on them
-            let blind = compiled.faults == Faults::default() && analysis.blind_to_identity;
-            let mut settled: BTreeMap<Key, Arc<Settled>> = BTreeMap::new();
-            let instances = surface.instances(analysis);
-            if scope.at_once && instances.len() as u64 + effort.instances > AT_ONCE_INSTANCES_MAX {
+            let Reached { keys, admitting } = surface.reached(analysis);
+            let many = keys.len() as u64 + effort.instances > AT_ONCE_INSTANCES_MAX || !admitting.is_empty();
+            if scope.at_once && many {
                 return Found { cut_short: true, ..found };
             }
-            for key in instances {
-                if scope.only.is_some_and(|only| !only.contains(&(compiled.name.to_string(), key.to_string()))) {
-                    continue;
-                }
-                if exempt(&compiled, &key, input) {
-                    continue;
-                }
-                let there = || with.iter().find_map(|s| s.state.get(&key));
-                let find = || before.get(&key).or_else(there);
-                if let Some(like) = settled.get(&key) {
-                    effort.instances += 1;
-                    match &**like {
-                        Settled::Proved(assumed) => {
-                            found.proved += 1;
-                            if self.settings.verbose {
-                                found.verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
-                            }
-                        }
-                        Settled::Refuted(verdict) => {
-                            found.verdicts.extend(find().map(|object| explain::same_as(verdict, object)));
-                        }
-                    }
-                    if self.suffices(&mut found, scope) {
-                        return found;
-                    }
-                    continue;
-                }
-                let Some(object) = find().filter(|object| judges(&compiled, object)).cloned() else { continue };
-                effort.instances += 1;
-                self.assumed.clear();
-                let pods_alike = || blind && may_have_mates(&object);
-                let nodes_only = compiled.faults == Faults::default() && analysis.reads_nodes_only(&object.key.kind);
-                let plain = before.adapter(&object).is_none() && before.base().is_restricted(&object);
-                self.mates = if nodes_only && plain {
-                    Mates::ByNodes
-                } else if pods_alike() {
-                    Mates::Unasked
-                } else {
-                    Mates::None
-                };
-                let instance = Instance {
-                    compiled: &compiled,
-                    object: &object,
-                    inputs: &inputs,
-                    before: &before,
-                    preparations: &preparations,
-                    told: &told,
-                };
-                match self.judge(&instance, with, baseline, effort) {
-                    Ok(None) => {
-                        found.proved += 1;
-                        let assumed: Vec<String> = std::mem::take(&mut self.assumed).into_iter().collect();
-                        if self.settings.verbose {
-                            found.verdicts.push(explain::proved(&compiled, &key, assumed.clone()));
-                        }
-                        self.settle(&instance, with, baseline, Settled::Proved(assumed), &mut settled);
-                    }
-                    Ok(Some(violation)) => {
-                        let verdict = explain::refuted(&instance, &violation);
-                        if self.applies_to_mates(&instance, &violation) {
-                            let like = Settled::Refuted(Box::new(verdict.clone()));
-                            self.settle(&instance, with, baseline, like, &mut settled);
-                        }
-                        found.verdicts.push(verdict);
-                    }
-                    Err(why) => found.verdicts.push(explain::undecided(&compiled, &key, &why)),
+            let mut round = Round::new(&common, analysis, with, &given.baseline);
+            for key in &keys {
+                if asks(scope, compiled, key) {
+                    self.judge_next(&mut round, key, None, &mut found, effort);
                 }
                 if self.suffices(&mut found, scope) {
                     return found;
                 }
             }
+            let reached: BTreeSet<*const Object> = match admitting.is_empty() {
+                true => BTreeSet::new(),
+                false => keys.iter().filter_map(|key| before.get(key)).map(Arc::as_ptr).collect(),
+            };
+            for object in admitting {
+                let restricted = surface.restricted(object, analysis);
+                for alike in restricted.chunk_by(|a, b| a.key.kind == b.key.kind) {
+                    let mark = alike.first().and_then(|object| round.mark(object));
+                    let others = alike.iter().filter(|object| !reached.contains(&Arc::as_ptr(object)));
+                    let mut like: Option<Arc<Settled>> = None;
+                    for object in others.filter(|object| asks(scope, compiled, &object.key)) {
+                        let (key, exempt) = (&object.key, || exempt(compiled, &object.key, input));
+                        match &like {
+                            Some(like) if judges(compiled, object) && !exempt() && round.goes_for(like, object) => {
+                                self.count(&round, key, like, &mut found, effort);
+                            }
+                            _ => {
+                                self.judge_next(&mut round, key, Some((object, mark.as_ref())), &mut found, effort);
+                                like = mark.as_ref().and_then(|mark| round.of_marked(mark));
+                            }
+                        }
+                        if self.suffices(&mut found, scope) {
+                            return found;
+                        }
+                    }
+                }
+            }
         }
         found
+    }
+
+    /// Judges an instance, unless what was found out about another one goes for it as well. Of one that is reached for
+    /// its constraint on nodes, the object and its mark are known.
+    fn judge_next<'s, 'a>(
+        &mut self,
+        round: &mut Round<'s, 'a>,
+        key: &Key,
+        known: Option<(&'s Arc<Object>, Option<&Mark>)>,
+        found: &mut Found,
+        effort: &mut Effort,
+    ) {
+        let compiled = &round.analysis.compiled;
+        if exempt(compiled, key, round.common.input) {
+            return;
+        }
+        if let Some(like) = round.of_equals(key) {
+            return self.count(round, key, &like, found, effort);
+        }
+        let object = known.map(|(object, _)| object).or_else(|| round.find(key));
+        let Some(object) = object.filter(|object| judges(compiled, object)) else { return };
+        let mark = match known {
+            Some((_, mark)) => mark.map(Cow::Borrowed),
+            None => round.mark(object).map(Cow::Owned),
+        };
+        let like = mark.as_deref().and_then(|mark| round.of_marked(mark));
+        if let Some(like) = like.filter(|like| round.goes_for(like, object)) {
+            return self.count(round, key, &like, found, effort);
+        }
+        effort.instances += 1;
+        self.assumed.clear();
+        self.mates = round.mates(object, mark.as_deref());
+        let instance = round.instance(object);
+        let settled = match self.judge(&instance, round.with, round.baseline, effort) {
+            Ok(None) => {
+                found.proved += 1;
+                let assumed: Vec<String> = std::mem::take(&mut self.assumed).into_iter().collect();
+                if self.settings.verbose {
+                    found.verdicts.push(explain::proved(compiled, key, assumed.clone()));
+                }
+                let wherever = matches!(self.mates, Mates::ByNodes) && round.holds_wherever(&instance);
+                Some(Settled::Proved { assumed, wherever })
+            }
+            Ok(Some(violation)) => {
+                let verdict = explain::refuted(&instance, &violation);
+                found.verdicts.push(verdict.clone());
+                self.applies_to_mates(&instance, &violation).then(|| Settled::Refuted(Box::new(verdict)))
+            }
+            Err(why) => {
+                found.verdicts.push(explain::undecided(compiled, key, &why));
+                None
+            }
+        };
+        if let Some(settled) = settled {
+            round.settle(&instance, std::mem::take(&mut self.mates), mark.map(Cow::into_owned), settled);
+        }
+    }
+
+    /// Counts an instance that fares like another one.
+    fn count(&self, round: &Round<'_, '_>, key: &Key, like: &Settled, found: &mut Found, effort: &mut Effort) {
+        effort.instances += 1;
+        match like {
+            Settled::Proved { assumed, .. } => {
+                found.proved += 1;
+                if self.settings.verbose {
+                    found.verdicts.push(explain::proved(&round.analysis.compiled, key, assumed.clone()));
+                }
+            }
+            Settled::Refuted(verdict) => {
+                found.verdicts.extend(round.find(key).map(|object| explain::same_as(verdict, object)));
+            }
+        }
     }
 
     /// Whether what was found is enough: more would not make another decision of it.
@@ -477,37 +509,6 @@ impl Engine {
         let refusals = || found.verdicts.iter().filter(|v| v.decides() == Outcome::Denied).count();
         found.cut_short = many && refusals() >= REFUSALS_MAX;
         found.cut_short
-    }
-
-    /// Notes what was found out for those that every question took for the instance's equals.
-    fn settle(
-        &mut self,
-        instance: &Instance<'_, '_>,
-        with: &[Scenario<'_>],
-        baseline: &[Scenario<'_>],
-        found: Settled,
-        settled: &mut BTreeMap<Key, Arc<Settled>>,
-    ) {
-        let found = Arc::new(found);
-        match std::mem::take(&mut self.mates) {
-            Mates::Are(mates) => {
-                let mates = mates.into_iter().filter(|key| instance.is_judged_as(key));
-                settled.extend(mates.map(|key| (key, found.clone())));
-            }
-            Mates::ByNodes => {
-                let scenarios: Vec<&Scenario<'_>> = with.iter().chain(baseline).collect();
-                let scenarios = if scenarios.iter().all(|s| is_quiet(s, instance.before)) { vec![] } else { scenarios };
-                let (own, expected) = (instance.object, Expected::new(instance.before));
-                let stays = |object: &Arc<Object>| stays_as_it_is(object, &expected, &scenarios);
-                if !stays(own) {
-                    return;
-                }
-                let mates = instance.before.base().restricted_as(own, |kind| *kind == own.key.kind).into_iter();
-                let mates = mates.filter(|other| judges(instance.compiled, other) && stays(other));
-                settled.append(&mut mates.map(|other| (other.key.clone(), found.clone())).collect());
-            }
-            Mates::Unasked | Mates::None => {}
-        }
     }
 
     /// Whether a violation, as it is told, is one of each mate as well.
@@ -771,10 +772,7 @@ impl Engine {
                     return Examined::Unclear(Undecided::Distrust(format!("breaks the limit that {}", limit.label)));
                 }
             }
-            let worlds = Worlds { before: instance.before, now: &world };
-            if let Judged::Violated { clause, message, .. } =
-                replay(instance.compiled, instance.object, instance.inputs, worlds)
-            {
+            if let Judged::Violated { clause, message, .. } = instance.replay(&world) {
                 return Examined::Breaks(Box::new(Violation { question, choices, message, clause }));
             }
         }
@@ -809,20 +807,17 @@ impl Engine {
 
 /// One instance with what is needed to ask about it.
 pub(crate) struct Instance<'s, 'a> {
+    pub common: &'s Common<'s, 'a>,
     pub compiled: &'s CompiledInvariant,
     pub object: &'s Arc<Object>,
-    pub inputs: &'s Inputs,
-    pub before: &'s State<'a>,
-    pub preparations: &'s Preparations,
-    pub told: &'s Told,
 }
 
 impl<'s, 'a> Instance<'s, 'a> {
     /// Whether another object is judged too, and differs from the instance in its header only.
-    fn is_judged_as(&self, other: &Key) -> bool {
-        let before = self.before.get(&self.object.key);
+    pub fn is_judged_as(&self, other: &Key) -> bool {
+        let before = self.common.before.get(&self.object.key);
         let same = |(a, b): (&Arc<Object>, &Arc<Object>)| Arc::ptr_eq(&a.body, &b.body) && judges(self.compiled, a);
-        other.ns == self.object.key.ns && self.before.get(other).zip(before).is_some_and(same)
+        other.ns == self.object.key.ns && self.common.before.get(other).zip(before).is_some_and(same)
     }
 
     fn question(
@@ -832,20 +827,32 @@ impl<'s, 'a> Instance<'s, 'a> {
         coarse: bool,
     ) -> Result<Question<'s, 'a>, Undecided> {
         let view = View { moment: self.compiled.hold, outage, places: !coarse, lump: true, coarse };
-        let start =
-            |grain| Scene::new(self.before, scenario, view.clone(), self.compiled.faults, grain, self.preparations);
-        encode(self.compiled, self.object, self.inputs, &start).map_err(|refusal| match refusal {
+        let start = |grain| {
+            Scene::new(
+                self.common.before,
+                scenario,
+                view.clone(),
+                self.compiled.faults,
+                grain,
+                &self.common.preparations,
+            )
+        };
+        encode(self.compiled, self.object, &self.common.inputs, &start).map_err(|refusal| match refusal {
             Refusal::Unknown(why) => Undecided::Refused(why),
             other => Undecided::Refused(other.to_string()),
         })
+    }
+
+    /// How it fares in one concrete future.
+    pub fn replay(&self, now: &State<'_>) -> Judged {
+        replay(self.compiled, self.object, &self.common.inputs, Worlds { before: self.common.before, now })
     }
 
     fn failure(&self, question: &Question<'s, 'a>, solution: &Assignment) -> Undecided {
         let Ok((_, world)) = question.world(solution) else {
             return Undecided::Distrust("the solution does not decode".to_owned());
         };
-        let worlds = Worlds { before: self.before, now: &world };
-        match replay(self.compiled, self.object, self.inputs, worlds) {
+        match self.replay(&world) {
             Judged::Fails(why) => Undecided::Fails(why),
             _ => Undecided::Fails("an expression has no value".to_owned()),
         }
@@ -865,8 +872,7 @@ impl Violation<'_, '_> {
         let groups: Vec<_> = self.question.scene.coded().iter().map(|c| &*c.group).zip(&self.choices).collect();
         let world =
             suture_model::interpret::realize(self.question.scene.scenario, &self.question.scene.view.outage, &groups);
-        let worlds = Worlds { before: instance.before, now: &world };
-        match replay(instance.compiled, instance.object, instance.inputs, worlds) {
+        match instance.replay(&world) {
             Judged::Violated { degree, .. } => degree,
             _ => None,
         }
@@ -887,31 +893,14 @@ fn unread_nodes() -> Undecided {
     Undecided::Refused(UnknownKind("Node".into()).to_string())
 }
 
-/// Whether an object of the cluster before, of which so much is expected, is the same in every scenario, and nothing may
-/// happen to it.
-fn stays_as_it_is(object: &Arc<Object>, before: &Expected<'_, '_>, scenarios: &[&Scenario<'_>]) -> bool {
-    let same = |state: &State<'_>| state.get(&object.key).is_some_and(|here| Arc::ptr_eq(here, object));
-    let stays = |state: &State<'_>| same(state) && !expected_to_go(state, object);
-    object.live() && !before.goes(object) && scenarios.iter().all(|s| stays(&s.state))
-}
-
-/// Whether a scenario differs in nodes only, none of which comes or goes: to what is no node the same happens as before.
-fn is_quiet(scenario: &Scenario<'_>, before: &State<'_>) -> bool {
-    let stays = |(key, now): (&Key, &Option<Arc<Object>>)| {
-        let (Some(was), Some(now)) = (before.get(key), now) else { return false };
-        key.kind.is("Node") && was.live() && now.live() && was.uid == now.uid && was.owners() == now.owners()
-    };
-    scenario.leaving.is_empty() && scenario.removed.is_empty() && scenario.state.delta().iter().all(stays)
-}
-
-/// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name.
-fn may_have_mates(object: &Object) -> bool {
-    object.key.kind.is("Pod") && object.owners().iter().all(|owner| !owner.kind.is("Pod"))
-}
-
 /// Whether an object is an instance that the invariant judges; a NamespacedInvariant judges those of its namespace.
-fn judges(compiled: &CompiledInvariant, object: &Object) -> bool {
+pub(crate) fn judges(compiled: &CompiledInvariant, object: &Object) -> bool {
     compiled.matches.admits(object) && compiled.namespaced.as_ref().is_none_or(|ns| *ns == object.key.ns)
+}
+
+/// Whether this instance is among those that are asked about.
+fn asks(scope: Scope<'_>, compiled: &CompiledInvariant, key: &Key) -> bool {
+    scope.only.is_none_or(|only| only.contains(&(compiled.name.to_string(), key.to_string())))
 }
 
 /// Whether the invariant judges requests of this change's authors.

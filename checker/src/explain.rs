@@ -13,10 +13,11 @@ use suture_model::change::{Operation, Propagation, Request};
 use suture_model::effects::at_risk;
 use suture_model::futures::{FateKind, Group, Step};
 use suture_model::interpret::Choice;
+use suture_model::node_names::NodeNames;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
-use suture_model::value::{Str, Val};
+use suture_model::value::Val;
 use suture_specs::compile::CompiledInvariant;
 
 use crate::decision::{Counterexample, Finding, StepReport, Verdict};
@@ -119,7 +120,7 @@ pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>
     Verdict {
         message: message.join("\n"),
         counterexample: Some(Arc::new(counterexample)),
-        proved_against: instance.told.versions(scenario, instance.before, instance.object),
+        proved_against: instance.common.told.versions(scenario, instance.common.before, instance.object),
         ..bare(instance.compiled, &instance.object.key, Finding::Refuted)
     }
 }
@@ -157,7 +158,7 @@ pub fn finish(verdicts: &mut [Verdict]) {
 /// What happens on the way: the requests and their closures, what controllers do, what fails.
 fn steps(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> Vec<Arc<StepReport>> {
     let scene = &violation.question.scene;
-    let mut steps = instance.told.steps(scene.scenario);
+    let mut steps = instance.common.told.steps(scene.scenario);
     for (coded, choice) in scene.coded().iter().zip(&violation.choices) {
         let events = events(&coded.group, choice, scene.scenario).into_iter();
         steps.extend(events.map(|((_, effect), objects)| Arc::new(StepReport { effect, objects: names(objects) })));
@@ -212,14 +213,12 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
 }
 
 /// Nodes that are alike, by their names.
-fn on(nodes: &[Str]) -> String {
-    match nodes {
-        [node] => format!("node {node}"),
-        _ => {
-            let named = nodes.iter().take(NODES_MAX).map(|node| &**node).collect::<Vec<_>>().join(", ");
-            let more = nodes.len().saturating_sub(NODES_MAX);
-            if more == 0 { format!("nodes {named}") } else { format!("nodes {named} and {more} more") }
-        }
+fn on(nodes: &NodeNames) -> String {
+    let named = nodes.iter().take(NODES_MAX).map(|node| &**node).collect::<Vec<_>>().join(", ");
+    match (nodes.len(), nodes.len().saturating_sub(NODES_MAX)) {
+        (1, _) => format!("node {named}"),
+        (_, 0) => format!("nodes {named}"),
+        (_, more) => format!("nodes {named} and {more} more"),
     }
 }
 

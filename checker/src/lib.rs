@@ -9,6 +9,7 @@ mod inputs;
 mod lower;
 mod minimize;
 pub mod pool;
+mod round;
 pub mod solve;
 pub mod version;
 

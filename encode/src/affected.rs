@@ -50,6 +50,15 @@ pub fn concerns_pods(kind: &Kind) -> bool {
     ["Pod", "Node", "Namespace", "CustomResourceDefinition"].iter().chain(&SELECTING).any(|known| kind.is(known))
 }
 
+/// The instances of an invariant that a change can reach.
+pub struct Reached<'a> {
+    /// Those that are reached for their own sake.
+    pub keys: BTreeSet<Key>,
+    /// One object of the snapshot for each constraint on nodes that a changed node may have met, or meets now: whatever
+    /// has the same constraint is reached as well ([`Surface::restricted`]).
+    pub admitting: Vec<&'a Arc<Object>>,
+}
+
 /// What a change touches, worked out once for all invariants.
 pub struct Surface<'s, 'a> {
     before: &'s State<'a>,
@@ -202,7 +211,12 @@ impl<'s, 'a> Surface<'s, 'a> {
             return;
         }
         let mut touch = Touch::default();
-        for state in self.states() {
+        // where a scenario differs in pods and nodes only, the same workloads and selectors decide about every pod; all
+        // versions of those that changed are looked at as the cluster was
+        let decides = |key: &Key| !(key.kind.is("Pod") || key.kind.is("Node"));
+        let scenarios = self.scenarios.iter().map(|scenario| &scenario.state);
+        let others = scenarios.filter(|state| state.delta().keys().any(decides));
+        for state in std::iter::once(self.before).chain(others) {
             for versions in self.changed.values() {
                 for (at, object) in versions.iter().enumerate() {
                     // a mark alone makes no difference
@@ -225,6 +239,31 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// The instances of an invariant that the change can reach, in the order of their names.
     pub fn instances(&mut self, analysis: &Analysis) -> BTreeSet<Key> {
+        let Reached { mut keys, admitting } = self.reached(analysis);
+        for object in admitting {
+            let mut alike = self.restricted(object, analysis).into_iter().map(|object| object.key.clone()).collect();
+            keys.append(&mut alike);
+        }
+        keys
+    }
+
+    /// The instances of an invariant among the objects that are constrained to nodes as this one of the snapshot, as far
+    /// as they are not changed, in the order of their names.
+    pub fn restricted(&self, object: &Object, analysis: &Analysis) -> Vec<&'a Arc<Object>> {
+        let base = self.before.base();
+        let may_be = |kind: &Kind| analysis.may_be(kind, &self.adapted);
+        let matches = |object: &Arc<Object>| analysis.compiled.for_each.matches(object, base.adapters().as_ref());
+        let changed: BTreeSet<*const Object> = self.changed.values().flatten().map(Arc::as_ptr).collect();
+        let mut alike = base.restricted_as(object, may_be);
+        alike.retain(|object| match self.before.may_differ(object) {
+            true => !self.changed.contains_key(&object.key) && self.versions(&object.key).iter().any(matches),
+            false => !changed.contains(&Arc::as_ptr(object)) && matches(object),
+        });
+        alike
+    }
+
+    /// [`Self::instances`], those aside that are reached for their constraint on nodes only: they may be very many.
+    pub fn reached(&mut self, analysis: &Analysis) -> Reached<'a> {
         let Analysis { compiled, uses, .. } = analysis;
         let of_pods = analysis.may_be(&Kind::new("", "Pod"), &self.adapted);
         if of_pods || uses.pods() {
@@ -298,19 +337,9 @@ impl<'s, 'a> Surface<'s, 'a> {
         let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
         let may_be = |kind: &Kind| analysis.may_be(kind, &self.adapted);
         reached.retain(|key| may_be(&key.kind) && self.versions(key).iter().any(matches));
-        if any(&[Func::AdmittedNodes]) {
-            let admitting = self.admitting.iter().flat_map(|admitting| &admitting.alike);
-            for object in admitting {
-                let alike = self.before.base().restricted_as(object, may_be).into_iter();
-                let alike = alike.filter(|object| {
-                    let changed = self.changed.contains_key(&object.key) || self.before.may_differ(object);
-                    let versions = if changed { self.versions(&object.key) } else { std::slice::from_ref(*object) };
-                    versions.iter().any(matches)
-                });
-                reached.append(&mut alike.map(|object| object.key.clone()).collect());
-            }
-        }
-        reached
+        let admitting = self.admitting.iter().filter(|_| any(&[Func::AdmittedNodes]));
+        let admitting = admitting.flat_map(|admitting| &admitting.alike).copied().collect();
+        Reached { keys: reached, admitting }
     }
 
     /// All objects of the invariant's kinds.

@@ -104,7 +104,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
             let classes = node_classes(scene.scenario, &name.ns, &templates, demand);
             for (nodes, number) in classes.nodes().zip(classes.admission()) {
                 let empty = nodes.iter().filter(|n| !held.contains_key(*n) && (most == usize::MAX || is_live(n)));
-                let holding = held.keys().copied().filter(|n| nodes.binary_search(n).is_ok());
+                let holding = held.keys().copied().filter(|n| nodes.contains(n));
                 for node in empty.take(most).chain(holding) {
                     admission.entry(node.clone()).or_default().push((at, number));
                 }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::node_names::NodeNames;
 use crate::object::{Body, Key, Object};
 use crate::value::Str;
 
@@ -136,7 +137,7 @@ pub struct SetId(pub u32);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The nodes; more than one only when telling them apart makes no difference.
-    pub nodes: Arc<[Str]>,
+    pub nodes: NodeNames,
     /// Whether they are down in this outage.
     pub down: bool,
 }

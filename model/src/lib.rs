@@ -13,6 +13,7 @@ pub mod intern;
 pub mod interpret;
 pub mod kinds;
 pub mod navigate;
+pub mod node_names;
 pub mod object;
 pub mod quantity;
 pub mod references;

@@ -1,6 +1,6 @@
 //! A possible cluster: a snapshot with a few objects changed, made without copying the snapshot.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -10,8 +10,11 @@ use crate::navigate::template_labels;
 use crate::object::{Body, Key, Object};
 use crate::references::references;
 use crate::selector::{Selector, node_matches};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, node_constraint};
 use crate::value::{Str, Val};
+
+/// So many lists of nodes are kept; a few workloads' constraints make a few.
+const ADMITTED_MAX: usize = 64;
 
 /// A snapshot overlaid with changed, added and removed objects.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub struct State<'a> {
     /// Where what differs is in memory, there and here (and some that was here): most objects are told from it by that.
     places: BTreeSet<usize>,
     index: Index,
+    /// The nodes that match a constraint, where nodes differ; until another one does.
+    admitted: RefCell<BTreeMap<Val, Arc<[Arc<Object>]>>>,
 }
 
 /// The changed objects by what the snapshot is navigated by. An object that is only marked (same body, uid and node) is
@@ -37,7 +42,13 @@ struct Index {
 impl<'a> State<'a> {
     /// The snapshot itself.
     pub fn new(base: &'a Snapshot) -> Self {
-        Self { base, delta: BTreeMap::new(), places: BTreeSet::new(), index: Index::default() }
+        Self {
+            base,
+            delta: BTreeMap::new(),
+            places: BTreeSet::new(),
+            index: Index::default(),
+            admitted: RefCell::default(),
+        }
     }
 
     /// The snapshot below.
@@ -89,8 +100,8 @@ impl<'a> State<'a> {
     /// Takes an object away.
     pub fn take(&mut self, key: &Key) {
         self.forget(key);
+        self.note(key);
         if self.base.get(key).is_some() {
-            self.note(key);
             self.delta.insert(key.clone(), None);
         } else {
             self.delta.remove(key);
@@ -98,6 +109,9 @@ impl<'a> State<'a> {
     }
 
     fn note(&mut self, key: &Key) {
+        if key.kind.is("Node") {
+            self.admitted.get_mut().clear();
+        }
         self.places.extend(self.base.get(key).map(place));
     }
 
@@ -126,12 +140,15 @@ impl<'a> State<'a> {
 
     /// The live nodes that match the node constraint of a pod spec, in the order of their names.
     pub fn admitted(&self, spec: &Val) -> Arc<[Arc<Object>]> {
-        let unchanged = self.base.admitted(spec);
         let mut changed = self.changed_keys(&Kind::new("", "Node")).peekable();
         if changed.peek().is_none() {
-            return unchanged;
+            return self.base.admitted(spec);
         }
-        let mut found = unchanged.to_vec();
+        let constraint = node_constraint(spec);
+        if let Some(known) = self.admitted.borrow().get(&constraint) {
+            return known.clone();
+        }
+        let mut found = self.base.admitted(spec).to_vec();
         for key in changed {
             let at = found.binary_search_by(|node| node.key.cmp(key));
             let here = self.get(key).filter(|n| n.live() && node_matches(spec, n));
@@ -142,7 +159,13 @@ impl<'a> State<'a> {
                 (Err(_), None) => {}
             }
         }
-        found.into()
+        let found: Arc<[Arc<Object>]> = found.into();
+        let mut known = self.admitted.borrow_mut();
+        if known.len() >= ADMITTED_MAX {
+            known.clear();
+        }
+        known.insert(constraint, found.clone());
+        found
     }
 
     /// What the adapter of this object says about it.

@@ -33,6 +33,7 @@ use crate::futures::{
     Count, Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Place, Remains, SetId,
 };
 use crate::kinds::Kind;
+use crate::node_names::NodeNames;
 use crate::object::{Body, Key, Object};
 use crate::scenario::Scenario;
 use crate::state::State;
@@ -448,9 +449,10 @@ impl<'s, 'a> Builder<'s, 'a> {
         };
         let on_changed =
             |pod: &&Arc<Object>| delta.contains_key(&pod.key) || delta.contains_key(&Key::global("Node", &pod.node));
-        delta.keys().any(is_own)
-            || made.iter().any(|o| delta.contains_key(&o.key))
+        // the cheap ones first
+        made.iter().any(|o| delta.contains_key(&o.key))
             || pods.iter().any(on_changed)
+            || delta.keys().any(is_own)
             || self.state().get(&self.name).is_some_and(|o| custom::is_asked(self.state(), o))
     }
 
@@ -460,10 +462,10 @@ impl<'s, 'a> Builder<'s, 'a> {
             return;
         }
         if self.view.coarse {
-            self.group.places = vec![Place { nodes: Arc::default(), down: false }];
+            self.group.places = vec![Place { nodes: NodeNames::default(), down: false }];
             if !self.view.outage.nodes.is_empty() {
                 // a pod that was ready when its node failed has counted for its controller
-                self.group.places.push(Place { nodes: Arc::default(), down: true });
+                self.group.places.push(Place { nodes: NodeNames::default(), down: true });
             }
             let places = self.group.places.len();
             self.templates.iter_mut().for_each(|t| t.anywhere(places));

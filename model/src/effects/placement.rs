@@ -20,6 +20,7 @@ use super::{Builder, View, at_least, at_most, count, hazard};
 use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
 use crate::kinds::Kind;
 use crate::navigate::{SCHEDULING, node_zone, restricts_nodes, tolerates};
+use crate::node_names::NodeNames;
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
 use crate::selector::{Selector, node_matches};
@@ -177,13 +178,13 @@ struct Signature {
 /// The nodes of a scenario by what new pods of some templates find there.
 #[derive(Debug, Default)]
 pub struct NodeClasses {
-    classes: Vec<(Signature, Arc<[Str]>)>,
+    classes: Vec<(Signature, NodeNames)>,
 }
 
 impl NodeClasses {
     /// The nodes, class by class. A node that stands alone is a class of its own although others may be like it.
-    pub fn nodes(&self) -> impl Iterator<Item = &[Str]> {
-        self.classes.iter().map(|(_, nodes)| &**nodes)
+    pub fn nodes(&self) -> impl Iterator<Item = &NodeNames> {
+        self.classes.iter().map(|(_, nodes)| nodes)
     }
 
     /// For each class the number of the first class that admits new pods alike, standing alone or not.
@@ -243,28 +244,24 @@ pub fn places(
 ) -> Vec<Place> {
     let classes = classes(scenario, ns, templates, demand);
     let by_node = |t: &Template| t.terms.iter().any(|t| t.max_skew.is_some() && &*t.topology == HOSTNAME);
-    let number: usize = classes.nodes().map(<[Str]>::len).sum();
+    let number: usize = classes.nodes().map(NodeNames::len).sum();
     // a spread over nodes counts pods on each
     let lump = view.lump && !(number <= SPREAD_DOMAINS_MAX && templates.iter().any(by_node));
     let mut found: Vec<(Place, usize)> = Vec::new();
     for (at, (_, nodes)) in classes.classes.iter().enumerate() {
-        let lost = |node: &Str| nodes.binary_search(node).is_ok();
-        let down: Arc<[Str]> = view.outage.nodes.iter().filter(|n| lost(n)).cloned().collect();
-        let up = if down.is_empty() {
-            nodes.clone()
-        } else {
-            nodes.iter().filter(|n| !view.outage.nodes.contains(*n)).cloned().collect()
-        };
-        for (nodes, down) in [(up, false), (down, true)] {
+        let down: Arc<[Str]> = view.outage.nodes.iter().filter(|n| nodes.contains(n)).cloned().collect();
+        let up = nodes.but(&*down, Vec::new());
+        for (nodes, down) in [(up, false), (NodeNames::of(down), true)] {
             if lump && !nodes.is_empty() {
                 found.push((Place { nodes, down }, at));
             } else {
-                let each = nodes.iter().map(|node| Place { nodes: Arc::from([node.clone()]), down });
+                let each = nodes.iter().map(|node| Place { nodes: NodeNames::one(node.clone()), down });
                 found.extend(each.map(|place| (place, at)));
             }
         }
     }
-    found.sort_by(|a, b| a.0.nodes.cmp(&b.0.nodes));
+    // none is in two places
+    found.sort_by(|a, b| a.0.nodes.first().cmp(&b.0.nodes.first()));
     for (number, template) in templates.iter_mut().enumerate() {
         let signatures = found.iter().filter_map(|(_, at)| classes.classes.get(*at).map(|(s, _)| s));
         template.admitted = signatures.clone().map(|s| s.admitted.get(number).copied().unwrap_or(false)).collect();
@@ -347,17 +344,9 @@ impl<'l, 'a> Looker<'l, 'a> {
                 by_signature.entry(signature).or_default().1.push(name);
             }
         }
-        let nodes = |(in_pools, others): (Vec<usize>, Vec<Str>)| -> Arc<[Str]> {
-            if in_pools.is_empty() {
-                return others.into();
-            }
-            let all = pools.joined(&in_pools);
-            if others.is_empty() && !apart.iter().any(|name| all.binary_search(name).is_ok()) {
-                return all;
-            }
-            let mut all: Vec<Str> = all.iter().filter(|name| !apart.contains(*name)).cloned().chain(others).collect();
-            all.sort();
-            all.into()
+        let nodes = |(in_pools, others): (Vec<usize>, Vec<Str>)| match in_pools.as_slice() {
+            [] => NodeNames::of(others.into()),
+            some => NodeNames::of(pools.joined(some)).but(&apart, others),
         };
         NodeClasses { classes: by_signature.into_iter().map(|(signature, found)| (signature, nodes(found))).collect() }
     }

@@ -1,0 +1,142 @@
+//! Workloads with the same constraint on nodes are judged once for all; each must fare as it does alone, also those that
+//! go already, or that the change takes along.
+#![expect(clippy::expect_used, reason = "a test may stop where it fails")]
+
+mod universe;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use suture_checker::decision::{Decision, Finding};
+use suture_checker::engine::{Engine, Input, Settings};
+use suture_model::change::{Change, Preconditions, Propagation, Request, User};
+use suture_model::object::Key;
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+use suture_model::value::Val;
+use universe::invariants::Pool;
+use universe::snapshot;
+
+const FAMILY: &str = "selector-keeps-matches";
+
+/// A workload, and what its fate depends on.
+struct Workload {
+    object: Value,
+    beside: Vec<Value>,
+}
+
+impl Workload {
+    fn key(&self) -> Key {
+        let text = |path: &str| self.object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        Key::of(text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
+    }
+}
+
+fn set(kind: &str, ns: &str, name: &str, more: Value) -> Value {
+    let mut meta = json!({"name": name, "namespace": ns, "uid": format!("{kind}-{ns}-{name}")});
+    meta.as_object_mut().expect("a map").extend(more.as_object().expect("a map").clone());
+    let spec = json!({"replicas": 0, "selector": {"matchLabels": {"run": name}},
+        "template": {"metadata": {"labels": {"run": name}}, "spec": {"nodeSelector": {"disk": "ssd"}}}});
+    json!({"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec})
+}
+
+/// Workloads that stay, that go already for each of the reasons there are, and that a change may take along.
+fn workloads() -> Vec<Workload> {
+    let owned = |name: &str| {
+        json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": name,
+            "uid": format!("Deployment-a-{name}"), "controller": true}]})
+    };
+    let dying = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x.io/wait"]});
+    let namespace = |name: &str, more: Value| {
+        let mut meta = json!({"name": name, "uid": name});
+        meta.as_object_mut().expect("a map").extend(more.as_object().expect("a map").clone());
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    };
+    let alone = |object: Value| Workload { object, beside: Vec::new() };
+    let plain = |name: &str| set("Deployment", "a", name, json!({}));
+    let with = |object: Value, beside: Value| Workload { object, beside: vec![beside] };
+    vec![
+        alone(plain("d1")),
+        alone(plain("d2")),
+        alone(plain("owner")),
+        alone(set("Deployment", "a", "dying", dying.clone())),
+        with(set("ReplicaSet", "a", "kept", owned("d1")), plain("d1")),
+        alone(set("ReplicaSet", "a", "lost", owned("nobody"))),
+        with(set("ReplicaSet", "a", "follows", owned("dying")), set("Deployment", "a", "dying", dying.clone())),
+        with(set("ReplicaSet", "a", "taken", owned("owner")), plain("owner")),
+        with(set("StatefulSet", "going", "s1", json!({})), namespace("going", dying)),
+        with(set("StatefulSet", "b", "s2", json!({})), namespace("b", json!({}))),
+    ]
+}
+
+fn node(name: &str, disk: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name, "labels": {"disk": disk}}})
+}
+
+fn cluster<'w>(nodes: &[Value], workloads: impl Iterator<Item = &'w Workload>) -> Snapshot {
+    let mut objects: BTreeMap<String, Value> = BTreeMap::new();
+    let all = workloads.flat_map(|w| std::iter::once(&w.object).chain(&w.beside)).chain(nodes);
+    for object in all {
+        objects.insert(format!("{} {}", object["kind"], object["metadata"]["uid"]), object.clone());
+    }
+    snapshot(&objects.values().map(Val::from).collect::<Vec<_>>())
+}
+
+/// A node loses its label or goes; alone, or with a workload's owner or a namespace.
+fn changes(snapshot: &Snapshot) -> Vec<Change> {
+    let state = State::new(snapshot);
+    let label = json!({"metadata": {"labels": {"disk": "tape"}}});
+    let node = || Key::of("Node", "", "n1");
+    let relabel = Request::patch(User::admin(), &state, node(), &Val::from(&label), "").expect("a patch");
+    let delete = |key: Key, how| Request::delete(User::admin(), &state, key, how, Preconditions::default());
+    let owner = || Key::of("Deployment", "a", "owner");
+    let of = |requests: &[Request]| Change { requests: requests.to_vec() };
+    vec![
+        of(&[relabel.clone()]),
+        of(&[delete(node(), None)]),
+        of(&[delete(owner(), None), relabel.clone()]),
+        of(&[delete(owner(), Some(Propagation::Foreground)), delete(node(), None)]),
+        of(&[delete(owner(), Some(Propagation::Orphan)), relabel.clone()]),
+        of(&[delete(Key::of("Namespace", "", "b"), None), relabel]),
+    ]
+}
+
+/// How an instance fares; it is not among the verdicts of what does not reach it.
+fn outcome(decision: &Decision, key: &Key) -> Option<Finding> {
+    let name = key.to_string();
+    decision.verdicts.iter().find(|v| v.instance == name).map(|v| v.outcome)
+}
+
+#[test]
+fn workloads_of_one_constraint_fare_as_each_alone() {
+    let pool = Pool::new();
+    let workloads = workloads();
+    let (mut proved, mut refuted) = (0, 0);
+    for others in ["ssd", "tape"] {
+        let nodes = [node("n1", "ssd"), node("n2", others)];
+        let all = cluster(&nodes, workloads.iter());
+        for (at, change) in changes(&all).iter().enumerate() {
+            for invariant in &pool.by_family()[FAMILY] {
+                let decide = |snapshot: &Snapshot, change: &Change| {
+                    let settings = Settings { verbose: true, ..Settings::default() };
+                    let mut engine = Engine::new(vec![pool.get(*invariant).clone()], settings).expect("a recent Z3");
+                    engine.decide(&Input { snapshot, in_flight: &[], change, time: None, exemptions: &[] })
+                };
+                let together = decide(&all, change);
+                for workload in &workloads {
+                    // what the change is about has to be there
+                    let touched = workloads.iter().filter(|w| *w.key().name == *"owner" || *w.key().ns == *"b");
+                    let snapshot = cluster(&nodes, touched.chain([workload]));
+                    let alone = decide(&snapshot, &changes(&snapshot)[at]);
+                    let key = workload.key();
+                    let (here, there) = (outcome(&together, &key), outcome(&alone, &key));
+                    assert_eq!(here, there, "{key}, change {at}, the other node is {others}: {together:#?}");
+                    proved += usize::from(here == Some(Finding::Proved));
+                    refuted += usize::from(here == Some(Finding::Refuted));
+                }
+            }
+        }
+    }
+    println!("{proved} proved and {refuted} refuted alike");
+    assert!(proved > 0 && refuted > 0, "too little was tried");
+}
