@@ -1,10 +1,11 @@
 //! Workloads with the same constraint on nodes are judged once for all; each must fare as it does alone, also those that
 //! go already, or that the change takes along.
-#![expect(clippy::expect_used, reason = "a test may stop where it fails")]
+#![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 mod universe;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use suture_checker::decision::{Decision, Finding};
@@ -14,10 +15,30 @@ use suture_model::object::Key;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::Val;
+use suture_specs::compile::{CompiledInvariant, compile_invariant};
+use suture_specs::library::Library;
+use suture_specs::spec::{Spec, parse_specs};
 use universe::invariants::Pool;
 use universe::snapshot;
 
 const FAMILY: &str = "selector-keeps-matches";
+
+/// Invariants of which a workload's way to go decides: broken by those that go already, too.
+const STRICT: [&str; 2] = [
+    "o.liveIn(now) || o.admittedNodes(before).size() > 9",
+    "o.existsIn(now) && o.at(now).admittedNodes(now).size() > 0",
+];
+
+fn strict(expression: &str, hold: &str) -> Arc<CompiledInvariant> {
+    let text = format!(
+        "apiVersion: suture.dev/v1alpha1\nkind: Invariant\nmetadata: {{name: strict}}\nspec:\n  hold: {hold}\n  \
+         violations: Strict\n  forEach: {{var: o, kinds: [Deployment, ReplicaSet, StatefulSet]}}\n  \
+         require: [{{expression: \"{expression}\", message: it goes}}]\n"
+    );
+    let specs = parse_specs(&text, "strict").expect("it parses");
+    let [Spec::Invariant(invariant)] = specs.as_slice() else { panic!("{text}") };
+    Arc::new(compile_invariant(invariant, &Library::shipped().expect("it compiles")).expect("it compiles"))
+}
 
 /// A workload, and what its fate depends on.
 struct Workload {
@@ -110,16 +131,19 @@ fn outcome(decision: &Decision, key: &Key) -> Option<Finding> {
 #[test]
 fn workloads_of_one_constraint_fare_as_each_alone() {
     let pool = Pool::new();
+    let shipped = pool.by_family()[FAMILY].iter().map(|at| pool.get(*at).clone()).collect::<Vec<_>>();
+    let strict = STRICT.iter().flat_map(|text| ["During", "After"].map(|hold| strict(text, hold)));
+    let invariants: Vec<Arc<CompiledInvariant>> = shipped.into_iter().chain(strict).collect();
     let workloads = workloads();
     let (mut proved, mut refuted) = (0, 0);
     for others in ["ssd", "tape"] {
         let nodes = [node("n1", "ssd"), node("n2", others)];
         let all = cluster(&nodes, workloads.iter());
         for (at, change) in changes(&all).iter().enumerate() {
-            for invariant in &pool.by_family()[FAMILY] {
+            for invariant in &invariants {
                 let decide = |snapshot: &Snapshot, change: &Change| {
                     let settings = Settings { verbose: true, ..Settings::default() };
-                    let mut engine = Engine::new(vec![pool.get(*invariant).clone()], settings).expect("a recent Z3");
+                    let mut engine = Engine::new(vec![invariant.clone()], settings).expect("a recent Z3");
                     engine.decide(&Input { snapshot, in_flight: &[], change, time: None, exemptions: &[] })
                 };
                 let together = decide(&all, change);
