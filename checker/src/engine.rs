@@ -471,8 +471,10 @@ impl Engine {
             }
             Ok(Some(violation)) => {
                 let verdict = explain::refuted(&instance, &violation);
-                found.verdicts.push(verdict.clone());
-                self.applies_to_mates(&instance, &violation).then(|| Settled::Refuted(Box::new(verdict)))
+                let like = self.applies_to_mates(&instance, &violation);
+                let settled = like.then(|| Settled::Refuted(Box::new(verdict.clone())));
+                found.verdicts.push(verdict);
+                settled
             }
             Err(why) => {
                 found.verdicts.push(explain::undecided(compiled, key, &why));

@@ -113,7 +113,7 @@ fn changes(snapshot: &Snapshot) -> Vec<Change> {
     let owner = || Key::of("Deployment", "a", "owner");
     let of = |requests: &[Request]| Change { requests: requests.to_vec() };
     vec![
-        of(&[relabel.clone()]),
+        of(std::slice::from_ref(&relabel)),
         of(&[delete(node(), None)]),
         of(&[delete(owner(), None), relabel.clone()]),
         of(&[delete(owner(), Some(Propagation::Foreground)), delete(node(), None)]),
