@@ -25,7 +25,7 @@ use super::inert::{may_pass, writes};
 use super::lease::Active;
 use super::resources;
 use super::review::Asked;
-use super::store::{Store, View};
+use super::store::{Reading, Store, View};
 use super::workers::{Decider, Deciders};
 use crate::grants::{self, History, Spent};
 use crate::ledger::Entry;
@@ -237,6 +237,16 @@ impl Case {
         }
     }
 
+    /// Whether the watch has to be behind: the pod of an eviction is there when that comes to admission
+    /// (`pkg/registry/core/pod/storage/eviction.go`).
+    fn evicts_unseen(&self) -> bool {
+        let key = &self.request.target;
+        is_eviction(&self.request)
+            && self.view.readings.get(&key.kind) == Some(&Reading::Known)
+            && self.view.snapshot.get(key).is_none()
+            && !self.in_flight.iter().any(|other| other.target == *key)
+    }
+
     fn judged(self, answer: Answer, spent: Vec<Spent>) -> Judged {
         let Self { view, effective, relevant, inert, .. } = self;
         Judged { answer, view, request: effective, relevant, spent, inert }
@@ -350,6 +360,11 @@ impl Judge {
                 let reason = format!(
                     "{crowd} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart"
                 );
+                let answer = undecided(&reason, &case.request, &case.view);
+                return case.judged(answer, Vec::new());
+            }
+            if case.evicts_unseen() {
+                let reason = format!("{} is not shown by the watch yet", case.request.target);
                 let answer = undecided(&reason, &case.request, &case.view);
                 return case.judged(answer, Vec::new());
             }

@@ -285,6 +285,22 @@ fn an_eviction_that_its_budget_seems_to_refuse_is_judged_as_if_it_did_not() {
 }
 
 #[test]
+fn an_eviction_of_a_pod_that_the_watch_does_not_show_waits_for_it() {
+    let court = strict(1);
+    let key = suture_model::object::Key::of("Pod", "n", "s0-c");
+    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    let mut evict = |uid: &str| {
+        let request = Request::evict(suture_model::change::User::admin(), key.clone());
+        judge.alone(Request { uid: uid.into(), ..request }, &asked(uid, &pod(0, "c")))
+    };
+    let answer = evict("early");
+    assert!(!answer.allowed, "the pods beside it may not be shown, either");
+    assert_eq!(answer.code, TRY_AGAIN);
+    court.store.write(vec![Written::Put(Arc::new(Object::from_val(&pod(0, "c")).unwrap()))]);
+    assert!(evict("late").allowed);
+}
+
+#[test]
 fn a_grant_binds_evictions_of_pods_that_nothing_reads() {
     let mut policies = Policies::default();
     policies.put(
