@@ -2,7 +2,8 @@
 //!
 //! A kind is *known* once it is listed, and as long as the watch keeps up; *absent* when the API server does not serve it
 //! and no definition of it is there; *unknown* otherwise. How far a watch lags is measured against consistent reads made
-//! now and then ([`Probes`]): it is as old as the newest read whose resourceVersion it has reached.
+//! now and then ([`Probes`]): it is as old as the newest read whose resourceVersion it has reached. A watch that broke
+//! has to reach a read that began after that: meanwhile others may have written, and Suture may have been asked about it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -43,11 +44,15 @@ impl Probes {
         }
     }
 
-    /// Since when whatever has come to `position` may be out of date; none before the first read.
-    pub fn current_at(&self, position: Option<u64>) -> Option<Instant> {
-        let found = self.found();
-        let reached = found.iter().rev().find(|(_, version)| position.is_some_and(|at| at >= *version));
-        reached.or(found.front()).map(|(time, _)| *time)
+    /// When the newest read began that whatever has come to `position` has reached.
+    pub fn reached_at(&self, position: Option<u64>) -> Option<Instant> {
+        let position = position?;
+        self.found().iter().rev().find(|(_, version)| position >= *version).map(|(time, _)| *time)
+    }
+
+    /// When the oldest read began that is remembered.
+    fn oldest(&self) -> Option<Instant> {
+        self.found().front().map(|(time, _)| *time)
     }
 
     fn found(&self) -> MutexGuard<'_, VecDeque<(Instant, u64)>> {
@@ -79,9 +84,21 @@ struct Known {
     listed: bool,
     absent: bool,
     failed: Option<String>,
+    /// Since when it may have changed unseen.
+    broken_at: Option<Instant>,
     listed_at: Option<Instant>,
     lag: Option<Duration>,
     shown: Option<Reading>,
+}
+
+impl Known {
+    /// What is shown is no older than a read that began then.
+    fn catch_up(&mut self, reached: Option<Instant>) {
+        if self.broken_at.zip(reached).is_some_and(|(broken, reached)| reached >= broken) {
+            self.broken_at = None;
+            self.failed = None;
+        }
+    }
 }
 
 impl<A: Aftermath> Feed<A> {
@@ -155,7 +172,11 @@ impl<A: Aftermath> Feed<A> {
                 });
                 changes.push(Change::Retain(kind.clone(), BTreeSet::new()));
             }
-            Told::Failed(why) => self.update(kind, |state| state.failed = Some(why)),
+            Told::Failed(why) => self.update(kind, |state| {
+                state.failed = Some(why);
+                state.broken_at = Some(now());
+            }),
+            Told::Probed(began, version) => self.probes.add(began, version),
             Told::Page(objects, taken) => {
                 for object in objects {
                     self.put(&object, changes);
@@ -181,7 +202,10 @@ impl<A: Aftermath> Feed<A> {
             }
             Told::Progress(version) => {
                 changes.push(Change::Position(kind.clone(), version));
-                self.update(kind, |state| state.failed = None);
+                if self.kinds.get(kind).is_some_and(|state| state.broken_at.is_some()) {
+                    let reached = self.probes.reached_at(Some(version));
+                    self.update(kind, |state| state.catch_up(reached));
+                }
             }
         }
         self.show(kind, changes);
@@ -222,9 +246,11 @@ impl<A: Aftermath> Feed<A> {
         let lag_max = self.lag_max;
         let Some(state) = self.kinds.get_mut(kind) else { return };
         let reading = match state {
-            Known { listed: true, lag: Some(lag), failed, .. } if *lag > lag_max => {
-                let why = failed.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-                Reading::Unknown(format!("its watch is more than {} s behind{why}", lag_max.as_secs()))
+            Known { listed: true, failed: Some(why), broken_at: Some(_), .. } => {
+                Reading::Unknown(format!("its watch broke and has not caught up yet: {why}"))
+            }
+            Known { listed: true, lag: Some(lag), .. } if *lag > lag_max => {
+                Reading::Unknown(format!("its watch is more than {} s behind", lag_max.as_secs()))
             }
             Known { listed: true, .. } => Reading::Known,
             Known { absent: true, .. } => Reading::Absent,
@@ -241,11 +267,12 @@ impl<A: Aftermath> Feed<A> {
         let view = self.store.read();
         let kinds: Vec<Kind> = self.kinds.keys().cloned().collect();
         for kind in kinds {
-            let position = view.positions.get(&kind).copied();
-            let current = self.probes.current_at(position);
+            let reached = self.probes.reached_at(view.positions.get(&kind).copied());
+            let oldest = self.probes.oldest();
             self.update(&kind, |state| {
+                state.catch_up(reached);
                 // a list is a consistent read itself
-                let since = current.max(state.listed_at);
+                let since = reached.or(oldest).max(state.listed_at);
                 state.lag = since.filter(|_| state.listed).map(|since| time.saturating_duration_since(since));
             });
             self.show(&kind, changes);

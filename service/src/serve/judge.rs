@@ -14,7 +14,10 @@ use suture_encode::affected::concerns_pods;
 use suture_encode::relevance::{Relevance, Relevant};
 use suture_model::apply::apply;
 use suture_model::change::{Change, Operation, Request};
+use suture_model::ingest::project;
+use suture_model::object::Object;
 use suture_model::state::State;
+use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 
 use super::announce::Announcer;
@@ -212,6 +215,11 @@ impl Case {
         let now = Clock::now();
         let effective = effective(&request, &view);
         let inert = view.loaded.readers.pass_over(&effective, &view.loaded.policy);
+        let newer = if inert { None } else { newer(&request, &view) };
+        let view = match newer {
+            Some(object) => Arc::new(view.showing(object)),
+            None => view,
+        };
         let in_flight: Vec<Request> =
             open(&request, entries, &view, now).into_iter().map(|entry| entry.request.clone()).collect();
         Self { view, now, request, effective, inert, in_flight, relevant: None, matter: Vec::new() }
@@ -237,14 +245,20 @@ impl Case {
         }
     }
 
-    /// Whether the watch has to be behind: the pod of an eviction is there when that comes to admission
-    /// (`pkg/registry/core/pod/storage/eviction.go`).
-    fn evicts_unseen(&self) -> bool {
-        let key = &self.request.target;
-        is_eviction(&self.request)
+    /// Why nothing can be said yet; none if something can. The watch has to be behind where it does not show the pod of
+    /// an eviction, which is there when that comes to admission (`pkg/registry/core/pod/storage/eviction.go`): its
+    /// creation may be in flight, but not how it has fared since.
+    fn unclear(&self) -> Option<String> {
+        let (crowd, key) = (self.matter.len(), &self.request.target);
+        if crowd > RELEVANT_MAX {
+            return Some(format!(
+                "{crowd} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart"
+            ));
+        }
+        let unseen = is_eviction(&self.request)
             && self.view.readings.get(&key.kind) == Some(&Reading::Known)
-            && self.view.snapshot.get(key).is_none()
-            && !self.in_flight.iter().any(|other| other.target == *key)
+            && self.view.snapshot.get(key).is_none();
+        unseen.then(|| format!("{key} is not shown by the watch yet"))
     }
 
     fn judged(self, answer: Answer, spent: Vec<Spent>) -> Judged {
@@ -356,15 +370,7 @@ impl Judge {
                 thread::sleep(CROWDED_PAUSE);
                 continue;
             }
-            if crowd > RELEVANT_MAX {
-                let reason = format!(
-                    "{crowd} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart"
-                );
-                let answer = undecided(&reason, &case.request, &case.view);
-                return case.judged(answer, Vec::new());
-            }
-            if case.evicts_unseen() {
-                let reason = format!("{} is not shown by the watch yet", case.request.target);
+            if let Some(reason) = case.unclear() {
                 let answer = undecided(&reason, &case.request, &case.view);
                 return case.judged(answer, Vec::new());
             }
@@ -427,6 +433,20 @@ fn open<'e>(request: &Request, entries: &'e [Entry], view: &View, now: Clock) ->
         }
     }
     open
+}
+
+/// The object of a request, where that shows a later version of it than the watch does.
+fn newer(request: &Request, view: &View) -> Option<Object> {
+    let old = request.old.as_ref()?;
+    let version = |text: &Str| text.parse::<u64>().ok();
+    let shown = old.str_at(&["metadata", "resourceVersion"]).and_then(version)?;
+    let known = match view.snapshot.get(&request.target) {
+        Some(known) => version(&known.resource_version)?,
+        // it has been deleted since, unless the watch has not come so far
+        None => view.positions.get(&request.target.kind).copied()?,
+    };
+    let object = || Object::from_val(&project(old)).ok().filter(|object| object.key == request.target);
+    if shown > known { object() } else { None }
 }
 
 /// Until when it may be waited for fewer changes in flight.

@@ -65,6 +65,13 @@ impl View {
         unknown.chain(unsurveyed).collect()
     }
 
+    /// The same with an object as it is known to be by now.
+    pub fn showing(&self, object: Object) -> Self {
+        let mut view = self.clone();
+        view.apply(Change::Put(Arc::new(object)));
+        view
+    }
+
     fn apply(&mut self, change: Change) {
         match change {
             Change::Put(object) => {

@@ -2,7 +2,8 @@
 //!
 //! | what happens | then |
 //! |---|---|
-//! | the watch ends (its time is up, the connection breaks) | it goes on from the last resourceVersion |
+//! | the watch ends, its time is up | it goes on from the last resourceVersion |
+//! | the connection breaks | so it does, shortly, to learn soon how far it has come |
 //! | 410: that version is compacted | it is listed again; what the list lacks is gone |
 //! | 404: the kind is not served any more | following ends |
 //! | anything else | tried again, with longer and longer pauses |
@@ -30,13 +31,19 @@ use tokio::time::{sleep, timeout};
 
 use super::feed::now;
 use super::page::{Page, read_page};
+use super::probe::revision;
 
 /// How long a watch lasts: the bookmark near its end comes as often.
 const WATCH_SECS: u32 = 15;
+/// How long the first watch after a break lasts. Nothing counts as known before its bookmark, which comes two seconds
+/// before the end.
+const CATCH_UP_SECS: u32 = 3;
 /// When, after its beginning, the API server is made to ask etcd how far it has come: shortly before the bookmark.
 const NUDGE_AFTER: Duration = Duration::from_secs(10);
 /// A label that no object has.
 const NOBODY: &str = "suture.dev/nobody";
+/// A watch that has not begun by then is broken: nothing is told meanwhile.
+const BEGIN_MAX: Duration = Duration::from_secs(5);
 /// A watch that is silent for so long beyond its end is broken.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// How long a page of a list may take to begin, and then to end.
@@ -51,8 +58,8 @@ const PAGE_LEN: u32 = 200;
 static PAGES: Semaphore = Semaphore::const_new(2);
 /// The pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// The longest pause.
-const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// The longest pause: nothing of the kind is known meanwhile.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Where the objects of a kind are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +87,10 @@ pub enum Told {
     Lost,
     /// All kinds that the cluster serves have been told to be wanted.
     Every,
-    /// It cannot be listed or watched; why.
+    /// It cannot be listed or watched; why. What was told may be out of date.
     Failed(String),
+    /// A consistent read that began then found that the cluster had come to this resourceVersion.
+    Probed(Instant, u64),
     /// A page of a list. The sender waits until it is taken in.
     Page(Vec<Val>, oneshot::Sender<()>),
     /// The list is complete.
@@ -112,6 +121,7 @@ pub type Ear = Sender<(Kind, Told)>;
 pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::Receiver<u64>) {
     let mut pause = PAUSE_MIN;
     let mut from: Option<String> = None;
+    let mut behind = false;
     let follower = Follower { client, place, ear };
     loop {
         let step = match &from {
@@ -120,20 +130,25 @@ pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::R
                 follower.list().await
             }
             Some(version) => tokio::select! {
-                step = follower.watch(version.clone()) => step,
+                step = follower.watch(version.clone(), behind) => step,
                 () = changed(&mut again) => Ok(Step::ListAgain),
             },
         };
         match step {
             Ok(Step::From(version)) => {
                 pause = PAUSE_MIN;
+                behind = false;
                 from = Some(version);
             }
-            Ok(Step::ListAgain) => from = None,
+            Ok(Step::ListAgain) => {
+                from = None;
+                follower.tell(Told::Failed("it is listed anew".to_owned()));
+            }
             Ok(Step::NotServed) => return,
             Ok(Step::Broken(version, why)) => {
                 // what was told before the failure stays told
                 from = Some(version);
+                behind = true;
                 follower.tell(Told::Failed(why));
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
@@ -215,18 +230,19 @@ impl Follower {
         }
     }
 
-    async fn watch(&self, mut version: String) -> Result<Step, String> {
-        let mut params = WatchParams::default().timeout(WATCH_SECS);
+    async fn watch(&self, mut version: String, behind: bool) -> Result<Step, String> {
+        let seconds = if behind { CATCH_UP_SECS } else { WATCH_SECS };
+        let mut params = WatchParams::default().timeout(seconds);
         params.label_selector.clone_from(&self.place.label_selector);
         let request = Request::new(&self.place.path).watch(&params, &version).map_err(|error| error.to_string())?;
-        let silence = Duration::from_secs(u64::from(WATCH_SECS)) + SILENCE_MAX;
-        let events = match timeout(silence, self.client.request_events::<Passed>(request)).await {
+        let silence = Duration::from_secs(u64::from(seconds)) + SILENCE_MAX;
+        let events = match timeout(BEGIN_MAX, self.client.request_events::<Passed>(request)).await {
             Err(_) => return Ok(Step::Broken(version, "a watch does not begin".to_owned())),
             Ok(Err(error)) => return gone_or_broken(error, version),
             Ok(Ok(events)) => events,
         };
         let mut events = std::pin::pin!(events);
-        let mut nudge = std::pin::pin!(self.nudge());
+        let mut nudge = std::pin::pin!(self.nudge(behind));
         let mut nudged = false;
         loop {
             let next = async {
@@ -273,13 +289,18 @@ impl Follower {
         }
     }
 
-    /// Makes the API server ask etcd how far it has come with this kind.
-    async fn nudge(&self) {
-        sleep(NUDGE_AFTER).await;
-        let list = Request::new(&self.place.path).list(&ListParams::default().labels(NOBODY));
-        if let Ok(list) = list {
-            // what does not work shows as lag
-            _ = timeout(PAGE_TIMEOUT, self.client.request_text(list)).await;
+    /// Makes the API server ask etcd how far it has come with this kind; at once, and tells it, if that is waited for.
+    async fn nudge(&self, behind: bool) {
+        if !behind {
+            sleep(NUDGE_AFTER).await;
+        }
+        let began = now();
+        let nobodys = ListParams::default().labels(NOBODY);
+        // what does not work shows as lag
+        if let Ok(Ok(version)) = timeout(PAGE_TIMEOUT, revision(&self.client, &self.place.path, &nobodys)).await
+            && behind
+        {
+            self.tell(Told::Probed(began, version));
         }
     }
 

@@ -260,8 +260,8 @@ impl Scene {
 
     fn end(self) {
         self.table.print();
-        println!("  duels: {}, each with an endpoint left", self.duels.load(Ordering::Relaxed));
         assert_eq!(self.wrong, Vec::<String>::new());
+        println!("  duels: {}, each with an endpoint left", self.duels.load(Ordering::Relaxed));
     }
 
     fn traffic(&self, samples: &Mutex<Vec<Sample>>, done: &AtomicBool, next: fn(usize) -> (bool, Request)) {

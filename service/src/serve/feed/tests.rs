@@ -136,3 +136,34 @@ fn a_watch_that_lags_makes_its_kind_unknown_until_it_has_caught_up() {
     fed.tell(&kind, Told::Progress(6));
     fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
 }
+
+#[test]
+fn a_watch_that_broke_makes_its_kind_unknown_until_it_has_reached_what_was_read_since() {
+    let fed = feed(Duration::from_secs(60));
+    let (kind, other) = (Kind::new("", "Secret"), Kind::new("", "ConfigMap"));
+    let broken = |readings: &BTreeMap<Kind, Reading>| {
+        readings.get(&kind).is_some_and(|r| matches!(r, Reading::Unknown(why) if why.contains("connection reset")))
+    };
+    for kind in [&kind, &other] {
+        fed.tell(kind, Told::Wanted);
+        fed.list(kind, Vec::new(), 5);
+    }
+    fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
+    let before = now();
+    fed.tell(&kind, Told::Failed("connection reset".to_owned()));
+    fed.until(|_, readings| broken(readings) && readings.get(&other) == Some(&Reading::Known));
+    // a read from before, events from before what was read since
+    fed.probes.add(before, 6);
+    fed.tell(&kind, Told::Progress(7));
+    fed.tell(&kind, Told::Probed(now(), 9));
+    fed.tell(&kind, Told::Progress(8));
+    fed.until(|_, _| fed.store.read().positions.get(&kind) == Some(&8));
+    assert!(broken(&fed.store.read().readings));
+    fed.tell(&kind, Told::Progress(9));
+    fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
+    // a list is such a read itself
+    fed.tell(&kind, Told::Failed("connection reset".to_owned()));
+    fed.until(|_, readings| broken(readings));
+    fed.list(&kind, Vec::new(), 10);
+    fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
+}

@@ -3,7 +3,6 @@
 use std::sync::Barrier;
 
 use suture_model::kinds::Kind;
-use suture_model::object::Object;
 use suture_model::value::Val;
 
 use super::*;
@@ -298,6 +297,44 @@ fn an_eviction_of_a_pod_that_the_watch_does_not_show_waits_for_it() {
     assert_eq!(answer.code, TRY_AGAIN);
     court.store.write(vec![Written::Put(Arc::new(Object::from_val(&pod(0, "c")).unwrap()))]);
     assert!(evict("late").allowed);
+}
+
+/// The court of one service whose pods have been made since, as `c` and `d`, and are not shown yet.
+fn behind() -> (Arc<Court>, Judge) {
+    let court = strict(1);
+    let of = |name: &str| suture_model::object::Key::of("Pod", "n", &format!("s0-{name}"));
+    court.store.write(vec![Written::Remove(of("a")), Written::Remove(of("b"))]);
+    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    for name in ["c", "d"] {
+        let pod = pod(0, name).without_at(&["status"]).without_at(&["metadata", "resourceVersion"]);
+        let mut creation = asked(name, &pod);
+        for (field, value) in [("operation", Val::str("CREATE")), ("object", pod), ("oldObject", Val::Null)] {
+            creation.review = creation.review.with_at(&["request", field], value);
+        }
+        assert!(enforced(&mut judge, &creation).allowed);
+    }
+    assert_eq!(court.book.len(), 2);
+    (court, judge)
+}
+
+#[test]
+fn pods_that_are_served_while_the_watch_shows_them_in_flight_are_not_both_evicted() {
+    let (_court, mut judge) = behind();
+    for name in ["c", "d"] {
+        let key = suture_model::object::Key::of("Pod", "n", &format!("s0-{name}"));
+        let request = Request::evict(suture_model::change::User::admin(), key);
+        let uid = format!("evict-{name}");
+        let answer = judge.alone(Request { uid: uid.as_str().into(), ..request }, &asked(&uid, &pod(0, name)));
+        assert!(!answer.allowed, "it may be Ready by now, as the watch does not show");
+    }
+}
+
+#[test]
+fn pods_that_are_served_while_the_watch_shows_them_in_flight_are_not_both_deleted() {
+    let (_court, mut judge) = behind();
+    let served = |name| pod(0, name).with_at(&["metadata", "resourceVersion"], Val::str("12"));
+    let both = ["c", "d"].map(|name| enforced(&mut judge, &asked(&format!("delete-{name}"), &served(name))));
+    assert!(both.iter().any(|answer| !answer.allowed), "the last one is gone: {both:?}");
 }
 
 #[test]

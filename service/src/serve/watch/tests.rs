@@ -73,7 +73,9 @@ async fn told(script: Script) -> Vec<String> {
                 Told::Gone(object) => format!("gone {}", name(&object)),
                 Told::Progress(version) => format!("progress {version}"),
                 Told::Failed(_) => "failed".to_owned(),
-                Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every => "odd".to_owned(),
+                Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every | Told::Probed(..) => {
+                    "odd".to_owned()
+                }
             });
         }
         words
@@ -91,7 +93,7 @@ async fn lists_in_pages_watches_resumes_and_lists_again_after_410() {
         ("resourceVersion=10", 200, event("ADDED", &object("d", 12)) + &event("DELETED", &object("a", 20))),
         ("resourceVersion=20", 200, event("BOOKMARK", bookmark)),
         ("resourceVersion=30", 500, error(500)),
-        ("resourceVersion=30", 200, event("MODIFIED", &object("b", 31)) + &event("ERROR", &error(410))),
+        ("timeoutSeconds=3&", 200, event("MODIFIED", &object("b", 31)) + &event("ERROR", &error(410))),
         ("limit=200", 200, list("", 40, &[object("b", 31)])),
         ("resourceVersion=40", 410, error(410)),
         ("limit=200", 200, r#"{"metadata":{"resourceVersion":"50"},"items":null}"#.to_owned()),
@@ -109,8 +111,10 @@ async fn lists_in_pages_watches_resumes_and_lists_again_after_410() {
         "failed",
         "put b",
         "progress 31",
+        "failed",
         "page b",
         "listed 1 at Some(40)",
+        "failed",
         "listed 0 at Some(50)",
     ];
     assert_eq!(told(script).await, expected);
