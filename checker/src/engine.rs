@@ -402,30 +402,47 @@ impl Engine {
                 false => keys.iter().filter_map(|key| before.get(key)).map(Arc::as_ptr).collect(),
             };
             for object in admitting {
-                let restricted = surface.restricted(object, analysis);
+                let mut restricted = surface.restricted(object, analysis);
+                restricted.retain(|object| !reached.contains(&Arc::as_ptr(object)));
                 for alike in restricted.chunk_by(|a, b| a.key.kind == b.key.kind) {
-                    let mark = alike.first().and_then(|object| round.mark(object));
-                    let others = alike.iter().filter(|object| !reached.contains(&Arc::as_ptr(object)));
-                    let mut like: Option<Arc<Settled>> = None;
-                    for object in others.filter(|object| asks(scope, compiled, &object.key)) {
-                        let (key, exempt) = (&object.key, || exempt(compiled, &object.key, input));
-                        match &like {
-                            Some(like) if judges(compiled, object) && !exempt() && round.goes_for(like, object) => {
-                                self.count(&round, key, like, &mut found, effort);
-                            }
-                            _ => {
-                                self.judge_next(&mut round, key, Some((object, mark.as_ref())), &mut found, effort);
-                                like = mark.as_ref().and_then(|mark| round.of_marked(mark));
-                            }
-                        }
-                        if self.suffices(&mut found, scope) {
-                            return found;
-                        }
+                    self.judge_alike(&mut round, alike, scope, &mut found, effort);
+                    if self.suffices(&mut found, scope) {
+                        return found;
                     }
                 }
             }
         }
         found
+    }
+
+    /// Judges objects of one kind that are reached for the constraint on nodes that they share, until what was found
+    /// suffices.
+    fn judge_alike<'s, 'a>(
+        &mut self,
+        round: &mut Round<'s, 'a>,
+        alike: &[&'s Arc<Object>],
+        scope: Scope<'_>,
+        found: &mut Found,
+        effort: &mut Effort,
+    ) {
+        let (compiled, input) = (&round.analysis.compiled, round.common.input);
+        let mark = alike.first().and_then(|object| round.mark(object));
+        let mut like: Option<Arc<Settled>> = None;
+        for object in alike.iter().filter(|object| asks(scope, compiled, &object.key)) {
+            let (key, exempt) = (&object.key, || exempt(compiled, &object.key, input));
+            match &like {
+                Some(like) if judges(compiled, object) && !exempt() && round.goes_for(like, object) => {
+                    self.count(round, key, like, found, effort);
+                }
+                _ => {
+                    self.judge_next(round, key, Some((object, mark.as_ref())), found, effort);
+                    like = mark.as_ref().and_then(|mark| round.of_marked(mark));
+                }
+            }
+            if self.suffices(found, scope) {
+                return;
+            }
+        }
     }
 
     /// Judges an instance, unless what was found out about another one goes for it as well. Of one that is reached for

@@ -364,11 +364,6 @@ impl Snapshot {
         self.restricting.values().filter_map(|alike| self.at(*alike.values().next()?))
     }
 
-    /// Whether there are objects whose pods are constrained by node labels as this one's.
-    pub fn is_restricted(&self, object: &Object) -> bool {
-        constraint_of(object).is_some_and(|constraint| self.restricting.contains_key(&constraint))
-    }
-
     /// The objects of these kinds whose pods are constrained as this one's, itself among them, in the order of their keys;
     /// none for an object without a constraint.
     pub fn restricted_as(&self, object: &Object, of: impl Fn(&Kind) -> bool) -> Vec<&Arc<Object>> {
