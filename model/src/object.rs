@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::kinds::{Kind, order, same};
@@ -27,6 +28,13 @@ impl PartialEq for Key {
     }
 }
 impl Eq for Key {}
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.kind.hash(state);
+        self.ns.hash(state);
+        self.name.hash(state);
+    }
+}
 impl PartialOrd for Key {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))

@@ -4,7 +4,9 @@
 //! claims only name is present and unremarkable ([`Snapshot::complete`]), and that a kind listed as unknown was not
 //! read at all.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 use std::sync::Arc;
 
 pub use pools::{HOSTNAME, Pool, Pools, names_nodes, node_constraint};
@@ -16,9 +18,11 @@ use crate::object::{Key, Object};
 use crate::references::references;
 use crate::selector::text;
 use crate::value::{Str, Val};
+use hashes::{Hashes, Names};
 use leaves::Leaves;
 use places::{Found, Places, Slot};
 
+mod hashes;
 mod leaves;
 mod places;
 mod pools;
@@ -29,16 +33,17 @@ mod pools;
 pub struct Snapshot {
     places: Places,
     by_key: Leaves<Key, Slot>,
-    by_uid: Leaves<Str, Slot>,
-    by_owner: Leaves<Str, Found>,
+    named: Hashes<Slot>,
+    by_uid: Hashes<Slot>,
+    by_owner: Names<Str, Found>,
     /// How many references there are to owners of each kind.
     owner_kinds: BTreeMap<Kind, usize>,
-    by_node: Leaves<Str, Found>,
-    usage: Leaves<Str, Usage>,
+    by_node: Names<Str, Found>,
+    usage: Names<Str, Usage>,
     pools: Pools,
-    by_label: Leaves<LabelKey, Found>,
-    by_selector: Leaves<LabelKey, Found>,
-    by_reference: Leaves<Key, Found>,
+    by_label: Names<LabelKey, Found>,
+    by_selector: Names<LabelKey, Found>,
+    by_reference: Names<Key, Found>,
     interner: Interner,
     restricting: Leaves<Val, Leaves<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
@@ -91,15 +96,16 @@ impl Snapshot {
         Self {
             places: Places::default(),
             by_key: Leaves::default(),
-            by_uid: Leaves::default(),
-            by_owner: Leaves::default(),
+            named: Hashes::default(),
+            by_uid: Hashes::default(),
+            by_owner: Names::default(),
             owner_kinds: BTreeMap::new(),
-            by_node: Leaves::default(),
-            usage: Leaves::default(),
+            by_node: Names::default(),
+            usage: Names::default(),
             pools: Pools::default(),
-            by_label: Leaves::default(),
-            by_selector: Leaves::default(),
-            by_reference: Leaves::default(),
+            by_label: Names::default(),
+            by_selector: Names::default(),
+            by_reference: Names::default(),
             interner: Interner::default(),
             restricting: Leaves::default(),
             adapters,
@@ -151,8 +157,9 @@ impl Snapshot {
         self.remove(&object.key);
         let slot = self.places.take();
         self.by_key.insert(object.key.clone(), slot);
+        self.named.insert(&object.key, slot);
         if !object.uid.is_empty() {
-            self.by_uid.insert(object.uid.clone(), slot);
+            self.by_uid.insert(&object.uid, slot);
         }
         let place = Place { places: &self.places, key: &object.key, slot };
         for owner in object.owners() {
@@ -190,9 +197,8 @@ impl Snapshot {
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let slot = self.by_key.remove(key)?;
         let object = self.places.empty(slot)?;
-        if self.by_uid.get(&object.uid) == Some(&slot) {
-            self.by_uid.remove(&object.uid);
-        }
+        self.named.remove(key, |at| *at == slot);
+        self.by_uid.remove(&object.uid, |at| *at == slot);
         for owner in object.owners() {
             drop_slot(&mut self.by_owner, &owner.uid, slot);
             if let Some(count) = self.owner_kinds.get_mut(&owner.kind) {
@@ -233,13 +239,13 @@ impl Snapshot {
     pub fn complete(&mut self) {
         let mut missing = Vec::new();
         for node in self.by_node.keys().filter(|n| !n.is_empty()) {
-            if !self.by_key.contains_key(&Key::of("Node", "", node)) && !self.unknown.contains("Node") {
+            if self.get(&Key::of("Node", "", node)).is_none() && !self.unknown.contains("Node") {
                 missing.push(implicit_node(node));
             }
         }
         for claim in self.list(&Kind::new("", "PersistentVolumeClaim"), None) {
             let Some(volume) = claim.val().str_at(&["spec", "volumeName"]) else { continue };
-            let known = self.by_key.contains_key(&Key::of("PersistentVolume", "", volume));
+            let known = self.get(&Key::of("PersistentVolume", "", volume)).is_some();
             if !known && !self.unknown.contains("PersistentVolume") {
                 missing.push(implicit_volume(volume, claim));
             }
@@ -253,12 +259,12 @@ impl Snapshot {
 
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Arc<Object>> {
-        self.by_key.get(key).and_then(|slot| self.at(*slot))
+        self.named.find(key).filter_map(|slot| self.at(*slot)).find(|object| object.key == *key)
     }
 
-    /// The object with this uid.
+    /// The object with this uid, the first of its kind and name if there are several.
     pub fn by_uid(&self, uid: &str) -> Option<&Arc<Object>> {
-        self.by_uid.get(uid).and_then(|slot| self.at(*slot))
+        self.by_uid.find(uid).filter_map(|slot| self.at(*slot)).filter(|object| *object.uid == *uid).min_by(by_key)
     }
 
     /// All objects, in the order of their keys.
@@ -456,7 +462,7 @@ struct Place<'p> {
 
 impl Place<'_> {
     /// Enters it into a list in the order of keys. Lists that come from an API server are in that order already.
-    fn enter<K: Ord + Clone>(&self, index: &mut Leaves<K, Found>, key: K) {
+    fn enter<K: Hash + Eq + Clone>(&self, index: &mut Names<K, Found>, key: K) {
         // the object itself, where it is in the list before, has no place yet
         let is_before = |slot: &Slot| self.places.get(*slot).is_none_or(|object| object.key <= *self.key);
         self.put(index, key, |slots| match slots.last() {
@@ -466,19 +472,23 @@ impl Place<'_> {
     }
 
     /// Enters it at the end of a list.
-    fn append<K: Ord + Clone>(&self, index: &mut Leaves<K, Found>, key: K) {
+    fn append<K: Hash + Eq + Clone>(&self, index: &mut Names<K, Found>, key: K) {
         self.put(index, key, <[Slot]>::len);
     }
 
-    fn put<K: Ord + Clone>(&self, index: &mut Leaves<K, Found>, key: K, place: impl FnOnce(&[Slot]) -> usize) {
+    fn put<K: Hash + Eq + Clone>(&self, index: &mut Names<K, Found>, key: K, place: impl FnOnce(&[Slot]) -> usize) {
         match index.get_mut(&key) {
             Some(found) => found.add(self.slot, place),
-            None => drop(index.insert(key, Found::One(self.slot))),
+            None => index.insert(key, Found::One(self.slot)),
         }
     }
 }
 
-fn drop_slot<K: Ord + Clone>(index: &mut Leaves<K, Found>, key: &K, slot: Slot) {
+fn by_key(a: &&Arc<Object>, b: &&Arc<Object>) -> Ordering {
+    a.key.cmp(&b.key)
+}
+
+fn drop_slot<K: Hash + Eq + Clone>(index: &mut Names<K, Found>, key: &K, slot: Slot) {
     if index.get_mut(key).is_some_and(|found| !found.drop(slot)) {
         index.remove(key);
     }

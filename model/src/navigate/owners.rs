@@ -21,6 +21,13 @@ pub fn owner_resolves(state: &State, child: &Object, owner: &Owner) -> Result<bo
 
 /// The object that an owner reference names.
 pub fn owner_object<'s>(state: &'s State, child: &Object, owner: &Owner) -> Option<&'s Arc<Object>> {
+    let is_named = |o: &&Arc<Object>| {
+        o.key.kind == owner.kind && o.key.name == owner.name && (o.key.ns == child.key.ns || o.key.ns.is_empty())
+    };
+    if let Some(found) = state.by_uid(&owner.uid).filter(is_named) {
+        return Some(found);
+    }
+    // objects of recorded states may have no uid
     let named = |ns: Str| {
         let there = state.get(&Key { kind: owner.kind.clone(), ns, name: owner.name.clone() });
         there.filter(|o| o.uid == owner.uid)

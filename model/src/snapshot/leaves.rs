@@ -14,10 +14,11 @@ const JOINED_MAX: usize = LEAF_MAX / 2;
 
 type Leaf<K, V> = Arc<Vec<(K, V)>>;
 
-/// The map. No leaf is empty.
+/// The map. No leaf is empty, and each comes with a key that lies between those before it and its own, so that to find
+/// one takes no look into others.
 #[derive(Debug)]
 pub struct Leaves<K, V> {
-    leaves: Arc<Vec<Leaf<K, V>>>,
+    leaves: Arc<Vec<(K, Leaf<K, V>)>>,
     len: usize,
 }
 
@@ -50,20 +51,12 @@ impl<K: Ord, V> Leaves<K, V> {
         K: Borrow<Q>,
     {
         let (leaf, at) = self.find(key)?;
-        self.leaves.get(leaf)?.get(at).map(|(_, value)| value)
-    }
-
-    /// Whether there is this key.
-    pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-    {
-        self.find(key).is_some()
+        self.leaf(leaf)?.get(at).map(|(_, value)| value)
     }
 
     /// All entries, in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.leaves.iter().flat_map(|leaf| leaf.iter()).map(|(key, value)| (key, value))
+        self.leaves.iter().flat_map(|(_, leaf)| leaf.iter()).map(|(key, value)| (key, value))
     }
 
     /// The keys, in order.
@@ -78,10 +71,16 @@ impl<K: Ord, V> Leaves<K, V> {
 
     /// The entries from this key on, in order.
     pub fn from<'s>(&'s self, low: &K) -> impl Iterator<Item = (&'s K, &'s V)> + use<'s, K, V> {
-        let first = self.leaf_of(low);
-        let below = self.leaves.get(first).map_or(0, |leaf| leaf.partition_point(|(key, _)| key < low));
-        let leaves = self.leaves.get(first..).unwrap_or_default();
-        leaves.iter().flat_map(|leaf| leaf.iter()).skip(below).map(|(key, value)| (key, value))
+        let at = self.leaf_of(low);
+        let first = self.leaf(at).map_or(&[][..], |leaf| leaf.as_slice());
+        let below = first.partition_point(|(key, _)| key < low);
+        let rest = self.leaves.get(at + 1..).unwrap_or_default().iter().flat_map(|(_, leaf)| leaf.iter());
+        let first = first.get(below..).unwrap_or_default().iter();
+        first.chain(rest).map(|(key, value)| (key, value))
+    }
+
+    fn leaf(&self, at: usize) -> Option<&Leaf<K, V>> {
+        self.leaves.get(at).map(|(_, leaf)| leaf)
     }
 
     /// The leaf where a key is, if it is anywhere.
@@ -89,8 +88,7 @@ impl<K: Ord, V> Leaves<K, V> {
     where
         K: Borrow<Q>,
     {
-        let starts_before = |leaf: &Leaf<K, V>| leaf.first().is_some_and(|(first, _)| first.borrow() <= key);
-        self.leaves.partition_point(starts_before).saturating_sub(1)
+        self.leaves.partition_point(|(low, _)| low.borrow() <= key).saturating_sub(1)
     }
 
     /// Its leaf, and where it is there.
@@ -99,7 +97,7 @@ impl<K: Ord, V> Leaves<K, V> {
         K: Borrow<Q>,
     {
         let leaf = self.leaf_of(key);
-        let at = self.leaves.get(leaf)?.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
+        let at = self.leaf(leaf)?.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
         Some((leaf, at))
     }
 }
@@ -111,16 +109,16 @@ impl<K: Ord + Clone, V: Clone> Leaves<K, V> {
         K: Borrow<Q>,
     {
         let (leaf, at) = self.find(key)?;
-        let leaf = Arc::make_mut(Arc::make_mut(&mut self.leaves).get_mut(leaf)?);
-        leaf.get_mut(at).map(|(_, value)| value)
+        let (_, leaf) = Arc::make_mut(&mut self.leaves).get_mut(leaf)?;
+        Arc::make_mut(leaf).get_mut(at).map(|(_, value)| value)
     }
 
     /// Enters a value; gives back the one that the key had.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let at = self.leaf_of(&key);
         let leaves = Arc::make_mut(&mut self.leaves);
-        let Some(leaf) = leaves.get_mut(at).map(Arc::make_mut) else {
-            leaves.push(Arc::new(vec![(key, value)]));
+        let Some(leaf) = leaves.get_mut(at).map(|(_, leaf)| Arc::make_mut(leaf)) else {
+            leaves.push((key.clone(), Arc::new(vec![(key, value)])));
             self.len += 1;
             return None;
         };
@@ -135,12 +133,15 @@ impl<K: Ord + Clone, V: Clone> Leaves<K, V> {
         }
         // what comes in order leaves full leaves behind
         let half = if place == leaf.len() { place } else { LEAF_MAX / 2 };
+        let low = leaf.get(half).map_or(&key, |(key, _)| key).clone();
         let mut upper = leaf.split_off(half);
         match place.checked_sub(half) {
+            // not before what is first there
+            Some(0) if !upper.is_empty() => leaf.push((key, value)),
             Some(place) => upper.insert(place, (key, value)),
             None => leaf.insert(place, (key, value)),
         }
-        leaves.insert(at + 1, Arc::new(upper));
+        leaves.insert(at + 1, (low, Arc::new(upper)));
         None
     }
 
@@ -151,7 +152,7 @@ impl<K: Ord + Clone, V: Clone> Leaves<K, V> {
     {
         let (at, place) = self.find(key)?;
         let leaves = Arc::make_mut(&mut self.leaves);
-        let leaf = Arc::make_mut(leaves.get_mut(at)?);
+        let leaf = Arc::make_mut(&mut leaves.get_mut(at)?.1);
         let (_, value) = leaf.remove(place);
         self.len -= 1;
         if leaf.is_empty() {
@@ -166,13 +167,13 @@ impl<K: Ord + Clone, V: Clone> Leaves<K, V> {
 }
 
 /// Joins a leaf with the next one if both are short; whether it did.
-fn join<K: Clone, V: Clone>(leaves: &mut Vec<Leaf<K, V>>, at: usize) -> bool {
-    let is_short = |[one, next]: &[Leaf<K, V>; 2]| one.len() + next.len() <= JOINED_MAX;
+fn join<K: Clone, V: Clone>(leaves: &mut Vec<(K, Leaf<K, V>)>, at: usize) -> bool {
+    let is_short = |[(_, one), (_, next)]: &[(K, Leaf<K, V>); 2]| one.len() + next.len() <= JOINED_MAX;
     if !leaves.get(at..).and_then(<[_]>::first_chunk).is_some_and(is_short) {
         return false;
     }
-    let next = leaves.remove(at + 1);
-    if let Some(leaf) = leaves.get_mut(at) {
+    let (_, next) = leaves.remove(at + 1);
+    if let Some((_, leaf)) = leaves.get_mut(at) {
         Arc::make_mut(leaf).extend(next.iter().cloned());
     }
     true
@@ -232,7 +233,11 @@ mod tests {
             copies.push((map, model));
             for (map, model) in copies {
                 assert_eq!(all(&map), model.into_iter().collect::<Vec<_>>(), "seed {seed}");
-                assert!(map.leaves.iter().all(|leaf| (1..=LEAF_MAX).contains(&leaf.len())));
+                assert!(map.leaves.iter().all(|(_, leaf)| (1..=LEAF_MAX).contains(&leaf.len())));
+                let low = |[(_, leaf), (low, next)]: &[(u64, Leaf<u64, u64>); 2]| {
+                    leaf.last().is_some_and(|(key, _)| key < low) && next.first().is_some_and(|(key, _)| low <= key)
+                };
+                assert!(map.leaves.array_windows().all(low));
             }
         }
     }
@@ -259,7 +264,7 @@ mod tests {
         }
         let before = map.clone();
         map.insert(500, 0);
-        let shared = map.leaves.iter().zip(before.leaves.iter()).filter(|(a, b)| Arc::ptr_eq(a, b)).count();
+        let shared = map.leaves.iter().zip(before.leaves.iter()).filter(|(a, b)| Arc::ptr_eq(&a.1, &b.1)).count();
         assert_eq!(shared, map.leaves.len() - 1);
     }
 }

@@ -89,7 +89,11 @@ impl KindRef {
 
     /// Whether a kind is meant: any group when none is given and the kind is not built in.
     pub fn matches(&self, kind: &Kind) -> bool {
-        *kind.kind == *self.kind && self.resolve().is_none_or(|resolved| resolved == *kind)
+        *kind.kind == *self.kind
+            && match &self.group {
+                Some(group) => *kind.group == **group,
+                None => kind.builtin_namespaced().is_some() || Kind::builtin(&self.kind).is_none(),
+            }
     }
 }
 
