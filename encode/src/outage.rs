@@ -88,13 +88,18 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     }
     holds.sort_unstable();
     let by_node = holds.chunk_by(|(a, _), (b, _)| a == b);
-    let held: BTreeMap<&Str, Held> =
-        by_node.filter_map(|pods| Some((pods.first()?.0, pods.iter().map(|(_, class)| *class).collect()))).collect();
-    let mut admission: BTreeMap<Str, Vec<(usize, usize)>> = BTreeMap::new();
+    let mut held: Vec<Holding<'_>> = by_node
+        .filter_map(|pods| {
+            let (node, _) = *pods.first()?;
+            Some(Holding { node, holds: pods.iter().map(|(_, class)| *class).collect(), admits: Vec::new() })
+        })
+        .collect();
+    // nodes that hold nothing, with what they admit
+    let mut empty: BTreeMap<Str, Held> = BTreeMap::new();
     if !scene.view.coarse {
         let makers = scene.coded().iter().enumerate().map(|(at, coded)| (at, coded, new_templates(&coded.group)));
         let makers: Vec<_> = makers.filter(|(_, coded, new)| coded.group.name.is_some() && !new.is_empty()).collect();
-        // of nodes that hold nothing, some stand for all, unless two workloads or their zones tell them apart
+        // some stand for all, unless two workloads or their zones tell them apart
         let most = if makers.len() == 1 && faults.zones == 0 { faults.nodes as usize } else { usize::MAX };
         for (at, coded, templates) in makers {
             let Some(name) = &coded.group.name else { continue };
@@ -102,12 +107,19 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
             let aloof = Aloof::of(coded.group.entities.iter().filter_map(|e| e.object.as_ref()));
             let demand = Demand { aloof, most: new, settled: coded.group.settled, touched: coded.group.touched };
             let classes = node_classes(scene.scenario, &name.ns, &templates, demand);
-            for (nodes, number) in classes.nodes().zip(classes.admission()) {
-                let empty = nodes.iter().filter(|n| !held.contains_key(*n) && (most == usize::MAX || is_live(n)));
-                let holding = held.keys().copied().filter(|n| nodes.contains(n));
-                for node in empty.take(most).chain(holding) {
-                    admission.entry(node.clone()).or_default().push((at, number));
+            let admission = classes.admission();
+            for (nodes, number) in classes.nodes().zip(&admission) {
+                let free = nodes.iter().filter(|n| !holds_any(&held, n) && (most == usize::MAX || is_live(n)));
+                for node in free.take(most) {
+                    empty.entry(node.clone()).or_default().push((at, *number));
                 }
+            }
+            for holding in &mut held {
+                let class = classes.class_of(holding.node);
+                let looked_for = || classes.nodes().position(|nodes| nodes.contains(holding.node));
+                debug_assert!(!is_live(holding.node) || class == looked_for(), "of a live node");
+                let number = class.and_then(|class| admission.get(class));
+                holding.admits.extend(number.map(|number| (at, *number)));
             }
         }
     }
@@ -115,11 +127,10 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         let node = (faults.zones > 0).then(|| scene.state().get(&Key::global("Node", name)));
         node.flatten().and_then(|node| node_zone(node))
     };
+    let holding = held.iter().map(|known| (known.node, known.holds.clone(), known.admits.clone()));
+    let empty = empty.iter().map(|(node, admits)| (node, Held::new(), admits.clone()));
     let mut classes: BTreeMap<(Held, Held, Option<Str>), Vec<Str>> = BTreeMap::new();
-    let nodes: BTreeSet<&Str> = held.keys().copied().chain(admission.keys()).collect();
-    for node in nodes {
-        let holds = held.get(node).cloned().unwrap_or_default();
-        let admits = admission.get(node).cloned().unwrap_or_default();
+    for (node, holds, admits) in holding.chain(empty) {
         let class = classes.entry((holds, admits, zone(node))).or_default();
         if class.len() < faults.nodes as usize && is_live(node) {
             class.push(node.clone());
@@ -128,7 +139,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     let mut found: Vec<Vec<Str>> = classes.into_values().filter(|nodes| !nodes.is_empty()).collect();
     if scene.view.coarse {
         // one node that holds nothing stands for all: new pods may have been on it
-        let is_empty = |n: &Object| n.live() && !held.contains_key(&n.key.name);
+        let is_empty = |n: &Object| n.live() && !holds_any(&held, &n.key.name);
         let empty = scene.state().first(&Kind::new("", "Node"), faults.nodes as usize, &is_empty).into_iter();
         let empty: Vec<Str> = empty.map(|n| n.key.name.clone()).collect();
         found.extend((!empty.is_empty()).then_some(empty));
@@ -138,6 +149,18 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
 
 /// Groups with classes of entities, or of nodes, by their numbers.
 type Held = Vec<(usize, usize)>;
+
+/// A node that holds pods, and what of new ones it admits.
+struct Holding<'n> {
+    node: &'n Str,
+    holds: Held,
+    admits: Held,
+}
+
+/// Whether a node is among these, which are in the order of their names.
+fn holds_any(held: &[Holding<'_>], node: &Str) -> bool {
+    held.binary_search_by(|known| known.node.cmp(node)).is_ok()
+}
 
 /// A pod in a group of its own, as far as a question tells it from others: namespace, body now and before, fates.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

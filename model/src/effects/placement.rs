@@ -179,12 +179,20 @@ struct Signature {
 #[derive(Debug, Default)]
 pub struct NodeClasses {
     classes: Vec<(Signature, NodeNames)>,
+    /// The class of every live node that is in no other: the longest, if every live node is in one.
+    rest: Option<usize>,
 }
 
 impl NodeClasses {
     /// The nodes, class by class. A node that stands alone is a class of its own although others may be like it.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeNames> {
         self.classes.iter().map(|(_, nodes)| nodes)
+    }
+
+    /// The class of a live node, if it is in any.
+    pub fn class_of(&self, node: &Str) -> Option<usize> {
+        let others = self.nodes().enumerate().filter(|(at, _)| Some(*at) != self.rest);
+        others.into_iter().find(|(_, nodes)| nodes.contains(node)).map(|(at, _)| at).or(self.rest)
     }
 
     /// For each class the number of the first class that admits new pods alike, standing alone or not.
@@ -328,6 +336,7 @@ impl<'l, 'a> Looker<'l, 'a> {
         let mut single = apart.clone();
         let mut by_signature: BTreeMap<Signature, (Vec<usize>, Vec<Str>)> = BTreeMap::new();
         let by_name = self.templates.iter().any(|t| names_nodes(t.spec()));
+        let mut every = true;
         for (at, pool) in pools.iter() {
             let first = pool.nodes().iter().find(|name| !apart.contains(*name));
             let Some(node) = first.and_then(|name| state.get(&Key::global("Node", name))) else { continue };
@@ -336,19 +345,24 @@ impl<'l, 'a> Looker<'l, 'a> {
                 single.extend(pool.nodes().iter().cloned());
             } else if let Some(signature) = self.signature(node) {
                 by_signature.entry(signature).or_default().0.push(at);
+            } else {
+                every = false;
             }
         }
         for name in single {
-            let node = state.get(&Key::global("Node", &name));
-            if let Some(signature) = node.and_then(|node| self.signature(node)) {
-                by_signature.entry(signature).or_default().1.push(name);
+            let Some(node) = state.get(&Key::global("Node", &name)) else { continue };
+            match self.signature(node) {
+                Some(signature) => by_signature.entry(signature).or_default().1.push(name),
+                None => every &= !node.live(),
             }
         }
         let nodes = |(in_pools, others): (Vec<usize>, Vec<Str>)| match in_pools.as_slice() {
             [] => NodeNames::of(others.into()),
             some => NodeNames::of(pools.joined(some)).but(&apart, others),
         };
-        NodeClasses { classes: by_signature.into_iter().map(|(signature, found)| (signature, nodes(found))).collect() }
+        let classes: Vec<_> = by_signature.into_iter().map(|(signature, found)| (signature, nodes(found))).collect();
+        let longest = classes.iter().enumerate().max_by_key(|(_, (_, nodes))| nodes.len()).map(|(at, _)| at);
+        NodeClasses { classes, rest: longest.filter(|_| every) }
     }
 
     /// Whether a node of which so much is taken takes all new pods of any template.
