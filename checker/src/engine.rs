@@ -402,10 +402,9 @@ impl Engine {
                 false => keys.iter().filter_map(|key| before.get(key)).map(Arc::as_ptr).collect(),
             };
             for object in admitting {
-                let mut restricted = surface.restricted(object, analysis);
-                restricted.retain(|object| !reached.contains(&Arc::as_ptr(object)));
-                for alike in restricted.chunk_by(|a, b| a.key.kind == b.key.kind) {
-                    self.judge_alike(&mut round, alike, scope, &mut found, effort);
+                for mut alike in surface.restricted(object, analysis) {
+                    alike.retain(|object| !reached.contains(&Arc::as_ptr(object)));
+                    self.judge_alike(&mut round, &alike, scope, &mut found, effort);
                     if self.suffices(&mut found, scope) {
                         return found;
                     }
@@ -427,11 +426,13 @@ impl Engine {
     ) {
         let (compiled, input) = (&round.analysis.compiled, round.common.input);
         let mark = alike.first().and_then(|object| round.mark(object));
+        let all = compiled.matches.is_every() && compiled.namespaced.is_none() && input.exemptions.is_empty();
         let mut like: Option<Arc<Settled>> = None;
         for object in alike.iter().filter(|object| asks(scope, compiled, &object.key)) {
-            let (key, exempt) = (&object.key, || exempt(compiled, &object.key, input));
+            let key = &object.key;
+            let is_judged = || all || (judges(compiled, object) && !exempt(compiled, key, input));
             match &like {
-                Some(like) if judges(compiled, object) && !exempt() && round.goes_for(like, object) => {
+                Some(like) if is_judged() && round.goes_for(like, object) => {
                     self.count(round, key, like, found, effort);
                 }
                 _ => {

@@ -241,25 +241,28 @@ impl<'s, 'a> Surface<'s, 'a> {
     pub fn instances(&mut self, analysis: &Analysis) -> BTreeSet<Key> {
         let Reached { mut keys, admitting } = self.reached(analysis);
         for object in admitting {
-            let mut alike = self.restricted(object, analysis).into_iter().map(|object| object.key.clone()).collect();
-            keys.append(&mut alike);
+            keys.extend(self.restricted(object, analysis).into_iter().flatten().map(|object| object.key.clone()));
         }
         keys
     }
 
     /// The instances of an invariant among the objects that are constrained to nodes as this one of the snapshot, as far
-    /// as they are not changed, in the order of their names.
-    pub fn restricted(&self, object: &Object, analysis: &Analysis) -> Vec<&'a Arc<Object>> {
+    /// as they are not changed, kind by kind in the order of their names. There may be thousands: where their kind is all
+    /// that makes them instances, no more than one is looked at.
+    pub fn restricted(&self, object: &Object, analysis: &Analysis) -> Vec<Vec<&'a Arc<Object>>> {
         let base = self.before.base();
-        let may_be = |kind: &Kind| analysis.may_be(kind, &self.adapted);
-        let matches = |object: &Arc<Object>| analysis.compiled.for_each.matches(object, base.adapters().as_ref());
+        let for_each = &analysis.compiled.for_each;
+        let matches = |object: &Arc<Object>| for_each.matches(object, base.adapters().as_ref());
         let changed: BTreeSet<*const Object> = self.changed.values().flatten().map(Arc::as_ptr).collect();
-        let mut alike = base.restricted_as(object, may_be);
-        alike.retain(|object| match self.before.may_differ(object) {
-            true => !self.changed.contains_key(&object.key) && self.versions(&object.key).iter().any(matches),
-            false => !changed.contains(&Arc::as_ptr(object)) && matches(object),
-        });
-        alike
+        let mut found = base.restricted_as(object, |kind| analysis.may_be(kind, &self.adapted));
+        for alike in &mut found {
+            let all = for_each.selector.is_none().then(|| alike.first().is_some_and(|first| matches(first)));
+            alike.retain(|object| match self.before.may_differ(object) {
+                true => !self.changed.contains_key(&object.key) && self.versions(&object.key).iter().any(matches),
+                false => !changed.contains(&Arc::as_ptr(object)) && all.unwrap_or_else(|| matches(object)),
+            });
+        }
+        found
     }
 
     /// [`Self::instances`], those aside that are reached for their constraint on nodes only: they may be very many.

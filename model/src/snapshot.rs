@@ -370,9 +370,9 @@ impl Snapshot {
         self.restricting.values().filter_map(|alike| self.at(*alike.values().next()?))
     }
 
-    /// The objects of these kinds whose pods are constrained as this one's, itself among them, in the order of their keys;
-    /// none for an object without a constraint.
-    pub fn restricted_as(&self, object: &Object, of: impl Fn(&Kind) -> bool) -> Vec<&Arc<Object>> {
+    /// The objects of these kinds whose pods are constrained as this one's, itself among them, kind by kind in the order
+    /// of their keys; none for an object without a constraint.
+    pub fn restricted_as(&self, object: &Object, of: impl Fn(&Kind) -> bool) -> Vec<Vec<&Arc<Object>>> {
         let Some(alike) = constraint_of(object).and_then(|constraint| self.restricting.get(&constraint)) else {
             return Vec::new();
         };
@@ -383,7 +383,7 @@ impl Snapshot {
             let above = Key::new(kind.clone(), "\u{10ffff}", "");
             if of(&kind) {
                 let alike = alike.from(&Key::new(kind, "", "")).take_while(|(key, _)| **key < above);
-                found.extend(alike.filter_map(|(_, slot)| self.at(*slot)));
+                found.push(alike.filter_map(|(_, slot)| self.at(*slot)).collect());
             }
             next = alike.from(&above).next().map(|(key, _)| key.kind.clone());
         }

@@ -53,7 +53,7 @@ impl<E> Hashes<E> {
 
     /// Where in its page the first entry of a hash is or belongs: near where it would be if hashes were evenly spread.
     fn place(&self, page: &[(u64, E)], hash: u64) -> usize {
-        let part = u128::from(hash << self.bits()) * page.len() as u128 >> u64::BITS;
+        let part = (u128::from(hash << self.bits()) * page.len() as u128) >> u64::BITS;
         let mut at = usize::try_from(part).unwrap_or(0);
         while at > 0 && page.get(at - 1).is_some_and(|(known, _)| *known >= hash) {
             at -= 1;

@@ -94,6 +94,11 @@ impl Matches {
         })
     }
 
+    /// Whether all instances are judged.
+    pub fn is_every(&self) -> bool {
+        self.namespaces.is_empty() && self.excluded_namespaces.is_empty() && self.selector.is_none()
+    }
+
     /// Whether an instance is judged. A Namespace object lies in the namespace of its own name; other cluster-scoped
     /// objects lie in none, which no glob but `*` names.
     pub fn admits(&self, object: &Object) -> bool {
