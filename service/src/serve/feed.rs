@@ -21,8 +21,8 @@ use tokio::sync::Notify;
 use super::store::{Change, Reading, Store};
 use super::watch::{List, Told, name_of};
 
-/// How often lag is judged where nothing is told.
-const TICK: Duration = Duration::from_millis(500);
+/// How often lag, and with it readiness, is judged where nothing becomes known or unknown.
+const TICK: Duration = Duration::from_millis(100);
 /// What is told is taken in together up to so many changes: readers see few versions, and none waits long.
 const CHANGES_MAX: usize = 1_024;
 /// Consistent reads that are remembered: at one every two seconds more than any lag that is borne.
@@ -125,7 +125,8 @@ impl<A: Aftermath> Feed<A> {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             let time = now();
-            if time.saturating_duration_since(judged) >= TICK {
+            let read = changes.iter().any(|change| matches!(change, Change::Read(..)));
+            if read || time.saturating_duration_since(judged) >= TICK {
                 judged = time;
                 self.judge_lag(time, &mut changes);
                 self.store.write(changes);

@@ -95,7 +95,10 @@ impl View {
             Change::Forget(kind) => {
                 self.readings.remove(&kind);
                 self.positions.remove(&kind);
-                self.apply(Change::Retain(kind, BTreeSet::new()));
+                self.apply(Change::Retain(kind.clone(), BTreeSet::new()));
+                if self.snapshot.owns(&kind) {
+                    self.readings.insert(kind, Reading::Unknown(UNHEARD.to_owned()));
+                }
                 self.mark_missing();
             }
             Change::Load(loaded) => {
@@ -158,6 +161,11 @@ impl View {
         }
     }
 
+    /// The kinds of which something names an owner: each has been marked by then.
+    pub fn owners(&self) -> impl Iterator<Item = &Kind> {
+        self.readings.keys().filter(|kind| self.snapshot.owns(kind))
+    }
+
     /// The kinds of owners that were seen before anybody wanted them: to be wanted, though the owned may be gone by now.
     pub fn unheard(&self) -> impl Iterator<Item = &Kind> {
         let unheard = |reading: &Reading| matches!(reading, Reading::Unknown(why) if why == UNHEARD);
@@ -197,6 +205,18 @@ pub enum Change {
     Load(Arc<Loaded>),
 }
 
+impl Change {
+    /// The kind whose objects may become more or fewer by it.
+    fn kind(&self) -> Option<&Kind> {
+        match self {
+            Self::Put(object) => Some(&object.key.kind),
+            Self::Remove(key) => Some(&key.kind),
+            Self::Retain(kind, _) | Self::Forget(kind) => Some(kind),
+            Self::Position(..) | Self::Read(..) | Self::Every | Self::Load(_) => None,
+        }
+    }
+}
+
 /// The live cluster.
 #[derive(Debug)]
 pub struct Store {
@@ -208,6 +228,8 @@ pub struct Store {
 struct Writer {
     interner: Interner,
     swept_len: usize,
+    /// How many objects there are of each kind that there ever were any of.
+    counts: BTreeMap<Kind, usize>,
 }
 
 impl Store {
@@ -225,6 +247,11 @@ impl Store {
         self.published.load_full()
     }
 
+    /// How many objects of a kind have been put and are still there.
+    pub fn count(&self, kind: &Kind) -> usize {
+        self.writer().counts.get(kind).copied().unwrap_or_default()
+    }
+
     /// An object to be put, whose parts are those of equal ones seen before. What is read into it is let go at once, so
     /// that what stays lies close together.
     pub fn shared(&self, object: Object) -> Arc<Object> {
@@ -239,7 +266,13 @@ impl Store {
         let mut writer = self.writer();
         let mut view = View::clone(&self.read());
         for change in changes {
+            let kind = change.kind().cloned();
+            let before = view.snapshot.len();
             view.apply(change);
+            if let Some(kind) = kind.filter(|_| view.snapshot.len() != before) {
+                let count = writer.counts.entry(kind).or_default();
+                *count = (*count + view.snapshot.len()).saturating_sub(before);
+            }
         }
         let objects = view.snapshot.len();
         self.published.store(Arc::new(view));

@@ -18,7 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use suture_encode::affected::{ANY_GROUP, Reads};
 use suture_model::change::{Operation, plural};
 use suture_model::kinds::Kind;
-use suture_model::snapshot::Snapshot;
 use suture_specs::spec::{Listed, ResourceAdapterSpec, ScaleTarget};
 
 use crate::policy::Policy;
@@ -121,12 +120,6 @@ pub fn watches_every(policy: &Policy) -> bool {
         let reads = Reads::of(invariant);
         reads.any || reads.customs || reads.kinds.iter().any(|kind| &*kind.group == ANY_GROUP)
     })
-}
-
-/// The kinds that own something in the snapshot. An owner that is not there is taken to be gone, hence each of these must
-/// be watched, or marked unknown until it is (`Snapshot::mark_unknown`); the same holds for an owner that a request names.
-pub fn owners(snapshot: &Snapshot) -> BTreeSet<Kind> {
-    snapshot.iter().flat_map(|object| object.owners()).map(|owner| owner.kind.clone()).collect()
 }
 
 /// The requests that can break an invariant, from all sides. Those of a grant's subjects are all covered, by

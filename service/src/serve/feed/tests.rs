@@ -15,6 +15,26 @@ impl Aftermath for Nothing {
     fn tick(&mut self, _: &Store, _: &BTreeMap<Kind, Duration>) {}
 }
 
+/// Notes how many kinds were unknown at each change, and at each tick.
+#[derive(Default, Clone)]
+struct Notes(Arc<Mutex<Vec<(&'static str, usize)>>>);
+
+impl Notes {
+    fn add(&self, what: &'static str, store: &Store) {
+        self.0.lock().unwrap().push((what, store.read().unread().len()));
+    }
+}
+
+impl Aftermath for Notes {
+    fn changed(&mut self, store: &Store) {
+        self.add("changed", store);
+    }
+
+    fn tick(&mut self, store: &Store, _: &BTreeMap<Kind, Duration>) {
+        self.add("tick", store);
+    }
+}
+
 struct Fed {
     store: Arc<Store>,
     probes: Probes,
@@ -23,10 +43,14 @@ struct Fed {
 }
 
 fn feed(lag_max: Duration) -> Fed {
+    feed_with(lag_max, Nothing)
+}
+
+fn feed_with(lag_max: Duration, aftermath: impl Aftermath + 'static) -> Fed {
     let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
     let probes = Probes::default();
     let (ear, told) = channel();
-    let feed = Feed::new(store.clone(), probes.clone(), lag_max, Arc::default(), Nothing);
+    let feed = Feed::new(store.clone(), probes.clone(), lag_max, Arc::default(), aftermath);
     let thread = std::thread::spawn(move || feed.run(&told));
     Fed { store, probes, ear, thread }
 }
@@ -166,4 +190,26 @@ fn a_watch_that_broke_makes_its_kind_unknown_until_it_has_reached_what_was_read_
     fed.until(|_, readings| broken(readings));
     fed.list(&kind, Vec::new(), 10);
     fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
+}
+
+#[test]
+fn readiness_is_judged_as_soon_as_something_becomes_known() {
+    let notes = Notes::default();
+    let fed = feed_with(Duration::from_secs(60), notes.clone());
+    for name in ["Secret", "ConfigMap", "Pod", "Node"] {
+        let kind = Kind::new("", name);
+        fed.tell(&kind, Told::Wanted);
+        fed.until(|_, readings| readings.contains_key(&kind));
+        fed.list(&kind, Vec::new(), 5);
+        fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
+    }
+    drop(fed.ear);
+    fed.thread.join().unwrap();
+    let notes = notes.0.lock().unwrap();
+    let mut before = 0;
+    for (at, (_, unread)) in notes.iter().enumerate().filter(|(_, (what, _))| *what == "changed") {
+        assert!(*unread == before || notes.get(at + 1) == Some(&("tick", *unread)), "{notes:?}");
+        before = *unread;
+    }
+    assert!(notes.len() >= 16, "{notes:?}");
 }
