@@ -194,20 +194,18 @@ impl<A: Aftermath> Feed<A> {
                         Known { listed: true, listed_at: Some(began), shown: state.shown.take(), ..Known::default() };
                 });
             }
-            Told::Put(object) => self.put(&object, changes),
-            Told::Gone(object) => {
+            Told::Put(object, version) => {
+                self.put(&object, changes);
+                self.progress(kind, version, changes);
+            }
+            Told::Gone(object, version) => {
                 if let Some((ns, name)) = name_of(&object) {
                     changes.push(Change::Remove(Key { kind: kind.clone(), ns: scoped(kind, ns), name }));
                 }
                 self.definitions_changed(kind);
+                self.progress(kind, version, changes);
             }
-            Told::Progress(version) => {
-                changes.push(Change::Position(kind.clone(), version));
-                if self.kinds.get(kind).is_some_and(|state| state.broken_at.is_some()) {
-                    let reached = self.probes.reached_at(Some(version));
-                    self.update(kind, |state| state.catch_up(reached));
-                }
-            }
+            Told::Progress(version) => self.progress(kind, Some(version), changes),
         }
         self.show(kind, changes);
     }
@@ -228,6 +226,16 @@ impl<A: Aftermath> Feed<A> {
             self.nudge.notify_one();
         }
         changes.push(Change::Put(self.store.shared(object)));
+    }
+
+    /// All that happened up to a resourceVersion is among the changes.
+    fn progress(&mut self, kind: &Kind, version: Option<u64>, changes: &mut Vec<Change>) {
+        let Some(version) = version else { return };
+        changes.push(Change::Position(kind.clone(), version));
+        if self.kinds.get(kind).is_some_and(|state| state.broken_at.is_some()) {
+            let reached = self.probes.reached_at(Some(version));
+            self.update(kind, |state| state.catch_up(reached));
+        }
     }
 
     fn definitions_changed(&self, kind: &Kind) {

@@ -110,7 +110,7 @@ fn a_list_is_what_there_is_and_values_of_secrets_are_not_kept() {
     assert_eq!(fed.store.read().positions.get(&kind), Some(&5));
     let kept = fed.store.read().snapshot.get(&Key::of("Secret", "n", "a")).unwrap().to_val();
     assert_eq!(kept.str_at(&["data", "k"]).map(|v| &**v), Some(""));
-    fed.tell(&kind, Told::Gone(secret("a")));
+    fed.tell(&kind, Told::Gone(secret("a"), Some(8)));
     fed.tell(&kind, Told::Progress(9));
     fed.until(|snapshot, _| snapshot.len() == 1);
     // a list after a gap: what it lacks is gone
@@ -130,7 +130,7 @@ fn a_kind_without_definition_is_absent_and_unknown_as_soon_as_it_is_defined() {
     fed.tell(&definitions, Told::Wanted);
     fed.tell(&custom, Told::Absent);
     fed.until(|_, readings| readings.get(&custom) == Some(&Reading::Absent));
-    fed.tell(&definitions, Told::Put(definition()));
+    fed.tell(&definitions, Told::Put(definition(), Some(1)));
     fed.until(|snapshot, readings| {
         snapshot.unknown().contains("X") && readings.get(&custom).is_some_and(|r| matches!(r, Reading::Unknown(_)))
     });
@@ -180,10 +180,12 @@ fn a_watch_that_broke_makes_its_kind_unknown_until_it_has_reached_what_was_read_
     fed.probes.add(before, 6);
     fed.tell(&kind, Told::Progress(7));
     fed.tell(&kind, Told::Probed(now(), 9));
-    fed.tell(&kind, Told::Progress(8));
+    let mut late = secret("late");
+    late = late.with_at(&["metadata", "resourceVersion"], Val::str("8"));
+    fed.tell(&kind, Told::Put(late, Some(8)));
     fed.until(|_, _| fed.store.read().positions.get(&kind) == Some(&8));
     assert!(broken(&fed.store.read().readings));
-    fed.tell(&kind, Told::Progress(9));
+    fed.tell(&kind, Told::Gone(secret("late"), Some(9)));
     fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
     // a list is such a read itself
     fed.tell(&kind, Told::Failed("connection reset".to_owned()));
