@@ -71,13 +71,15 @@ impl Lookout {
         }
         let counts = |kind: &str| kind == "Pod" || AROUND.contains(&kind);
         let mut namespaces = false;
-        for Analysis { uses, .. } in analyses {
+        for analysis in analyses {
+            let uses = &analysis.uses;
             let listed = uses.lists.iter().any(|kind| counts(&kind.kind)) || uses.named.iter().any(|kind| counts(kind));
             let within = || uses.within.iter().filter(|(kind, _)| counts(kind)).map(|(_, place)| *place);
             if uses.everything || listed || within().any(|place| place != Place::Named) {
                 return None;
             }
-            namespaces |= within().next().is_some();
+            let namespace = || Kind::builtin("Namespace").is_some_and(|kind| analysis.may_be(&kind, &[]));
+            namespaces |= within().next().is_some() && namespace();
         }
         Some(Self { referred: RefCell::default(), namespaces })
     }

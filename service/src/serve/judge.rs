@@ -187,12 +187,13 @@ impl Decider for Judge {
 impl Court {
     /// Enters what is admitted, and says what is answered. `None` when something was entered meanwhile that matters.
     fn enter(&self, mut page: Page, request: &Request, mut judged: Judged) -> Option<Answer> {
-        let records = !request.dry_run && writes(request);
-        if !records || !(judged.answer.allowed || matches!(self.replicas, Replicas::Audit)) {
+        let admits = judged.answer.allowed || matches!(self.replicas, Replicas::Audit);
+        let passes = judged.spent.is_empty() && judged.inert;
+        if passes || !admits || request.dry_run || !writes(request) {
             return Some(judged.answer);
         }
         let landing = landing(request, &judged.view);
-        if judged.spent.is_empty() && (judged.inert || !matters(&landing, &judged.view)) {
+        if judged.spent.is_empty() && !matters(&landing, &judged.view) {
             return Some(judged.answer);
         }
         loop {
