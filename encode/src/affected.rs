@@ -38,8 +38,7 @@ mod uses;
 
 use crate::analysis::Analysis;
 pub use reads::{ANY_GROUP, Reads};
-use uses::Place;
-pub(crate) use uses::Uses;
+pub(crate) use uses::{Place, Uses};
 
 /// Kinds that select pods, beside custom resources with an adapter.
 const SELECTING: [&str; 8] =

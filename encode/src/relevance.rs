@@ -10,8 +10,10 @@
 //! | only the replicas of a built-in workload changed | the same: no object is related to others than before |
 //! | a ConfigMap or Secret without owners was written | the same, unless the other request's objects refer to it, and then the opposite order shows it |
 //!
-//! What a request reaches takes a while to find. Where it can be told without, it is (`relevance/lone.rs`).
+//! What a request reaches takes a while to find. Where it can be told without, it is: of what reaches nothing but itself
+//! (`relevance/lone.rs`), and of scalings that have nothing around them in common (`relevance/around.rs`).
 
+use std::borrow::Borrow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +26,10 @@ use suture_model::value::Val;
 use crate::affected::Surface;
 use crate::analysis::Analysis;
 
+mod around;
 mod lone;
+
+use around::{Around, Lookout};
 
 /// Kinds that others refer to by name, and that neither refer to anything nor are selected.
 const REFERENTS: [&str; 2] = ["ConfigMap", "Secret"];
@@ -35,6 +40,7 @@ const SCALED: [&str; 3] = ["Deployment", "ReplicaSet", "StatefulSet"];
 pub struct Relevance<'a> {
     snapshot: &'a Snapshot,
     invariants: &'a [Analysis],
+    lookout: OnceCell<Option<Lookout>>,
 }
 
 /// What a request reaches: the objects that it changes, and the instances whose readings it changes.
@@ -60,6 +66,8 @@ struct Known {
     request: Request,
     /// Whether it reaches nothing but its own object ([`lone`]).
     lone: bool,
+    /// What is around the workload that it scales, once that was asked for; none where that cannot be said.
+    around: OnceCell<Option<Around>>,
     /// What it reaches alone, once that was asked for.
     reach: OnceCell<Reach>,
 }
@@ -103,7 +111,7 @@ impl Reach {
 impl<'a> Relevance<'a> {
     /// Against what the watch shows, for these invariants.
     pub fn new(snapshot: &'a Snapshot, invariants: &'a [Analysis]) -> Self {
-        Self { snapshot, invariants }
+        Self { snapshot, invariants, lookout: OnceCell::new() }
     }
 
     /// What a request reaches where some others have landed before it.
@@ -135,9 +143,9 @@ impl<'a> Relevance<'a> {
     }
 
     /// Those in flight that matter to the request.
-    pub fn select(&self, in_flight: &[Request], request: &Request) -> Relevant {
+    pub fn select<R: Borrow<Request>>(&self, in_flight: &[R], request: &Request) -> Relevant {
         let mut open: Vec<Known> = vec![self.known(request)];
-        let mut rest: Vec<(usize, &Request)> = in_flight.iter().enumerate().collect();
+        let mut rest: Vec<(usize, &Request)> = in_flight.iter().map(Borrow::borrow).enumerate().collect();
         let mut relevant = Relevant::default();
         while let Some(known) = open.pop() {
             rest.retain(|(at, other)| {
@@ -165,15 +173,19 @@ impl<'a> Relevance<'a> {
     }
 
     fn known(&self, request: &Request) -> Known {
-        Known { request: request.clone(), lone: self.is_lone(request), reach: OnceCell::new() }
+        let (around, reach) = (OnceCell::new(), OnceCell::new());
+        Known { request: request.clone(), lone: self.is_lone(request), around, reach }
     }
 
     /// Whether two requests reach something in common, alone or after one another.
     fn meet(&self, known: &Known, b: &Request) -> bool {
+        let a = &known.request;
+        if a.target == b.target {
+            return true;
+        }
         if known.is_apart(b, self) {
             return false;
         }
-        let a = &known.request;
         let alone = known.reach.get_or_init(|| self.reach(&[], a));
         if alone.wide() || self.look(&[], b, |surface| self.shares(alone, surface)) {
             return true;
@@ -208,9 +220,18 @@ impl<'a> Relevance<'a> {
 impl Known {
     fn is_apart(&self, other: &Request, relevance: &Relevance<'_>) -> bool {
         let Self { request, lone, .. } = self;
-        let others = || relevance.is_lone(other);
-        request.target != other.target
-            && if *lone { lone::scales(other) || others() } else { lone::scales(request) && others() }
+        if request.target == other.target {
+            return false;
+        }
+        match (lone::scales(request), lone::scales(other)) {
+            (true, true) => {
+                let around = |request: &Request| relevance.around(&request.target);
+                let here = self.around.get_or_init(|| around(request));
+                here.as_ref().is_some_and(|here| around(other).is_some_and(|there| !here.meets(&there)))
+            }
+            (_, scales) if *lone => scales || relevance.is_lone(other),
+            (scales, _) => scales && relevance.is_lone(other),
+        }
     }
 }
 

@@ -16,11 +16,16 @@ pub struct Interner {
 
 impl Interner {
     /// The object with every part that equals one seen before replaced by that one.
-    pub fn object(&mut self, mut object: Object) -> Object {
+    pub fn object(&mut self, object: Object) -> Object {
+        self.object_after(object, None)
+    }
+
+    /// [`Self::object`] of a later version of an object that was made here: what has not changed is found there.
+    pub fn object_after(&mut self, mut object: Object, before: Option<&Object>) -> Object {
         let body = match self.bodies.get(&object.body) {
             Some(body) => body.clone(),
             None => {
-                let val = self.shared(object.body.val());
+                let val = self.shared(object.body.val(), before.map(|before| before.body.val()));
                 let body = object.with_shared(&val);
                 self.bodies.insert(body.clone());
                 body
@@ -66,12 +71,21 @@ impl Interner {
         self.len() == 0
     }
 
-    /// A value whose texts, lists and maps are those of equal values seen before.
-    fn shared(&mut self, val: &Val) -> Val {
+    /// A value whose texts, lists and maps are those of equal values seen before: first of all of the one in its place.
+    fn shared(&mut self, val: &Val, before: Option<&Val>) -> Val {
+        if let Some(before) = before.filter(|before| *before == val) {
+            return before.clone();
+        }
         let built = match val {
             Val::Str(text) => return Val::Str(self.text(text)),
-            Val::List(items) => Val::list(items.iter().map(|v| self.shared(v)).collect()),
-            Val::Map(map) => Val::map(map.iter().map(|(k, v)| (self.text(k), self.shared(v))).collect()),
+            Val::List(items) => {
+                let mut before = before.map_or(&[][..], Val::items).iter();
+                Val::list(items.iter().map(|v| self.shared(v, before.next())).collect())
+            }
+            Val::Map(map) => {
+                let before = |key: &Str| before.and_then(|before| before.get(key));
+                Val::map(map.iter().map(|(k, v)| (self.text(k), self.shared(v, before(k)))).collect())
+            }
             plain => return plain.clone(),
         };
         match self.parts.get(&built) {
@@ -105,6 +119,31 @@ mod tests {
             ("metadata", Val::object([("name", Val::str(name)), ("labels", Val::object([("app", Val::str(label))]))])),
         ]))
         .unwrap()
+    }
+
+    #[test]
+    fn a_later_version_shares_what_has_not_changed() {
+        let read = |text: &str| Object::from_val(&serde_json::from_str(text).unwrap()).unwrap();
+        let pod = |labels: &str, last: &str| {
+            read(&format!(
+                r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"a","labels":{{{labels}}}}},
+                    "spec":{{"containers":[{{"name":"c","image":"i"}},{{"name":"d","image":"{last}"}}]}}}}"#
+            ))
+        };
+        let versions = [pod(r#""x":"1""#, "i"), pod(r#""x":"2""#, "i"), pod(r#""x":"2","y":"1""#, "j"), pod("", "j")];
+        let (mut plain, mut interner) = (Interner::default(), Interner::default());
+        let mut before: Option<Object> = None;
+        for version in versions {
+            let made = interner.object_after(version.clone(), before.as_ref());
+            assert_eq!(made, version);
+            assert_eq!(made.body.val(), plain.object(version).body.val());
+            assert_eq!(interner.len(), plain.len(), "nothing is there twice");
+            let first = |object: &Object| object.val().items_at(&["spec", "containers"]).first().cloned();
+            if let Some(before) = &before {
+                assert!(matches!((first(before), first(&made)), (Some(Val::Map(a)), Some(Val::Map(b))) if a.is(&b)));
+            }
+            before = Some(made);
+        }
     }
 
     #[test]

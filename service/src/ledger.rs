@@ -15,6 +15,7 @@
 //! excludes it, and resourceVersions of one resource can be compared (KEP-5504).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use suture_model::change::{Operation, Request};
 use suture_model::kinds::Kind;
@@ -51,7 +52,7 @@ impl Default for Ledger {
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The request.
-    pub request: Request,
+    pub request: Arc<Request>,
     /// The uid of its object when it was admitted; empty when there was none.
     uid: Str,
     admitted: Option<Clock>,
@@ -107,7 +108,7 @@ impl Ledger {
 
     /// What is in flight.
     pub fn requests(&self) -> Vec<Request> {
-        self.entries.iter().map(|entry| entry.request.clone()).collect()
+        self.entries.iter().map(|entry| (*entry.request).clone()).collect()
     }
 
     /// The place in the order that the next recorded request gets.
@@ -138,7 +139,7 @@ impl Ledger {
 impl Entry {
     fn new(order: u64, request: &Request, snapshot: &Snapshot, now: Option<Clock>) -> Self {
         let uid = snapshot.get(&request.target).map_or_else(|| "".into(), |object| object.uid.clone());
-        Self { request: request.clone(), uid, admitted: now, order }
+        Self { request: Arc::new(request.clone()), uid, admitted: now, order }
     }
 
     /// Whether the watch has shown a version of its object that contains it or excludes it.

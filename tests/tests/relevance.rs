@@ -14,7 +14,8 @@ use suture_checker::engine::{Engine, Input, Settings};
 use suture_encode::analysis::Analysis;
 use suture_encode::relevance::Relevance;
 use suture_model::adapter::NoAdapters;
-use suture_model::change::{Change, Request};
+use suture_model::change::{Change, Request, User};
+use suture_model::kinds::Kind;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_specs::compile::CompiledInvariant;
@@ -74,6 +75,15 @@ fn referents() -> impl Iterator<Item = Request> {
         ("DELETE", "Secret", "other"),
     ];
     all.into_iter().map(move |(operation, kind, name)| review(operation, kind, name))
+}
+
+/// Scalings of every workload, up and down.
+fn scalings(state: &State<'_>) -> Vec<Request> {
+    let kinds = ["Deployment", "ReplicaSet", "StatefulSet"].iter().filter_map(|kind| Kind::builtin(kind));
+    let workloads = kinds.flat_map(|kind| state.list(&kind, None));
+    workloads
+        .flat_map(|workload| [0, 4].map(|to| Request::scale(User::admin(), state, workload.key.clone(), to)))
+        .collect()
 }
 
 /// How many pairs are seen to be apart without a look at what they reach. They are.
@@ -155,4 +165,28 @@ fn what_is_left_out_changes_no_verdict() {
          denied, {at_once} at once"
     );
     assert!(kept > 0 && left_out > 0 && apart > 0 && refuted > 0 && at_once > 0, "too little was tried");
+}
+
+#[test]
+fn scalings_that_are_apart_reach_nothing_in_common() {
+    let pool = Pool::new();
+    let all = Analysis::of_all((0..pool.len()).map(|at| pool.get(at).clone()));
+    let seed = number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(10);
+    let (mut pairs, mut apart) = (0, 0);
+    for at in 0..number("SUTURE_RELEVANCE_CASES", CASES) {
+        let mut random = Random::new(seed, at);
+        // what two universes call alike is related in more ways than one would make it
+        let cases = [0; 2].map(|_| Case::random(&mut random, &pool, Size::FULL));
+        let objects = cases.map(|case| case.objects).concat();
+        let snapshot = universe::snapshot(&objects).with_adapters(Arc::new(NoAdapters));
+        let scalings = scalings(&State::new(&snapshot));
+        // each alone, where none keeps the others from being told apart
+        for analysis in (0..INVARIANTS).map(|_| &all[random.below(all.len())]) {
+            let analysis = std::slice::from_ref(analysis);
+            apart += count_apart(&Relevance::new(&snapshot, analysis), &scalings);
+            pairs += scalings.len() * scalings.len();
+        }
+    }
+    println!("relevance: {apart} of {pairs} pairs of scalings are apart");
+    assert!(apart > 0, "too little was tried");
 }

@@ -206,11 +206,15 @@ impl Announcer {
                 // the watch may have ended meanwhile
                 _ = taken.send(());
             }
-            Told::Put(object) => board.put(&object, view),
-            Told::Gone(object) => {
+            Told::Put(object, version) => {
+                board.put(&object, view);
+                board.position = board.position.max(version);
+            }
+            Told::Gone(object, version) => {
                 if let Some((_, name)) = name_of(&object) {
                     board.names.remove(&name);
                 }
+                board.position = board.position.max(version);
             }
             Told::Listed(List { names, version, .. }) => {
                 board.names.retain(|name, _| names.iter().any(|(_, listed)| listed == name));

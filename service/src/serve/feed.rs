@@ -21,8 +21,8 @@ use tokio::sync::Notify;
 use super::store::{Change, Reading, Store};
 use super::watch::{List, Told, name_of};
 
-/// How often lag is judged where nothing is told.
-const TICK: Duration = Duration::from_millis(500);
+/// How often lag, and with it readiness, is judged where nothing becomes known or unknown.
+const TICK: Duration = Duration::from_millis(100);
 /// What is told is taken in together up to so many changes: readers see few versions, and none waits long.
 const CHANGES_MAX: usize = 1_024;
 /// Consistent reads that are remembered: at one every two seconds more than any lag that is borne.
@@ -125,7 +125,8 @@ impl<A: Aftermath> Feed<A> {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             let time = now();
-            if time.saturating_duration_since(judged) >= TICK {
+            let read = changes.iter().any(|change| matches!(change, Change::Read(..)));
+            if read || time.saturating_duration_since(judged) >= TICK {
                 judged = time;
                 self.judge_lag(time, &mut changes);
                 self.store.write(changes);
@@ -193,20 +194,18 @@ impl<A: Aftermath> Feed<A> {
                         Known { listed: true, listed_at: Some(began), shown: state.shown.take(), ..Known::default() };
                 });
             }
-            Told::Put(object) => self.put(&object, changes),
-            Told::Gone(object) => {
+            Told::Put(object, version) => {
+                self.put(&object, changes);
+                self.progress(kind, version, changes);
+            }
+            Told::Gone(object, version) => {
                 if let Some((ns, name)) = name_of(&object) {
                     changes.push(Change::Remove(Key { kind: kind.clone(), ns: scoped(kind, ns), name }));
                 }
                 self.definitions_changed(kind);
+                self.progress(kind, version, changes);
             }
-            Told::Progress(version) => {
-                changes.push(Change::Position(kind.clone(), version));
-                if self.kinds.get(kind).is_some_and(|state| state.broken_at.is_some()) {
-                    let reached = self.probes.reached_at(Some(version));
-                    self.update(kind, |state| state.catch_up(reached));
-                }
-            }
+            Told::Progress(version) => self.progress(kind, Some(version), changes),
         }
         self.show(kind, changes);
     }
@@ -227,6 +226,16 @@ impl<A: Aftermath> Feed<A> {
             self.nudge.notify_one();
         }
         changes.push(Change::Put(self.store.shared(object)));
+    }
+
+    /// All that happened up to a resourceVersion is among the changes.
+    fn progress(&mut self, kind: &Kind, version: Option<u64>, changes: &mut Vec<Change>) {
+        let Some(version) = version else { return };
+        changes.push(Change::Position(kind.clone(), version));
+        if self.kinds.get(kind).is_some_and(|state| state.broken_at.is_some()) {
+            let reached = self.probes.reached_at(Some(version));
+            self.update(kind, |state| state.catch_up(reached));
+        }
     }
 
     fn definitions_changed(&self, kind: &Kind) {

@@ -119,7 +119,7 @@ struct Case {
     /// Whether no decision can change by it.
     inert: bool,
     /// All that is in flight: budgets count it.
-    in_flight: Vec<Request>,
+    in_flight: Vec<Arc<Request>>,
     /// What of it matters, once that is [`related`](Self::related); none where nothing is in flight, or the request is inert.
     relevant: Option<Relevant>,
     matter: Vec<Request>,
@@ -143,7 +143,7 @@ impl Judged {
     /// Whether any of these, admitted since, would have been taken into account.
     fn concerned(&mut self, since: &[Entry]) -> bool {
         let relevance = relevance(&self.view);
-        let relevant = self.relevant.get_or_insert_with(|| relevance.select(&[], &self.request));
+        let relevant = self.relevant.get_or_insert_with(|| relevance.select::<Request>(&[], &self.request));
         since.iter().any(|entry| relevance.concerns(relevant, &entry.request))
     }
 }
@@ -187,12 +187,13 @@ impl Decider for Judge {
 impl Court {
     /// Enters what is admitted, and says what is answered. `None` when something was entered meanwhile that matters.
     fn enter(&self, mut page: Page, request: &Request, mut judged: Judged) -> Option<Answer> {
-        let records = !request.dry_run && writes(request);
-        if !records || !(judged.answer.allowed || matches!(self.replicas, Replicas::Audit)) {
+        let admits = judged.answer.allowed || matches!(self.replicas, Replicas::Audit);
+        let passes = judged.spent.is_empty() && judged.inert;
+        if passes || !admits || request.dry_run || !writes(request) {
             return Some(judged.answer);
         }
         let landing = landing(request, &judged.view);
-        if judged.spent.is_empty() && (judged.inert || !matters(&landing, &judged.view)) {
+        if judged.spent.is_empty() && !matters(&landing, &judged.view) {
             return Some(judged.answer);
         }
         loop {
@@ -220,7 +221,7 @@ impl Case {
             Some(object) => Arc::new(view.showing(object)),
             None => view,
         };
-        let in_flight: Vec<Request> =
+        let in_flight: Vec<Arc<Request>> =
             open(&request, entries, &view, now).into_iter().map(|entry| entry.request.clone()).collect();
         Self { view, now, request, effective, inert, in_flight, relevant: None, matter: Vec::new() }
     }
@@ -229,7 +230,8 @@ impl Case {
     fn related(mut self) -> Self {
         if !self.in_flight.is_empty() && !self.inert {
             let relevant = relevance(&self.view).select(&self.in_flight, &self.effective);
-            self.matter = relevant.places.iter().filter_map(|at| self.in_flight.get(*at)).cloned().collect();
+            let matter = relevant.places.iter().filter_map(|at| self.in_flight.get(*at));
+            self.matter = matter.map(|request| Request::clone(request)).collect();
             self.relevant = Some(relevant);
         }
         self
@@ -405,6 +407,8 @@ impl Judge {
         let mut spent = Vec::new();
         if !policy.grants.is_empty() {
             let now = Some(now.nanos());
+            let in_flight: Vec<Request> = in_flight.iter().map(|request| Request::clone(request)).collect();
+            let in_flight = &in_flight;
             let asked = grants::Asked { snapshot: &view.snapshot, change: &change, in_flight, history, now };
             let judged = policy.grants.judge(&asked);
             decision.add(judged.verdicts.into_iter().map(Into::into));

@@ -1,8 +1,11 @@
 //! From the bytes of a webhook call to what is asked: the review as a value, its uid, and when an answer is due.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use suture_model::value::Val;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
+use suture_model::ingest::Passing;
+use suture_model::value::{Str, Val};
 
 /// The versions of `AdmissionReview` that are understood; the answer has the version of the question.
 const VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
@@ -14,7 +17,7 @@ const HEAD_BYTES: usize = 4_096;
 /// One question of the API server.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The whole `AdmissionReview`, as `Request::from_review` takes it.
+    /// The `AdmissionReview`, as `Request::from_review` takes it; what is kept of no object is left out of its objects.
     pub review: Val,
     /// The uid of its request: the answer repeats it, and the API server may ask twice.
     pub uid: String,
@@ -29,15 +32,15 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The review's `request`.
-    pub fn request(&self) -> &Val {
-        self.review.get("request").unwrap_or(&Val::Null)
-    }
-
     /// A text of the request; empty where there is none.
     pub fn text(&self, path: &[&str]) -> &str {
-        self.request().str_at(path).map_or("", |text| text)
+        text(&self.review, path)
     }
+}
+
+/// A text of a review's request; empty where there is none.
+pub fn text<'r>(review: &'r Val, path: &[&str]) -> &'r str {
+    review.get("request").and_then(|request| request.str_at(path)).map_or("", |text| text)
 }
 
 /// A body that cannot be judged.
@@ -67,8 +70,8 @@ impl Unreadable {
 /// # Errors
 /// When it is no review with a uid. What the request says beyond that is for the decider to read.
 pub fn read(body: &[u8], arrived: Instant, deadline: Instant) -> Result<Asked, Unreadable> {
-    let review: Val = serde_json::from_slice(body)
-        .map_err(|error| Unreadable::scanned(body, 400, format!("the body is no JSON: {error}")))?;
+    let review =
+        value(body).map_err(|error| Unreadable::scanned(body, 400, format!("the body is no JSON: {error}")))?;
     let version = review.str_at(&["apiVersion"]).and_then(|said| VERSIONS.into_iter().find(|known| **known == **said));
     let api_version = version.unwrap_or("admission.k8s.io/v1");
     let found = review.str_at(&["request", "uid"]).filter(|uid| !uid.is_empty() && uid.len() <= UID_MAX_BYTES);
@@ -85,6 +88,59 @@ pub fn read(body: &[u8], arrived: Instant, deadline: Instant) -> Result<Asked, U
         return odd("the AdmissionReview has no request with a uid");
     }
     Ok(Asked { review, uid, api_version, arrived, deadline, bytes: body.len() })
+}
+
+/// A body as a value. Nobody reads who set which field of an object, which is often the half of it.
+fn value(body: &[u8]) -> Result<Val, serde_json::Error> {
+    let mut source = serde_json::Deserializer::from_slice(body);
+    let review = Part { passing: &Passing::default(), of: Whole::Review }.deserialize(&mut source);
+    match review.and_then(|review| source.end().map(|()| review)) {
+        Ok(review) => Ok(review),
+        // what has another form is read as it is, to say what is wrong with it
+        Err(_) => serde_json::from_slice(body),
+    }
+}
+
+/// Reads a map around the objects of a review.
+struct Part<'p> {
+    passing: &'p Passing,
+    of: Whole,
+}
+
+/// What it is.
+#[derive(Clone, Copy)]
+enum Whole {
+    Review,
+    Request,
+}
+
+impl<'de> DeserializeSeed<'de> for Part<'_> {
+    type Value = Val;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Part<'_> {
+    type Value = Val;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Val, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(field) = map.next_key::<Str>()? {
+            let value = match (self.of, &*field) {
+                (Whole::Review, "request") => map.next_value_seed(Part { of: Whole::Request, ..self })?,
+                (Whole::Request, "object" | "oldObject") => map.next_value_seed(self.passing)?,
+                _ => map.next_value()?,
+            };
+            entries.push((field, value));
+        }
+        Ok(Val::map(entries))
+    }
 }
 
 /// The uid of a review of which only a part can be read: the first `uid` after `request`, which the API server writes first.

@@ -13,7 +13,6 @@ use super::judge::{Court, Replicas};
 use super::kinds::Wanted;
 use super::metrics::Metrics;
 use super::store::{Reading, Store, View};
-use super::surface;
 use crate::suite::clock::Clock;
 
 /// How long a kind that became wanted while this replica served may take to be listed before it counts as not ready:
@@ -55,7 +54,7 @@ impl Rounds {
     /// be taken to be gone.
     fn want(&mut self, view: &View) {
         let mut wanted = view.loaded.wanted.clone();
-        wanted.kinds.extend(surface::owners(&view.snapshot));
+        wanted.kinds.extend(view.owners().cloned());
         wanted.kinds.extend(view.unheard().cloned());
         self.wanted.send_if_modified(|held| std::mem::replace(held, wanted.clone()) != wanted);
         self.generation = view.loaded.generation;
@@ -114,12 +113,8 @@ impl Aftermath for Rounds {
         for (kind, lag) in lags {
             self.metrics.lag(&kind.kind, *lag);
         }
-        let mut counts: BTreeMap<Kind, usize> = view.readings.keys().map(|kind| (kind.clone(), 0)).collect();
-        for object in view.snapshot.iter() {
-            if let Some(count) = counts.get_mut(&object.key.kind) {
-                *count += 1;
-            }
-        }
+        let counts: BTreeMap<Kind, usize> =
+            view.readings.keys().map(|kind| (kind.clone(), store.count(kind))).collect();
         for (kind, count) in &counts {
             if self.told.get(kind) != Some(count) {
                 self.metrics.objects(&kind.kind, *count);
@@ -136,3 +131,6 @@ impl Aftermath for Rounds {
         self.metrics.ledger(in_flight);
     }
 }
+
+#[cfg(test)]
+mod tests;

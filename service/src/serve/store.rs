@@ -42,7 +42,7 @@ pub struct View {
     /// What decisions are made by. The snapshot's adapters are these.
     pub loaded: Arc<Loaded>,
     /// What is known of each kind that is wanted.
-    pub readings: BTreeMap<Kind, Reading>,
+    pub readings: Arc<BTreeMap<Kind, Reading>>,
     /// Up to which resourceVersion each kind is shown.
     pub positions: BTreeMap<Kind, u64>,
     /// Whether all kinds that the cluster serves are among the wanted ones.
@@ -89,13 +89,16 @@ impl View {
                 *at = (*at).max(version);
             }
             Change::Read(kind, reading) => {
-                self.readings.insert(kind, reading);
+                self.readings_mut().insert(kind, reading);
                 self.mark_unknown();
             }
             Change::Forget(kind) => {
-                self.readings.remove(&kind);
+                self.readings_mut().remove(&kind);
                 self.positions.remove(&kind);
-                self.apply(Change::Retain(kind, BTreeSet::new()));
+                self.apply(Change::Retain(kind.clone(), BTreeSet::new()));
+                if self.snapshot.owns(&kind) {
+                    self.readings_mut().insert(kind, Reading::Unknown(UNHEARD.to_owned()));
+                }
                 self.mark_missing();
             }
             Change::Load(loaded) => {
@@ -137,11 +140,17 @@ impl View {
         blind.collect()
     }
 
+    /// What is known of the kinds, to be changed; most changes of a view leave it as it is.
+    fn readings_mut(&mut self) -> &mut BTreeMap<Kind, Reading> {
+        Arc::make_mut(&mut self.readings)
+    }
+
     /// A kind that is read from now on and that nothing was heard of yet is not absent.
     fn mark_missing(&mut self) {
+        let readings = Arc::make_mut(&mut self.readings);
         for kind in &self.loaded.wanted.kinds {
-            if !self.readings.contains_key(kind) {
-                self.readings.insert(kind.clone(), Reading::Unknown("not listed yet".to_owned()));
+            if !readings.contains_key(kind) {
+                readings.insert(kind.clone(), Reading::Unknown("not listed yet".to_owned()));
             }
         }
         self.mark_unknown();
@@ -153,9 +162,14 @@ impl View {
         let unheard: Vec<Kind> = unheard.cloned().collect();
         if !unheard.is_empty() {
             let why = Reading::Unknown(UNHEARD.to_owned());
-            self.readings.extend(unheard.into_iter().map(|kind| (kind, why.clone())));
+            self.readings_mut().extend(unheard.into_iter().map(|kind| (kind, why.clone())));
             self.mark_unknown();
         }
+    }
+
+    /// The kinds of which something names an owner: each has been marked by then.
+    pub fn owners(&self) -> impl Iterator<Item = &Kind> {
+        self.readings.keys().filter(|kind| self.snapshot.owns(kind))
     }
 
     /// The kinds of owners that were seen before anybody wanted them: to be wanted, though the owned may be gone by now.
@@ -197,6 +211,18 @@ pub enum Change {
     Load(Arc<Loaded>),
 }
 
+impl Change {
+    /// The kind whose objects may become more or fewer by it.
+    fn kind(&self) -> Option<&Kind> {
+        match self {
+            Self::Put(object) => Some(&object.key.kind),
+            Self::Remove(key) => Some(&key.kind),
+            Self::Retain(kind, _) | Self::Forget(kind) => Some(kind),
+            Self::Position(..) | Self::Read(..) | Self::Every | Self::Load(_) => None,
+        }
+    }
+}
+
 /// The live cluster.
 #[derive(Debug)]
 pub struct Store {
@@ -208,13 +234,15 @@ pub struct Store {
 struct Writer {
     interner: Interner,
     swept_len: usize,
+    /// How many objects there are of each kind that there ever were any of.
+    counts: BTreeMap<Kind, usize>,
 }
 
 impl Store {
     /// An empty cluster of which nothing is wanted yet.
     pub fn new(loaded: Arc<Loaded>) -> Self {
         let snapshot = Snapshot::new(loaded.policy.adapters.clone());
-        let (readings, positions) = (BTreeMap::new(), BTreeMap::new());
+        let (readings, positions) = (Arc::default(), BTreeMap::new());
         let mut view = View { snapshot, loaded, readings, positions, every: false };
         view.mark_missing();
         Self { published: ArcSwap::from_pointee(view), writer: Mutex::default() }
@@ -225,10 +253,17 @@ impl Store {
         self.published.load_full()
     }
 
+    /// How many objects of a kind have been put and are still there.
+    pub fn count(&self, kind: &Kind) -> usize {
+        self.writer().counts.get(kind).copied().unwrap_or_default()
+    }
+
     /// An object to be put, whose parts are those of equal ones seen before. What is read into it is let go at once, so
     /// that what stays lies close together.
     pub fn shared(&self, object: Object) -> Arc<Object> {
-        Arc::new(self.writer().interner.object(object))
+        let view = self.read();
+        let before = view.snapshot.get(&object.key).map(|before| &**before);
+        Arc::new(self.writer().interner.object_after(object, before))
     }
 
     /// Makes changes and publishes them together.
@@ -239,7 +274,13 @@ impl Store {
         let mut writer = self.writer();
         let mut view = View::clone(&self.read());
         for change in changes {
+            let kind = change.kind().cloned();
+            let before = view.snapshot.len();
             view.apply(change);
+            if let Some(kind) = kind.filter(|_| view.snapshot.len() != before) {
+                let count = writer.counts.entry(kind).or_default();
+                *count = (*count + view.snapshot.len()).saturating_sub(before);
+            }
         }
         let objects = view.snapshot.len();
         self.published.store(Arc::new(view));

@@ -9,7 +9,7 @@
 //! | an invariant reads a kind in the future | that kind | its CREATE, UPDATE, DELETE, and subresources that write it |
 //! | an invariant reads a kind only as it was | that kind | none: no request changes the past |
 //! | pods are read | what makes, holds, places and protects pods | the same, with eviction, binding, status, scale |
-//! | anything may be collected with its owner | [`owners`] of what is watched | DELETE of every resource |
+//! | anything may be collected with its owner | [owners](super::store::View::owners) of what is watched | DELETE of every resource |
 //! | an adapter says what a custom resource means | its kind, and kinds it names | all requests on its group |
 //! | a grant binds somebody | what its budgets count | all writes of its subjects |
 
@@ -18,7 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use suture_encode::affected::{ANY_GROUP, Reads};
 use suture_model::change::{Operation, plural};
 use suture_model::kinds::Kind;
-use suture_model::snapshot::Snapshot;
 use suture_specs::spec::{Listed, ResourceAdapterSpec, ScaleTarget};
 
 use crate::policy::Policy;
@@ -93,7 +92,7 @@ impl Rule {
 }
 
 /// The kinds that the loaded invariants, grants and the effects read. Where [`watches_every`] says so, all others of the
-/// cluster are needed too; [`owners`] are added as they are seen.
+/// cluster are needed too; [owners](super::store::View::owners) are added as they are seen.
 pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
     let mut reads = Reads::default();
     for invariant in &policy.invariants {
@@ -121,12 +120,6 @@ pub fn watches_every(policy: &Policy) -> bool {
         let reads = Reads::of(invariant);
         reads.any || reads.customs || reads.kinds.iter().any(|kind| &*kind.group == ANY_GROUP)
     })
-}
-
-/// The kinds that own something in the snapshot. An owner that is not there is taken to be gone, hence each of these must
-/// be watched, or marked unknown until it is (`Snapshot::mark_unknown`); the same holds for an owner that a request names.
-pub fn owners(snapshot: &Snapshot) -> BTreeSet<Kind> {
-    snapshot.iter().flat_map(|object| object.owners()).map(|owner| owner.kind.clone()).collect()
 }
 
 /// The requests that can break an invariant, from all sides. Those of a grant's subjects are all covered, by

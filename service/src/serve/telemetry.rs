@@ -45,6 +45,9 @@ const SEND_MAX: Duration = Duration::from_secs(10);
 /// How long leaving waits for the last batch.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 
+/// Enabled at debug level where each request gets a span, whatever becomes of it.
+const TRACES: &str = "suture_traces";
+
 /// Why there are no logs or traces.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
@@ -79,7 +82,8 @@ impl Telemetry {
         let layer = traces.as_ref().map(|traces| {
             let tracer = traces.tracer("suture");
             // the client's own connections would otherwise be traced, and sent, and traced
-            let ours = EnvFilter::new("off,suture=info,suture_service=info,suture_checker=info");
+            let ours = format!("off,suture=info,suture_service=info,suture_checker=info,{TRACES}=debug");
+            let ours = EnvFilter::new(ours);
             tracing_opentelemetry::layer().with_tracer(tracer).with_filter(ours)
         });
         let logs = fmt::layer().json().flatten_event(true).with_current_span(true).with_span_list(false);
@@ -101,6 +105,12 @@ impl Telemetry {
             tracing::warn!(%error, "the last traces are lost");
         }
     }
+}
+
+/// Whether somebody wants a span of every request: a collector, or whoever debugs. Otherwise those have one that more
+/// than an allowance is logged about.
+pub fn traces() -> bool {
+    tracing::enabled!(target: TRACES, tracing::Level::DEBUG)
 }
 
 fn collector_named() -> bool {

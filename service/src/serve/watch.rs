@@ -95,10 +95,10 @@ pub enum Told {
     Page(Vec<Val>, oneshot::Sender<()>),
     /// The list is complete.
     Listed(List),
-    /// The object is so now.
-    Put(Val),
-    /// The object is gone; as it was last.
-    Gone(Val),
+    /// The object is so now, and all that happened up to this resourceVersion has been told.
+    Put(Val, Option<u64>),
+    /// The object is gone, as it was last; and all that happened up to this resourceVersion has been told.
+    Gone(Val, Option<u64>),
     /// All that happened up to this resourceVersion has been told.
     Progress(u64),
 }
@@ -271,19 +271,16 @@ impl Follower {
                 WatchEvent::Error(status) => return gone_or_broken(kube::Error::Api(status), version),
                 WatchEvent::Added(Passed(object)) | WatchEvent::Modified(Passed(object)) => {
                     let at = version_of(&object);
-                    self.tell(Told::Put(self.typed(object)));
+                    self.tell(Told::Put(self.typed(object), number(at.as_ref())));
                     at
                 }
                 WatchEvent::Deleted(Passed(object)) => {
                     let at = version_of(&object);
-                    self.tell(Told::Gone(self.typed(object)));
+                    self.tell(Told::Gone(self.typed(object), number(at.as_ref())));
                     at
                 }
             };
             if let Some(at) = object {
-                if let Ok(at) = at.parse() {
-                    self.tell(Told::Progress(at));
-                }
                 version = at.to_string();
             }
         }
@@ -323,6 +320,10 @@ pub fn name_of(object: &Val) -> Option<(Str, Str)> {
 
 fn version_of(object: &Val) -> Option<Str> {
     object.str_at(&["metadata", "resourceVersion"]).cloned()
+}
+
+fn number(version: Option<&Str>) -> Option<u64> {
+    version?.parse().ok()
 }
 
 fn refused(error: kube::Error) -> Result<Step, String> {

@@ -15,6 +15,26 @@ impl Aftermath for Nothing {
     fn tick(&mut self, _: &Store, _: &BTreeMap<Kind, Duration>) {}
 }
 
+/// Notes how many kinds were unknown at each change, and at each tick.
+#[derive(Default, Clone)]
+struct Notes(Arc<Mutex<Vec<(&'static str, usize)>>>);
+
+impl Notes {
+    fn add(&self, what: &'static str, store: &Store) {
+        self.0.lock().unwrap().push((what, store.read().unread().len()));
+    }
+}
+
+impl Aftermath for Notes {
+    fn changed(&mut self, store: &Store) {
+        self.add("changed", store);
+    }
+
+    fn tick(&mut self, store: &Store, _: &BTreeMap<Kind, Duration>) {
+        self.add("tick", store);
+    }
+}
+
 struct Fed {
     store: Arc<Store>,
     probes: Probes,
@@ -23,10 +43,14 @@ struct Fed {
 }
 
 fn feed(lag_max: Duration) -> Fed {
+    feed_with(lag_max, Nothing)
+}
+
+fn feed_with(lag_max: Duration, aftermath: impl Aftermath + 'static) -> Fed {
     let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
     let probes = Probes::default();
     let (ear, told) = channel();
-    let feed = Feed::new(store.clone(), probes.clone(), lag_max, Arc::default(), Nothing);
+    let feed = Feed::new(store.clone(), probes.clone(), lag_max, Arc::default(), aftermath);
     let thread = std::thread::spawn(move || feed.run(&told));
     Fed { store, probes, ear, thread }
 }
@@ -86,7 +110,7 @@ fn a_list_is_what_there_is_and_values_of_secrets_are_not_kept() {
     assert_eq!(fed.store.read().positions.get(&kind), Some(&5));
     let kept = fed.store.read().snapshot.get(&Key::of("Secret", "n", "a")).unwrap().to_val();
     assert_eq!(kept.str_at(&["data", "k"]).map(|v| &**v), Some(""));
-    fed.tell(&kind, Told::Gone(secret("a")));
+    fed.tell(&kind, Told::Gone(secret("a"), Some(8)));
     fed.tell(&kind, Told::Progress(9));
     fed.until(|snapshot, _| snapshot.len() == 1);
     // a list after a gap: what it lacks is gone
@@ -106,7 +130,7 @@ fn a_kind_without_definition_is_absent_and_unknown_as_soon_as_it_is_defined() {
     fed.tell(&definitions, Told::Wanted);
     fed.tell(&custom, Told::Absent);
     fed.until(|_, readings| readings.get(&custom) == Some(&Reading::Absent));
-    fed.tell(&definitions, Told::Put(definition()));
+    fed.tell(&definitions, Told::Put(definition(), Some(1)));
     fed.until(|snapshot, readings| {
         snapshot.unknown().contains("X") && readings.get(&custom).is_some_and(|r| matches!(r, Reading::Unknown(_)))
     });
@@ -156,14 +180,38 @@ fn a_watch_that_broke_makes_its_kind_unknown_until_it_has_reached_what_was_read_
     fed.probes.add(before, 6);
     fed.tell(&kind, Told::Progress(7));
     fed.tell(&kind, Told::Probed(now(), 9));
-    fed.tell(&kind, Told::Progress(8));
+    let mut late = secret("late");
+    late = late.with_at(&["metadata", "resourceVersion"], Val::str("8"));
+    fed.tell(&kind, Told::Put(late, Some(8)));
     fed.until(|_, _| fed.store.read().positions.get(&kind) == Some(&8));
     assert!(broken(&fed.store.read().readings));
-    fed.tell(&kind, Told::Progress(9));
+    fed.tell(&kind, Told::Gone(secret("late"), Some(9)));
     fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
     // a list is such a read itself
     fed.tell(&kind, Told::Failed("connection reset".to_owned()));
     fed.until(|_, readings| broken(readings));
     fed.list(&kind, Vec::new(), 10);
     fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
+}
+
+#[test]
+fn readiness_is_judged_as_soon_as_something_becomes_known() {
+    let notes = Notes::default();
+    let fed = feed_with(Duration::from_secs(60), notes.clone());
+    for name in ["Secret", "ConfigMap", "Pod", "Node"] {
+        let kind = Kind::new("", name);
+        fed.tell(&kind, Told::Wanted);
+        fed.until(|_, readings| readings.contains_key(&kind));
+        fed.list(&kind, Vec::new(), 5);
+        fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
+    }
+    drop(fed.ear);
+    fed.thread.join().unwrap();
+    let notes = notes.0.lock().unwrap();
+    let mut before = 0;
+    for (at, (_, unread)) in notes.iter().enumerate().filter(|(_, (what, _))| *what == "changed") {
+        assert!(*unread == before || notes.get(at + 1) == Some(&("tick", *unread)), "{notes:?}");
+        before = *unread;
+    }
+    assert!(notes.len() >= 16, "{notes:?}");
 }

@@ -17,6 +17,26 @@ fn a_review_is_read_once_and_whole() {
 }
 
 #[test]
+fn nothing_is_left_out_but_who_set_which_field_of_an_object() {
+    let mut whole = review("u-1", "web");
+    let object = serde_json::json!({"metadata": {"name": "web", "labels": {"managedFields": "x"}, "n": null},
+        "spec": {"managedFields": [1, 2.5, -3, true, "a"], "metadata": {"managedFields": {}}}});
+    whole["request"]["object"] = object.clone();
+    whole["request"]["oldObject"] = object;
+    whole["metadata"] = serde_json::json!({"managedFields": 1});
+    whole["request"]["options"]["metadata"] = serde_json::json!({"managedFields": 1});
+    let plain: Val = serde_json::from_str(&whole.to_string()).unwrap();
+    assert_eq!(read_value(&whole).unwrap().review, plain);
+    for object in ["object", "oldObject"] {
+        whole["request"][object]["metadata"]["managedFields"] = serde_json::json!([{"manager": "kubectl"}]);
+    }
+    assert_eq!(read_value(&whole).unwrap().review, plain);
+    // of equal fields the last one counts, as anywhere in JSON
+    let twice = whole.to_string().replacen("\"name\":\"web\"", "\"name\":\"other\",\"name\":\"web\"", 1);
+    assert_eq!(read(twice.as_bytes(), instant(), instant()).unwrap().text(&["name"]), "web");
+}
+
+#[test]
 fn what_is_no_review_says_why_and_keeps_the_uid() {
     let mut other = review("u-1", "web");
     other["kind"] = "ConversionReview".into();

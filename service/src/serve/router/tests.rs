@@ -1,10 +1,14 @@
 //! Every form of answer, without a socket.
 
+use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::SubscriberExt;
 
 use super::*;
 use crate::serve::fixtures::{Scripted, review, series, terms, until, workers};
@@ -71,6 +75,41 @@ async fn requests_are_allowed_and_denied() {
     assert_eq!(series(&webhook.metrics, "suture_decisions_total{outcome=\"allowed\"}"), 1.0);
     assert_eq!(series(&webhook.metrics, "suture_decisions_total{outcome=\"denied\"}"), 1.0);
     assert_eq!(series(&webhook.metrics, "suture_decision_duration_seconds_count"), 2.0);
+}
+
+/// What is logged, as far as a test reads it.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_is_denied_is_logged_with_its_request() {
+    for (level, plain) in [("info", false), ("debug", true)] {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let logs = tracing_subscriber::fmt::layer().json().with_writer(move || writer.clone());
+        let logs = logs.with_filter(tracing_subscriber::EnvFilter::new(level));
+        let _logging = tracing::subscriber::set_default(tracing_subscriber::registry().with(logs));
+        let webhook = webhook(terms(OnUndecided::Deny));
+        webhook.judge("u-1", "web").await;
+        webhook.judge("u-2", "denied").await;
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let said = |uid: &str, name: &str| {
+            let about = |line: &&str| line.contains("answered") && line.contains(&format!("\"uid\":\"{uid}\""));
+            text.lines().any(|line| about(&line) && line.contains(&format!("\"name\":\"{name}\"")))
+        };
+        assert!(said("u-2", "denied"), "{level}: {text}");
+        assert_eq!(said("u-1", "web"), plain, "{level}: {text}");
+    }
 }
 
 #[tokio::test]

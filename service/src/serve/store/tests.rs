@@ -49,7 +49,8 @@ fn it_equals_a_snapshot_from_scratch_over_random_histories() {
     for seed in 0..20 {
         let mut random = Prng::new(seed);
         let store = store();
-        store.write(vec![Change::Read(Kind::new("apps", "ReplicaSet"), Reading::Known)]);
+        let (pods, owners) = (Kind::new("", "Pod"), Kind::new("apps", "ReplicaSet"));
+        store.write(vec![Change::Read(owners.clone(), Reading::Known), Change::Read(pods.clone(), Reading::Known)]);
         let mut model: BTreeMap<Key, Object> = BTreeMap::new();
         let mut held = Vec::new();
         for version in 1..200 {
@@ -64,8 +65,15 @@ fn it_equals_a_snapshot_from_scratch_over_random_histories() {
                     2 => {
                         let kept: BTreeSet<Key> = (0..random.below(12)).map(key).collect();
                         model.retain(|key, _| kept.contains(key));
-                        changes.push(Change::Retain(Kind::new("", "Pod"), kept));
+                        changes.push(Change::Retain(pods.clone(), kept));
                     }
+                    3 if random.one_in(4) => {
+                        let kind = if random.one_in(2) { &pods } else { &owners };
+                        model.retain(|key, _| key.kind != *kind);
+                        changes.push(Change::Forget(kind.clone()));
+                        changes.push(Change::Read(kind.clone(), Reading::Known));
+                    }
+                    4 => changes.push(Change::Forget(owners.clone())),
                     _ => {
                         let object = pod(name, random.below(3), random.below(4), version);
                         model.insert(object.key.clone(), object.clone());
@@ -76,7 +84,14 @@ fn it_equals_a_snapshot_from_scratch_over_random_histories() {
             store.write(changes);
             let mut scratch = Snapshot::default();
             model.values().for_each(|object| scratch.insert(object.clone()));
-            assert_eq!(told(&store.read().snapshot), told(&scratch), "seed {seed}, version {version}");
+            let view = store.read();
+            scratch.set_unknown(view.snapshot.unknown().clone());
+            assert_eq!(told(&view.snapshot), told(&scratch), "seed {seed}, version {version}");
+            assert_eq!(store.count(&pods), model.len(), "seed {seed}, version {version}");
+            let owning = if model.is_empty() { Vec::new() } else { vec![&owners] };
+            assert_eq!(view.owners().collect::<Vec<_>>(), owning, "seed {seed}, version {version}");
+            let known = view.readings.get(&owners) == Some(&Reading::Known);
+            assert!(model.is_empty() || known || view.snapshot.unknown().contains("ReplicaSet"), "seed {seed}");
             // some readers stay for long
             if random.one_in(40) {
                 held.push(store.read());

@@ -69,8 +69,8 @@ async fn told(script: Script) -> Vec<String> {
                     format!("page {}", objects.iter().map(name).collect::<Vec<_>>().join(" "))
                 }
                 Told::Listed(List { names, version, .. }) => format!("listed {} at {version:?}", names.len()),
-                Told::Put(object) => format!("put {}", name(&object)),
-                Told::Gone(object) => format!("gone {}", name(&object)),
+                Told::Put(object, at) => format!("put {} at {at:?}", name(&object)),
+                Told::Gone(object, at) => format!("gone {} at {at:?}", name(&object)),
                 Told::Progress(version) => format!("progress {version}"),
                 Told::Failed(_) => "failed".to_owned(),
                 Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every | Told::Probed(..) => {
@@ -103,14 +103,11 @@ async fn lists_in_pages_watches_resumes_and_lists_again_after_410() {
         "page a b",
         "page c",
         "listed 3 at Some(10)",
-        "put d",
-        "progress 12",
-        "gone a",
-        "progress 20",
+        "put d at Some(12)",
+        "gone a at Some(20)",
         "progress 30",
         "failed",
-        "put b",
-        "progress 31",
+        "put b at Some(31)",
         "failed",
         "page b",
         "listed 1 at Some(40)",
@@ -130,5 +127,5 @@ async fn a_line_that_breaks_off_is_asked_for_again() {
         ("resourceVersion=10", 200, whole),
         ("resourceVersion=12", 404, error(404)),
     ];
-    assert_eq!(told(script).await, ["listed 0 at Some(10)", "put a", "progress 12"]);
+    assert_eq!(told(script).await, ["listed 0 at Some(10)", "put a at Some(12)"]);
 }

@@ -1,0 +1,49 @@
+//! What the rounds say.
+
+use suture_model::object::{Key, Object};
+use suture_model::value::Val;
+use tokio::sync::watch;
+
+use super::*;
+use crate::serve::book::Book;
+use crate::serve::fixtures::series;
+use crate::serve::lease::Active;
+use crate::serve::policies::Policies;
+use crate::serve::store::Change;
+
+fn pod(name: &str) -> Change {
+    let text = format!(
+        r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","namespace":"n","uid":"{name}",
+            "ownerReferences":[{{"apiVersion":"x.io/v1","kind":"X","name":"x","uid":"x"}}]}}}}"#
+    );
+    let val: Val = serde_json::from_str(&text).unwrap();
+    Change::Put(Arc::new(Object::from_val(&val).unwrap()))
+}
+
+#[test]
+fn objects_are_counted_kinds_wanted_and_readiness_said() {
+    let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
+    let replicas = Replicas::Single(Active::held());
+    let court = Arc::new(Court { store: store.clone(), book: Arc::new(Book::lasting(60)), replicas });
+    let (sender, wanted) = watch::channel(Wanted::default());
+    let (readiness, metrics) = (Readiness::expecting(&["kinds"]), Metrics::default());
+    let mut rounds = Rounds::new(court, sender, readiness.clone(), metrics.clone());
+    let (pods, owner) = (Kind::new("", "Pod"), Kind::new("x.io", "X"));
+    let objects = |kind: &str| series(&metrics, &format!("suture_objects{{kind=\"{kind}\"}}"));
+
+    store.write(vec![Change::Read(pods.clone(), Reading::Known), pod("a"), pod("b"), pod("b")]);
+    rounds.tick(&store, &BTreeMap::new());
+    assert_eq!((objects("Pod"), objects("X")), (2.0, 0.0));
+    assert!(wanted.borrow().kinds.contains(&owner), "somebody names an owner of it");
+    assert!(readiness.ready().is_err_and(|why| why.iter().any(|why| why.contains("X"))));
+
+    store.write(vec![Change::Read(owner.clone(), Reading::Known), Change::Remove(Key::of("Pod", "n", "a"))]);
+    rounds.tick(&store, &BTreeMap::new());
+    assert_eq!(objects("Pod"), 1.0);
+    assert_eq!(readiness.ready(), Ok(()));
+
+    store.write(vec![Change::Forget(pods)]);
+    rounds.tick(&store, &BTreeMap::new());
+    assert!(!metrics.text().unwrap().contains("kind=\"Pod\""), "it is watched no more");
+    assert!(!wanted.borrow().kinds.contains(&owner), "nothing names an owner of it any more");
+}
