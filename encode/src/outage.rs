@@ -117,7 +117,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
             for holding in &mut held {
                 let class = classes.class_of(holding.node);
                 let looked_for = || classes.nodes().position(|nodes| nodes.contains(holding.node));
-                debug_assert!(!is_live(holding.node) || class == looked_for(), "of a live node");
+                debug_assert!(!is_live(holding.node) || class == looked_for());
                 let number = class.and_then(|class| admission.get(class));
                 holding.admits.extend(number.map(|number| (at, *number)));
             }
