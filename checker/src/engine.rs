@@ -54,11 +54,14 @@ pub struct Settings {
     pub cache_bytes: usize,
     /// Whether a denial says what would have been allowed; costs a few decisions more.
     pub suggest: bool,
+    /// Whether what is in flight may be refused yet by whoever decides about it: then each may land, and none excuses a
+    /// change that breaks the same.
+    pub unsure: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { budget: Budget::OFFLINE, verbose: false, cache_bytes: 8 << 20, suggest: true }
+        Self { budget: Budget::OFFLINE, verbose: false, cache_bytes: 8 << 20, suggest: true, unsure: false }
     }
 }
 
@@ -316,8 +319,11 @@ impl Engine {
     /// follows it, which decides most of them, since such a deletion is mostly refused for its own sake.
     fn judge_all(&mut self, input: &Input<'_>, scope: Scope<'_>, effort: &mut Effort) -> Found {
         let in_flight: Vec<&Request> = input.in_flight.iter().collect();
-        let within =
-            |change: Option<&Change>, most| scenarios_within(input.snapshot, &in_flight, change, Moment::During, most);
+        let admitted = if self.settings.unsure { &[] } else { in_flight.as_slice() };
+        let within = |change: Option<&Change>, most| {
+            let in_flight = if change.is_some() { in_flight.as_slice() } else { admitted };
+            scenarios_within(input.snapshot, in_flight, change, Moment::During, most)
+        };
         let change = Some(input.change);
         let most = if scope.at_once { AT_ONCE_FOLLOWERS_MAX } else { FOLLOWERS_MAX };
         let (during, whole) = match within(change, most) {

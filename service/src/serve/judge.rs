@@ -420,7 +420,8 @@ impl Judge {
     fn engine(&mut self, view: &View) -> Result<&mut Engine, String> {
         let generation = view.loaded.generation;
         if self.engine.as_ref().is_none_or(|(of, _)| *of != generation) {
-            let settings = Settings { budget: self.budget, ..Settings::default() };
+            let unsure = matches!(self.court.replicas, Replicas::Announced(_));
+            let settings = Settings { budget: self.budget, unsure, ..Settings::default() };
             let engine = Engine::of(view.loaded.analyses.clone(), settings);
             self.engine = Some((generation, engine.map_err(|error| error.to_string())?));
         }
