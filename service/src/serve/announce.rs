@@ -226,7 +226,7 @@ impl Announcer {
             }
             Told::Progress(version) => board.position = board.position.max(Some(version)),
             Told::Failed(why) => tracing::warn!(why, "announcements of other replicas cannot be read"),
-            Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every | Told::Probed(..) => {}
+            Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every => {}
         }
         drop(board);
         self.shown.notify_all();

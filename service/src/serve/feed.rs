@@ -2,8 +2,8 @@
 //!
 //! A kind is *known* once it is listed, and as long as the watch keeps up; *absent* when the API server does not serve it
 //! and no definition of it is there; *unknown* otherwise. How far a watch lags is measured against consistent reads made
-//! now and then ([`Probes`]): it is as old as the newest read whose resourceVersion it has reached. A watch that broke
-//! has to reach a read that began after that: meanwhile others may have written, and Suture may have been asked about it.
+//! now and then ([`Probes`]): it is as old as the newest read whose resourceVersion it has reached. A kind whose watch broke
+//! is unknown until it is listed again: meanwhile others may have written, and Suture may have been asked about it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -44,15 +44,11 @@ impl Probes {
         }
     }
 
-    /// When the newest read began that whatever has come to `position` has reached.
-    pub fn reached_at(&self, position: Option<u64>) -> Option<Instant> {
-        let position = position?;
-        self.found().iter().rev().find(|(_, version)| position >= *version).map(|(time, _)| *time)
-    }
-
-    /// When the oldest read began that is remembered.
-    fn oldest(&self) -> Option<Instant> {
-        self.found().front().map(|(time, _)| *time)
+    /// Since when whatever has come to `position` may be out of date; none before the first read.
+    pub fn current_at(&self, position: Option<u64>) -> Option<Instant> {
+        let found = self.found();
+        let reached = found.iter().rev().find(|(_, version)| position.is_some_and(|at| at >= *version));
+        reached.or(found.front()).map(|(time, _)| *time)
     }
 
     fn found(&self) -> MutexGuard<'_, VecDeque<(Instant, u64)>> {
@@ -84,21 +80,9 @@ struct Known {
     listed: bool,
     absent: bool,
     failed: Option<String>,
-    /// Since when it may have changed unseen.
-    broken_at: Option<Instant>,
     listed_at: Option<Instant>,
     lag: Option<Duration>,
     shown: Option<Reading>,
-}
-
-impl Known {
-    /// What is shown is no older than a read that began then.
-    fn catch_up(&mut self, reached: Option<Instant>) {
-        if self.broken_at.zip(reached).is_some_and(|(broken, reached)| reached >= broken) {
-            self.broken_at = None;
-            self.failed = None;
-        }
-    }
 }
 
 impl<A: Aftermath> Feed<A> {
@@ -174,10 +158,9 @@ impl<A: Aftermath> Feed<A> {
                 changes.push(Change::Retain(kind.clone(), BTreeSet::new()));
             }
             Told::Failed(why) => self.update(kind, |state| {
+                state.listed = false;
                 state.failed = Some(why);
-                state.broken_at = Some(now());
             }),
-            Told::Probed(began, version) => self.probes.add(began, version),
             Told::Page(objects, taken) => {
                 for object in objects {
                     self.put(&object, changes);
@@ -196,16 +179,16 @@ impl<A: Aftermath> Feed<A> {
             }
             Told::Put(object, version) => {
                 self.put(&object, changes);
-                self.progress(kind, version, changes);
+                changes.extend(version.map(|version| Change::Position(kind.clone(), version)));
             }
             Told::Gone(object, version) => {
                 if let Some((ns, name)) = name_of(&object) {
                     changes.push(Change::Remove(Key { kind: kind.clone(), ns: scoped(kind, ns), name }));
                 }
                 self.definitions_changed(kind);
-                self.progress(kind, version, changes);
+                changes.extend(version.map(|version| Change::Position(kind.clone(), version)));
             }
-            Told::Progress(version) => self.progress(kind, Some(version), changes),
+            Told::Progress(version) => changes.push(Change::Position(kind.clone(), version)),
         }
         self.show(kind, changes);
     }
@@ -228,16 +211,6 @@ impl<A: Aftermath> Feed<A> {
         changes.push(Change::Put(self.store.shared(object)));
     }
 
-    /// All that happened up to a resourceVersion is among the changes.
-    fn progress(&mut self, kind: &Kind, version: Option<u64>, changes: &mut Vec<Change>) {
-        let Some(version) = version else { return };
-        changes.push(Change::Position(kind.clone(), version));
-        if self.kinds.get(kind).is_some_and(|state| state.broken_at.is_some()) {
-            let reached = self.probes.reached_at(Some(version));
-            self.update(kind, |state| state.catch_up(reached));
-        }
-    }
-
     fn definitions_changed(&self, kind: &Kind) {
         if kind.is("CustomResourceDefinition") || kind.is("APIService") {
             self.nudge.notify_one();
@@ -255,9 +228,6 @@ impl<A: Aftermath> Feed<A> {
         let lag_max = self.lag_max;
         let Some(state) = self.kinds.get_mut(kind) else { return };
         let reading = match state {
-            Known { listed: true, failed: Some(why), broken_at: Some(_), .. } => {
-                Reading::Unknown(format!("its watch broke and has not caught up yet: {why}"))
-            }
             Known { listed: true, lag: Some(lag), .. } if *lag > lag_max => {
                 Reading::Unknown(format!("its watch is more than {} s behind", lag_max.as_secs()))
             }
@@ -276,12 +246,10 @@ impl<A: Aftermath> Feed<A> {
         let view = self.store.read();
         let kinds: Vec<Kind> = self.kinds.keys().cloned().collect();
         for kind in kinds {
-            let reached = self.probes.reached_at(view.positions.get(&kind).copied());
-            let oldest = self.probes.oldest();
+            let current = self.probes.current_at(view.positions.get(&kind).copied());
             self.update(&kind, |state| {
-                state.catch_up(reached);
                 // a list is a consistent read itself
-                let since = reached.or(oldest).max(state.listed_at);
+                let since = current.max(state.listed_at);
                 state.lag = since.filter(|_| state.listed).map(|since| time.saturating_duration_since(since));
             });
             self.show(&kind, changes);

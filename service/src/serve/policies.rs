@@ -187,7 +187,7 @@ impl Policies {
                 unread.remove(&*kind.kind);
             }
             Told::Failed(why) => tracing::warn!(kind = &*kind.kind, why, "cannot be read"),
-            Told::Wanted | Told::Unwanted | Told::Lost | Told::Every | Told::Progress(_) | Told::Probed(..) => {}
+            Told::Wanted | Told::Unwanted | Told::Lost | Told::Every | Told::Progress(_) => {}
         }
         (&self.resources, &self.editions) != (&before.0, &before.1)
     }

@@ -29,10 +29,9 @@ struct Meta {
 
 /// Reads for ever. A list of one Namespace costs the API server little, and its resourceVersion is etcd's revision.
 pub async fn run(client: Client, probes: Probes) {
-    let one = ListParams::default().limit(1);
     loop {
         let sent = now();
-        match timeout(PROBE_TIMEOUT, revision(&client, "/api/v1/namespaces", &one)).await {
+        match timeout(PROBE_TIMEOUT, probe(&client)).await {
             Ok(Ok(version)) => probes.add(sent, version),
             Ok(Err(why)) => tracing::warn!(why, "how far the cluster has come cannot be read"),
             Err(_) => tracing::warn!("how far the cluster has come cannot be read in time"),
@@ -41,12 +40,9 @@ pub async fn run(client: Client, probes: Probes) {
     }
 }
 
-/// The resourceVersion of a list: how far the cluster has come.
-///
-/// # Errors
-/// When it cannot be read.
-pub async fn revision(client: &Client, path: &str, params: &ListParams) -> Result<u64, String> {
-    let list = Request::new(path).list(params).map_err(|error| error.to_string())?;
+async fn probe(client: &Client) -> Result<u64, String> {
+    let list = Request::new("/api/v1/namespaces").list(&ListParams::default().limit(1));
+    let list = list.map_err(|error| error.to_string())?;
     let Answer { metadata } = client.request(list).await.map_err(|error| brief(&error))?;
     metadata.resource_version.parse().map_err(|_| "a list has no numeric resourceVersion".to_owned())
 }

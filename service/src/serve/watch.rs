@@ -3,10 +3,12 @@
 //! | what happens | then |
 //! |---|---|
 //! | the watch ends, its time is up | it goes on from the last resourceVersion |
-//! | the connection breaks | so it does, shortly, to learn soon how far it has come |
 //! | 410: that version is compacted | it is listed again; what the list lacks is gone |
 //! | 404: the kind is not served any more | following ends |
-//! | anything else | tried again, with longer and longer pauses |
+//! | anything else, such as a connection that breaks | it is listed again, after longer and longer pauses |
+//!
+//! What happens while a watch is broken may be asked about before the watch shows it. How far one that is resumed has
+//! come, the API server says when it pleases; a list is complete when it ends.
 //!
 //! Lists are consistent reads (no resourceVersion), so that a restart never goes back in time. Watches are short: two
 //! seconds before the end of each the API server sends a bookmark (`apiserver/pkg/storage/cacher/cache_watcher.go`,
@@ -31,13 +33,9 @@ use tokio::time::{sleep, timeout};
 
 use super::feed::now;
 use super::page::{Page, read_page};
-use super::probe::revision;
 
 /// How long a watch lasts: the bookmark near its end comes as often.
 const WATCH_SECS: u32 = 15;
-/// How long the first watch after a break lasts. Nothing counts as known before its bookmark, which comes two seconds
-/// before the end.
-const CATCH_UP_SECS: u32 = 3;
 /// When, after its beginning, the API server is made to ask etcd how far it has come: shortly before the bookmark.
 const NUDGE_AFTER: Duration = Duration::from_secs(10);
 /// A label that no object has.
@@ -89,8 +87,6 @@ pub enum Told {
     Every,
     /// It cannot be listed or watched; why. What was told may be out of date.
     Failed(String),
-    /// A consistent read that began then found that the cluster had come to this resourceVersion.
-    Probed(Instant, u64),
     /// A page of a list. The sender waits until it is taken in.
     Page(Vec<Val>, oneshot::Sender<()>),
     /// The list is complete.
@@ -121,7 +117,6 @@ pub type Ear = Sender<(Kind, Told)>;
 pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::Receiver<u64>) {
     let mut pause = PAUSE_MIN;
     let mut from: Option<String> = None;
-    let mut behind = false;
     let follower = Follower { client, place, ear };
     loop {
         let step = match &from {
@@ -130,14 +125,13 @@ pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::R
                 follower.list().await
             }
             Some(version) => tokio::select! {
-                step = follower.watch(version.clone(), behind) => step,
+                step = follower.watch(version.clone()) => step,
                 () = changed(&mut again) => Ok(Step::ListAgain),
             },
         };
         match step {
             Ok(Step::From(version)) => {
                 pause = PAUSE_MIN;
-                behind = false;
                 from = Some(version);
             }
             Ok(Step::ListAgain) => {
@@ -145,15 +139,8 @@ pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::R
                 follower.tell(Told::Failed("it is listed anew".to_owned()));
             }
             Ok(Step::NotServed) => return,
-            Ok(Step::Broken(version, why)) => {
-                // what was told before the failure stays told
-                from = Some(version);
-                behind = true;
-                follower.tell(Told::Failed(why));
-                sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
-            }
             Err(error) => {
+                from = None;
                 follower.tell(Told::Failed(error));
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
@@ -175,7 +162,6 @@ const SLOW: &str = "a list takes too long";
 /// How following goes on.
 enum Step {
     From(String),
-    Broken(String, String),
     ListAgain,
     NotServed,
 }
@@ -230,19 +216,18 @@ impl Follower {
         }
     }
 
-    async fn watch(&self, mut version: String, behind: bool) -> Result<Step, String> {
-        let seconds = if behind { CATCH_UP_SECS } else { WATCH_SECS };
-        let mut params = WatchParams::default().timeout(seconds);
+    async fn watch(&self, mut version: String) -> Result<Step, String> {
+        let mut params = WatchParams::default().timeout(WATCH_SECS);
         params.label_selector.clone_from(&self.place.label_selector);
         let request = Request::new(&self.place.path).watch(&params, &version).map_err(|error| error.to_string())?;
-        let silence = Duration::from_secs(u64::from(seconds)) + SILENCE_MAX;
+        let silence = Duration::from_secs(u64::from(WATCH_SECS)) + SILENCE_MAX;
         let events = match timeout(BEGIN_MAX, self.client.request_events::<Passed>(request)).await {
-            Err(_) => return Ok(Step::Broken(version, "a watch does not begin".to_owned())),
-            Ok(Err(error)) => return gone_or_broken(error, version),
+            Err(_) => return Err("a watch does not begin".to_owned()),
+            Ok(Err(error)) => return refused(error),
             Ok(Ok(events)) => events,
         };
         let mut events = std::pin::pin!(events);
-        let mut nudge = std::pin::pin!(self.nudge(behind));
+        let mut nudge = std::pin::pin!(self.nudge());
         let mut nudged = false;
         loop {
             let next = async {
@@ -255,8 +240,8 @@ impl Follower {
                 }
             };
             let event = match timeout(silence, next).await {
-                Err(_) => return Ok(Step::Broken(version, "the watch is silent".to_owned())),
-                Ok(Err(error)) => return gone_or_broken(error, version),
+                Err(_) => return Err("the watch is silent".to_owned()),
+                Ok(Err(error)) => return refused(error),
                 Ok(Ok(None)) => return Ok(Step::From(version)),
                 Ok(Ok(Some(event))) => event,
             };
@@ -268,7 +253,7 @@ impl Follower {
                     }
                     continue;
                 }
-                WatchEvent::Error(status) => return gone_or_broken(kube::Error::Api(status), version),
+                WatchEvent::Error(status) => return refused(kube::Error::Api(status)),
                 WatchEvent::Added(Passed(object)) | WatchEvent::Modified(Passed(object)) => {
                     let at = version_of(&object);
                     self.tell(Told::Put(self.typed(object), number(at.as_ref())));
@@ -286,18 +271,13 @@ impl Follower {
         }
     }
 
-    /// Makes the API server ask etcd how far it has come with this kind; at once, and tells it, if that is waited for.
-    async fn nudge(&self, behind: bool) {
-        if !behind {
-            sleep(NUDGE_AFTER).await;
-        }
-        let began = now();
-        let nobodys = ListParams::default().labels(NOBODY);
-        // what does not work shows as lag
-        if let Ok(Ok(version)) = timeout(PAGE_TIMEOUT, revision(&self.client, &self.place.path, &nobodys)).await
-            && behind
-        {
-            self.tell(Told::Probed(began, version));
+    /// Makes the API server ask etcd how far it has come with this kind.
+    async fn nudge(&self) {
+        sleep(NUDGE_AFTER).await;
+        let list = Request::new(&self.place.path).list(&ListParams::default().labels(NOBODY));
+        if let Ok(list) = list {
+            // what does not work shows as lag
+            _ = timeout(PAGE_TIMEOUT, self.client.request_text(list)).await;
         }
     }
 
@@ -331,13 +311,6 @@ fn refused(error: kube::Error) -> Result<Step, String> {
         kube::Error::Api(status) if status.code == 404 => Ok(Step::NotServed),
         kube::Error::Api(status) if status.code == 410 => Ok(Step::ListAgain),
         _ => Err(brief(&error)),
-    }
-}
-
-fn gone_or_broken(error: kube::Error, version: String) -> Result<Step, String> {
-    match refused(error) {
-        Ok(step) => Ok(step),
-        Err(why) => Ok(Step::Broken(version, why)),
     }
 }
 

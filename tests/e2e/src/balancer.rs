@@ -2,8 +2,8 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::error::Error;
@@ -13,6 +13,8 @@ use crate::ports::Port;
 #[derive(Debug)]
 pub struct Balancer {
     port: Port,
+    /// The connections that were ever made.
+    joined: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Balancer {
@@ -26,6 +28,8 @@ impl Balancer {
         let port = Port::reserve()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.number())).map_err(Error::io("balancer"))?;
         let next = Arc::new(AtomicUsize::new(0));
+        let joined: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+        let all = joined.clone();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let first = next.fetch_add(1, Ordering::Relaxed);
@@ -36,11 +40,21 @@ impl Balancer {
                     .find_map(Result::ok);
                 // nobody there: the client sees its connection closed
                 if let Some(replica) = found {
+                    all.lock().unwrap_or_else(PoisonError::into_inner).extend(client.try_clone());
                     join(client, replica);
                 }
             }
         });
-        Ok(Self { port })
+        Ok(Self { port, joined })
+    }
+
+    /// Ends all connections; new ones are taken as before.
+    pub fn cut(&self) {
+        let joined = std::mem::take(&mut *self.joined.lock().unwrap_or_else(PoisonError::into_inner));
+        for connection in joined {
+            // it may have ended by itself
+            _ = connection.shutdown(Shutdown::Both);
+        }
     }
 
     /// Where it listens.

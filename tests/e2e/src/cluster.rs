@@ -183,6 +183,11 @@ impl Cluster {
         self.layout.server()
     }
 
+    /// The port of the API server.
+    pub fn api_server_port(&self) -> u16 {
+        self.layout.api_server.number()
+    }
+
     /// The port of etcd, which speaks plain HTTP.
     pub fn etcd_port(&self) -> u16 {
         self.layout.etcd.number()

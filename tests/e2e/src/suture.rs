@@ -48,6 +48,8 @@ pub struct Plan {
     pub adapters: Vec<Value>,
     /// Further flags.
     pub flags: Vec<String>,
+    /// The port on this machine where it finds the API server, if that is not the API server's own.
+    pub server: Option<u16>,
     /// Whether it keeps its certificates and the webhook's configuration by itself; otherwise the suite does both, by
     /// [`Suture::rotate`] and [`Suture::register`].
     pub by_itself: bool,
@@ -61,7 +63,7 @@ impl Plan {
 
     /// One replica with these invariants.
     pub fn of(policy: Vec<Value>) -> Self {
-        Self { replicas: 1, policy, adapters: Vec::new(), flags: Vec::new(), by_itself: false }
+        Self { replicas: 1, policy, adapters: Vec::new(), flags: Vec::new(), server: None, by_itself: false }
     }
 }
 
@@ -138,7 +140,13 @@ impl Suture {
     fn replica(&self, cluster: &Cluster, number: usize, webhook: Port, plan: &Plan) -> Result<Replica, Error> {
         let health = Port::reserve()?;
         let name = format!("suture-{number}");
-        let kubeconfig = cluster.kubeconfig(&user().name)?;
+        let mut kubeconfig = cluster.kubeconfig(&user().name)?;
+        if let Some(port) = plan.server {
+            let text = fs::read_to_string(&kubeconfig).map_err(Error::io(kubeconfig.display().to_string()))?;
+            kubeconfig = self.folder.join("kubeconfig");
+            let own = format!(":{}", cluster.api_server_port());
+            write(&kubeconfig, &text.replace(&own, &format!(":{port}")))?;
+        }
         let file = |name: &str| self.folder.join(name).display().to_string();
         let own = [("webhook-url", self.url.clone()), ("name", HOST.to_owned())];
         let given = [("tls-cert", file("tls.crt")), ("tls-key", file("tls.key"))];

@@ -6,7 +6,7 @@
 //! | harmful requests | they are never admitted |
 //! | duels: both of two endpoints are evicted at once | one of the two is still there at the end |
 //!
-//! With `SUTURE_FAULTS=short` only Suture, the API server and etcd fail.
+//! With `SUTURE_FAULTS=short` only Suture, the API server, the connections between them, and etcd fail.
 #![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 #![expect(clippy::disallowed_methods, reason = "how long things take is the point")]
 
@@ -20,6 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use suture_e2e::balancer::Balancer;
 use suture_e2e::objects::{definition, eviction, ingress, invariant, list, place, pod, serves, service};
 use suture_e2e::table::Table;
 use suture_e2e::{Api, Cluster, Nodes, Options, Part, Plan, Suture, suture, wait};
@@ -28,6 +29,10 @@ use suture_e2e::{Api, Cluster, Nodes, Options, Part, Plan, Suture, suture, wait}
 const RECOVERED_MAX: Duration = Duration::from_secs(90);
 /// How long etcd stands still.
 const PAUSE: Duration = Duration::from_secs(5);
+/// How often in a row connections are cut.
+const CUTS: usize = 4;
+/// The time between two cuts: some watches are there again by then, some are not.
+const CUT_EVERY: Duration = Duration::from_millis(150);
 /// What the API server may take for a request beside the webhook, on a machine that does much else.
 const BESIDE_MAX: Duration = Duration::from_secs(8);
 /// Traffic before a fault, and after the recovery.
@@ -63,6 +68,8 @@ struct Duel {
 /// A cluster, Suture, and what was found so far.
 struct Scene {
     cluster: Cluster,
+    /// Between Suture and the API server.
+    way: Balancer,
     suture: Suture,
     table: Table,
     wrong: Vec<String>,
@@ -80,6 +87,12 @@ fn nothing_wrong_is_admitted_whatever_fails() {
     scene.under("API server killed, started again", Duration::ZERO, |scene| {
         scene.cluster.kill(Part::ApiServer).expect("kill");
         scene.cluster.launch(Part::ApiServer).expect("launch");
+    });
+    scene.under("connections to the API server cut", Duration::ZERO, |scene| {
+        for _ in 0..CUTS {
+            scene.way.cut();
+            thread::sleep(CUT_EVERY);
+        }
     });
     scene.under("etcd paused 5 s", PAUSE, |scene| {
         scene.cluster.pause(Part::Etcd).expect("pause");
@@ -137,13 +150,15 @@ impl Scene {
         let adapter = json!({"apiVersion": "suture.dev/v1alpha1", "kind": "ResourceAdapter", "metadata": {"name": "widgets"},
             "spec": {"group": GROUP, "kind": "Widget", "replicas": "self.spec.replicas", "quorum": "true",
                      "selector": "{'app': self.metadata.name}"}});
-        let plan = Plan { replicas, adapters: vec![adapter], ..Plan::of(templates.map(invariant).to_vec()) };
+        let way = Balancer::start(vec![cluster.api_server_port()]).expect("a way");
+        let server = Some(way.port());
+        let plan = Plan { replicas, adapters: vec![adapter], server, ..Plan::of(templates.map(invariant).to_vec()) };
         let suture = Suture::start(&cluster, &plan).expect("suture");
         suture.register(&admin).expect("register");
         until("the webhook", || matches!(ask(&api, &harmful()[0]), Outcome::Denied(_)));
         let head = ["fault", "requests", "admitted", "denied", "failed", "longest s", "outage s", "recovered s"];
         println!("\nfaults, replicas: {replicas}");
-        Self { cluster, suture, table: Table::new(&head), wrong: Vec::new(), duels: AtomicUsize::new(0) }
+        Self { cluster, way, suture, table: Table::new(&head), wrong: Vec::new(), duels: AtomicUsize::new(0) }
     }
 
     /// Runs traffic, lets something fail in it, and goes on until all is well again.

@@ -73,9 +73,7 @@ async fn told(script: Script) -> Vec<String> {
                 Told::Gone(object, at) => format!("gone {} at {at:?}", name(&object)),
                 Told::Progress(version) => format!("progress {version}"),
                 Told::Failed(_) => "failed".to_owned(),
-                Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every | Told::Probed(..) => {
-                    "odd".to_owned()
-                }
+                Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every => "odd".to_owned(),
             });
         }
         words
@@ -85,7 +83,7 @@ async fn told(script: Script) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn lists_in_pages_watches_resumes_and_lists_again_after_410() {
+async fn lists_in_pages_watches_resumes_and_lists_again_after_a_failure() {
     let bookmark = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"30"}}"#;
     let script = vec![
         ("limit=200", 200, list("more", 10, &[object("a", 3), object("b", 4)])),
@@ -93,7 +91,8 @@ async fn lists_in_pages_watches_resumes_and_lists_again_after_410() {
         ("resourceVersion=10", 200, event("ADDED", &object("d", 12)) + &event("DELETED", &object("a", 20))),
         ("resourceVersion=20", 200, event("BOOKMARK", bookmark)),
         ("resourceVersion=30", 500, error(500)),
-        ("timeoutSeconds=3&", 200, event("MODIFIED", &object("b", 31)) + &event("ERROR", &error(410))),
+        ("limit=200", 200, list("", 30, &[])),
+        ("resourceVersion=30", 200, event("MODIFIED", &object("b", 31)) + &event("ERROR", &error(410))),
         ("limit=200", 200, list("", 40, &[object("b", 31)])),
         ("resourceVersion=40", 410, error(410)),
         ("limit=200", 200, r#"{"metadata":{"resourceVersion":"50"},"items":null}"#.to_owned()),
@@ -107,6 +106,7 @@ async fn lists_in_pages_watches_resumes_and_lists_again_after_410() {
         "gone a at Some(20)",
         "progress 30",
         "failed",
+        "listed 0 at Some(30)",
         "put b at Some(31)",
         "failed",
         "page b",
