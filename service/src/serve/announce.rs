@@ -96,6 +96,8 @@ impl Announcer {
             api_version: "v1".into(),
             path: self.collection.clone(),
             label_selector: Some(LABEL.to_owned()),
+            // an announcement is decided when it is shown, with all before it
+            resumes: true,
         }
     }
 

@@ -291,6 +291,7 @@ fn find(kind: &Kind, group: Option<&Result<Vec<Resource>, String>>) -> Found {
                 api_version: api_version.as_str().into(),
                 path: path.clone(),
                 label_selector: None,
+                resumes: false,
             }),
         },
     }

@@ -5,7 +5,7 @@
 //! | the watch ends, its time is up | it goes on from the last resourceVersion |
 //! | 410: that version is compacted | it is listed again; what the list lacks is gone |
 //! | 404: the kind is not served any more | following ends |
-//! | anything else, such as a connection that breaks | it is listed again, after longer and longer pauses |
+//! | anything else, such as a connection that breaks | it is listed again (or [resumed](Place::resumes)), after longer and longer pauses |
 //!
 //! What happens while a watch is broken may be asked about before the watch shows it. How far one that is resumed has
 //! come, the API server says when it pleases; a list is complete when it ends.
@@ -70,6 +70,8 @@ pub struct Place {
     pub path: String,
     /// Which of the objects, if not all.
     pub label_selector: Option<String>,
+    /// Whether a watch that breaks goes on where it was: nothing is decided before it has shown what has to be known.
+    pub resumes: bool,
 }
 
 /// What is told about a kind.
@@ -119,13 +121,13 @@ pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::R
     let mut from: Option<String> = None;
     let follower = Follower { client, place, ear };
     loop {
-        let step = match &from {
+        let step = match &mut from {
             None => {
                 again.mark_unchanged();
                 follower.list().await
             }
             Some(version) => tokio::select! {
-                step = follower.watch(version.clone()) => step,
+                step = follower.watch(version) => step,
                 () = changed(&mut again) => Ok(Step::ListAgain),
             },
         };
@@ -140,7 +142,7 @@ pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::R
             }
             Ok(Step::NotServed) => return,
             Err(error) => {
-                from = None;
+                from.take_if(|_| !follower.place.resumes);
                 follower.tell(Told::Failed(error));
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
@@ -216,10 +218,11 @@ impl Follower {
         }
     }
 
-    async fn watch(&self, mut version: String) -> Result<Step, String> {
+    /// Watches from a resourceVersion on, which is that of the last event afterwards.
+    async fn watch(&self, version: &mut String) -> Result<Step, String> {
         let mut params = WatchParams::default().timeout(WATCH_SECS);
         params.label_selector.clone_from(&self.place.label_selector);
-        let request = Request::new(&self.place.path).watch(&params, &version).map_err(|error| error.to_string())?;
+        let request = Request::new(&self.place.path).watch(&params, version).map_err(|error| error.to_string())?;
         let silence = Duration::from_secs(u64::from(WATCH_SECS)) + SILENCE_MAX;
         let events = match timeout(BEGIN_MAX, self.client.request_events::<Passed>(request)).await {
             Err(_) => return Err("a watch does not begin".to_owned()),
@@ -242,12 +245,12 @@ impl Follower {
             let event = match timeout(silence, next).await {
                 Err(_) => return Err("the watch is silent".to_owned()),
                 Ok(Err(error)) => return refused(error),
-                Ok(Ok(None)) => return Ok(Step::From(version)),
+                Ok(Ok(None)) => return Ok(Step::From(version.clone())),
                 Ok(Ok(Some(event))) => event,
             };
             let object = match event {
                 WatchEvent::Bookmark(mark) => {
-                    version = mark.metadata.resource_version;
+                    *version = mark.metadata.resource_version;
                     if let Ok(at) = version.parse() {
                         self.tell(Told::Progress(at));
                     }
@@ -266,7 +269,7 @@ impl Follower {
                 }
             };
             if let Some(at) = object {
-                version = at.to_string();
+                *version = at.to_string();
             }
         }
     }

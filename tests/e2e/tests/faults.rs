@@ -31,7 +31,7 @@ const RECOVERED_MAX: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_secs(5);
 /// How often in a row connections are cut.
 const CUTS: usize = 4;
-/// The time between two cuts: some watches are there again by then, some are not.
+/// The time between two cuts.
 const CUT_EVERY: Duration = Duration::from_millis(150);
 /// What the API server may take for a request beside the webhook, on a machine that does much else.
 const BESIDE_MAX: Duration = Duration::from_secs(8);
@@ -88,12 +88,7 @@ fn nothing_wrong_is_admitted_whatever_fails() {
         scene.cluster.kill(Part::ApiServer).expect("kill");
         scene.cluster.launch(Part::ApiServer).expect("launch");
     });
-    scene.under("connections to the API server cut", Duration::ZERO, |scene| {
-        for _ in 0..CUTS {
-            scene.way.cut();
-            thread::sleep(CUT_EVERY);
-        }
-    });
+    scene.under("connections to the API server cut", Duration::ZERO, Scene::cut_connections);
     scene.under("etcd paused 5 s", PAUSE, |scene| {
         scene.cluster.pause(Part::Etcd).expect("pause");
         thread::sleep(PAUSE);
@@ -118,6 +113,7 @@ fn nothing_wrong_is_admitted_whatever_fails() {
         scene.suture.replicas[0].process.launch().expect("launch");
         scene.suture.wait_ready().expect("ready");
     });
+    scene.under("connections to the API server cut", Duration::ZERO, Scene::cut_connections);
     scene.end();
     println!("no wrong admission, no request stuck");
 }
@@ -349,6 +345,14 @@ impl Scene {
             });
             let admitted = outcomes.iter().filter(|outcome| **outcome == Outcome::Done).count();
             duels.lock().expect("duels").push(Duel { app, admitted });
+        }
+    }
+
+    /// Some watches are there again before the next cut, some are not.
+    fn cut_connections(&self) {
+        for _ in 0..CUTS {
+            self.way.cut();
+            thread::sleep(CUT_EVERY);
         }
     }
 

@@ -51,13 +51,18 @@ fn place() -> Place {
         api_version: "v1".into(),
         path: "/api/v1/configmaps".to_owned(),
         label_selector: None,
+        resumes: false,
     }
 }
 
 /// What is told, in words.
 async fn told(script: Script) -> Vec<String> {
+    told_of(place(), script).await
+}
+
+async fn told_of(place: Place, script: Script) -> Vec<String> {
     let (ear, heard) = channel();
-    let task = tokio::spawn(follow(scripted(script), place(), ear, latest::channel(0).1));
+    let task = tokio::spawn(follow(scripted(script), place, ear, latest::channel(0).1));
     let listening = tokio::task::spawn_blocking(move || {
         let name = |object: &Val| name_of(object).map(|(_, name)| name.to_string()).unwrap_or_default();
         let mut words = Vec::new();
@@ -115,6 +120,28 @@ async fn lists_in_pages_watches_resumes_and_lists_again_after_a_failure() {
         "listed 0 at Some(50)",
     ];
     assert_eq!(told(script).await, expected);
+}
+
+#[tokio::test]
+async fn what_resumes_goes_on_where_it_was() {
+    let script = vec![
+        ("limit=200", 200, list("", 10, &[])),
+        ("resourceVersion=10", 200, event("ADDED", &object("a", 12)) + &event("ERROR", &error(500))),
+        ("resourceVersion=12", 500, error(500)),
+        ("resourceVersion=12", 200, event("DELETED", &object("a", 20)) + &event("ERROR", &error(410))),
+        ("limit=200", 200, list("", 40, &[])),
+        ("resourceVersion=40", 404, error(404)),
+    ];
+    let expected = [
+        "listed 0 at Some(10)",
+        "put a at Some(12)",
+        "failed",
+        "failed",
+        "gone a at Some(20)",
+        "failed",
+        "listed 0 at Some(40)",
+    ];
+    assert_eq!(told_of(Place { resumes: true, ..place() }, script).await, expected);
 }
 
 #[tokio::test]
