@@ -17,18 +17,16 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::effects::group_name;
 use suture_model::kinds::Kind;
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
-use suture_model::references::references;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
 use suture_specs::functions::Func;
 
 use super::Relevance;
-use crate::affected::Place;
+use crate::affected::{Place, Touch, referred};
 use crate::analysis::Analysis;
 
 /// Workloads whose scaling changes nothing but themselves: that of a StatefulSet may take claims along.
@@ -101,160 +99,73 @@ impl Relevance<'_> {
         let lookout = self.lookout.get_or_init(|| Lookout::of(self.snapshot, self.invariants)).as_ref()?;
         let state = State::new(self.snapshot);
         let workload = state.get(workload).filter(|workload| AROUND.iter().any(|kind| workload.key.kind.is(kind)))?;
-        let mut walk = Walk::of(&state);
-        walk.workload(workload);
-        walk.kin(workload);
-        walk.selecting(lookout.namespaces);
-        walk.referring(workload, |kind| lookout.refers(kind, self.invariants));
-        Some(walk.around)
+        let mut touch = Touch::default();
+        touch.object(&state, workload);
+        touch.above(&state, workload);
+        let makers = touch.controllers.iter().filter_map(|key| state.get(key)).chain([workload]);
+        let mut around = Around::default();
+        let mut members: Vec<&Arc<Object>> = touch.pods.iter().chain(makers).collect();
+        members.retain(|member| around.add(member));
+        around.kin(&state, workload, &members);
+        around.selecting(&state, &touch.labels, lookout.namespaces);
+        around.referring(&state, workload, &members, |kind| lookout.refers(kind, self.invariants));
+        Some(around)
     }
 }
 
-/// A walk around a workload.
-struct Walk<'w> {
-    state: &'w State<'w>,
-    around: Around,
-    /// The labels of pods and templates, with their namespaces.
-    labels: BTreeSet<(Str, Val)>,
-    /// The pods, in the order in which they were found.
-    pods: Vec<&'w Arc<Object>>,
-    /// What makes them, and all controllers above.
-    makers: Vec<&'w Arc<Object>>,
-    /// Where the pods, the makers, and the workloads are whose pods were looked for.
-    known: [BTreeSet<usize>; 3],
-}
-
-impl<'w> Walk<'w> {
-    fn of(state: &'w State<'w>) -> Self {
-        let (around, labels, known) = (Around::default(), BTreeSet::new(), Default::default());
-        Self { state, around, labels, pods: Vec::new(), makers: Vec::new(), known }
+/// What is around a workload: its members are the pods that its scaling may touch, and what makes them.
+impl Around {
+    /// Whether it was not there yet.
+    fn add(&mut self, object: &Arc<Object>) -> bool {
+        self.0.insert(place(object))
     }
 
-    fn add(&mut self, object: &Arc<Object>) {
-        self.around.0.insert(place(object));
+    fn extend<'o>(&mut self, objects: impl IntoIterator<Item = &'o Arc<Object>>) {
+        self.0.extend(objects.into_iter().map(place));
     }
 
-    /// The workload itself, what decides about its pods, and about those that it selects.
-    fn workload(&mut self, workload: &'w Arc<Object>) {
-        self.maker(workload);
-        self.group(workload);
-        let mut last: Option<&Object> = None;
-        for pod in navigate::selected(self.state, workload) {
-            self.pod(pod);
-            // equals have one controller, if they have any
-            if pod.controller().is_none() || last.is_none_or(|last| !equals(last, pod)) {
-                self.group(pod);
-            }
-            last = Some(pod);
-        }
-    }
-
-    /// The workload that decides about an object, and the pods that this one owns or selects.
-    fn group(&mut self, object: &Object) {
-        let Some(decider) = self.state.get(&group_name(self.state, object)) else { return };
-        let [_, _, deciders] = &mut self.known;
-        if decider.key.kind.is("Pod") || !deciders.insert(place(decider)) {
-            return;
-        }
-        self.maker(decider);
-        for child in self.state.owned_by(&decider.uid) {
-            self.template(child);
-        }
-        let owned = navigate::pods_owned_by(self.state, decider).into_iter();
-        for pod in owned.chain(navigate::selected(self.state, decider)) {
-            self.pod(pod);
-        }
-    }
-
-    /// What makes pods, and its controllers.
-    fn maker(&mut self, maker: &'w Arc<Object>) {
-        let mut next = Some(maker);
-        while let Some(maker) = next {
-            let [_, makers, _] = &mut self.known;
-            if !makers.insert(place(maker)) {
-                break;
-            }
-            self.add(maker);
-            self.template(maker);
-            self.makers.push(maker);
-            next = navigate::controller_of(self.state, maker);
-        }
-    }
-
-    fn pod(&mut self, pod: &'w Arc<Object>) {
-        let [pods, ..] = &mut self.known;
-        if !pods.insert(place(pod)) {
-            return;
-        }
-        self.add(pod);
-        if self.pods.last().is_none_or(|last| !equals(last, pod)) {
-            self.labels.insert((pod.key.ns.clone(), pod.labels().clone()));
-            if let Some(controller) = navigate::controller_of(self.state, pod) {
-                self.maker(controller);
-            }
-        }
-        self.pods.push(pod);
-    }
-
-    fn template(&mut self, maker: &Object) {
-        if let Some(labels) = navigate::template_labels(self.state, maker) {
-            self.labels.insert((maker.key.ns.clone(), labels));
-        }
-    }
-
-    /// Owners and dependents.
-    fn kin(&mut self, workload: &'w Arc<Object>) {
-        let owning = self.state.owns(&Kind::new("", "Pod"));
-        for object in self.pods.clone().into_iter().chain([workload]) {
-            for owner in object.owners().iter().filter_map(|owner| navigate::owner_object(self.state, object, owner)) {
-                self.add(owner);
-            }
+    /// Owners and dependents of the workload and the pods.
+    fn kin(&mut self, state: &State<'_>, workload: &Arc<Object>, members: &[&Arc<Object>]) {
+        let owning = state.owns(&Kind::new("", "Pod"));
+        let pods = members.iter().copied().filter(|member| member.key.kind.is("Pod"));
+        for object in pods.chain([workload]) {
+            let owners = object.owners().iter();
+            self.extend(owners.filter_map(|owner| navigate::owner_object(state, object, owner)));
             if owning || !object.key.kind.is("Pod") {
-                self.state.owned_by(&object.uid).into_iter().for_each(|dependent| self.add(dependent));
+                self.extend(state.owned_by(&object.uid));
             }
         }
     }
 
     /// Whatever selects one of the labels, and the namespaces where that may matter.
-    fn selecting(&mut self, namespaces: bool) {
-        for (ns, labels) in std::mem::take(&mut self.labels) {
-            for object in self.state.base().selecting(&ns, &labels) {
-                if navigate::selector_of(self.state, object).is_some_and(|selector| selector.matches(&labels)) {
-                    self.add(object);
-                }
-            }
-            let namespace = if namespaces { self.state.get(&Key::of("Namespace", "", &ns)) } else { None };
-            namespace.into_iter().for_each(|namespace| self.add(namespace));
+    fn selecting(&mut self, state: &State<'_>, labels: &BTreeSet<(Str, Val)>, namespaces: bool) {
+        for (ns, labels) in labels {
+            let selects = |object: &&Arc<Object>| {
+                navigate::selector_of(state, object).is_some_and(|selector| selector.matches(labels))
+            };
+            self.extend(state.base().selecting(ns, labels).filter(selects));
+            let namespace = namespaces.then(|| state.get(&Key::of("Namespace", "", ns)));
+            self.extend(namespace.flatten());
         }
     }
 
-    /// What refers to the workload, and what it and its pods refer to.
-    fn referring(&mut self, workload: &'w Arc<Object>, may_be_instance: impl Fn(&Kind) -> bool) {
-        self.state.referrers(&workload.key).into_iter().for_each(|referrer| self.add(referrer));
-        let adapters = self.state.base().adapters().as_ref();
+    /// What refers to the workload, and what it and the other members refer to.
+    fn referring(
+        &mut self,
+        state: &State<'_>,
+        workload: &Arc<Object>,
+        members: &[&Arc<Object>],
+        may_be_instance: impl Fn(&Kind) -> bool,
+    ) {
+        self.extend(state.referrers(&workload.key));
         let mut seen: BTreeSet<(&Str, *const Body)> = BTreeSet::new();
-        for object in self.pods.clone().into_iter().chain(self.makers.clone()) {
-            if !seen.insert((&object.key.ns, Arc::as_ptr(&object.body))) {
-                continue;
-            }
-            let referred = references(object, adapters).into_iter().map(|reference| reference.target);
-            for target in referred.filter(|target| may_be_instance(&target.kind)) {
-                self.state.get(&target).into_iter().for_each(|object| self.add(object));
-            }
-            if object.key.kind.is("StatefulSet") {
-                let here = self.state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&object.key.ns)).into_iter();
-                let made = here.filter(|claim| navigate::claim_ordinal(object, &claim.key.name).is_some());
-                made.for_each(|claim| self.add(claim));
-            }
+        for object in members.iter().filter(|object| seen.insert((&object.key.ns, Arc::as_ptr(&object.body)))) {
+            let referred = referred(state, object).into_iter().filter(|target| may_be_instance(&target.kind));
+            self.extend(referred.filter_map(|target| state.get(&target)).collect::<Vec<_>>());
         }
     }
 }
 
 fn place(object: &Arc<Object>) -> usize {
     Arc::as_ptr(object) as usize
-}
-
-/// Whether two pods differ in their header only.
-fn equals(a: &Object, b: &Object) -> bool {
-    a.key.ns == b.key.ns && Arc::ptr_eq(&a.body, &b.body)
 }

@@ -1,0 +1,174 @@
+//! The pods that a change of an object may touch: those it is, runs, holds or selects, and whatever the same workloads
+//! run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use suture_model::effects::group_name;
+use suture_model::kinds::Kind;
+use suture_model::navigate;
+use suture_model::object::{Body, Key, Object};
+use suture_model::references::references;
+use suture_model::state::State;
+use suture_model::value::{Str, Val};
+
+/// Collects the pods that changes may touch, and what they are found by.
+#[derive(Default)]
+pub(crate) struct Touch {
+    /// The labels of such pods, and of templates of such, with their namespaces.
+    pub labels: BTreeSet<(Str, Val)>,
+    /// What makes them, and all controllers above.
+    pub controllers: BTreeSet<Key>,
+    /// The pods; one may be there several times.
+    pub pods: Vec<Arc<Object>>,
+    groups: BTreeSet<Key>,
+    /// Pods that were looked at, up to those that differ in their header only, by state.
+    followed: BTreeSet<Equals>,
+    labelled: BTreeSet<Equals>,
+    last: Option<Equals>,
+    /// The custom resources of a namespace whose adapter lists what their operator makes, by state.
+    listing: BTreeMap<(usize, Str), Vec<Listing>>,
+}
+
+/// A custom resource, and what its operator makes.
+type Listing = (Arc<Object>, Vec<Key>);
+
+/// Pods of one body in a namespace of a state.
+type Equals = (usize, Str, *const Body);
+
+fn equals(state: &State<'_>, pod: &Arc<Object>) -> Equals {
+    (std::ptr::from_ref(state) as usize, pod.key.ns.clone(), Arc::as_ptr(&pod.body))
+}
+
+impl Touch {
+    /// Notes the pods that a change of `object` may touch in `state`: those it is, runs, holds or selects, with all
+    /// that the same workload runs.
+    pub fn object(&mut self, state: &State<'_>, object: &Arc<Object>) {
+        if object.key.kind.is("Pod") {
+            return self.pod(state, object);
+        }
+        if object.key.kind.is("Node") {
+            for pod in state.pods_on(&object.key.name) {
+                self.pod(state, pod);
+            }
+            // a DaemonSet may want a pod there
+            for set in state.list(&Kind::new("apps", "DaemonSet"), None) {
+                self.group(state, set);
+            }
+            return;
+        }
+        let adapted = state.adapter(object);
+        let makes = navigate::template_path(object).is_some();
+        self.template(state, object);
+        if adapted.is_some() || makes {
+            self.selecting(state, object);
+        }
+        if makes {
+            // what makes the pods of a custom resource depends on whether it has a workload for that
+            for parent in self.parents(state, object) {
+                self.template(state, &parent);
+                self.selecting(state, &parent);
+            }
+        }
+        if let Some(facts) = adapted {
+            let listed = facts.children.iter().flatten().chain(&facts.scale_target).filter_map(|key| state.get(key));
+            for child in state.owned_by(&object.uid).into_iter().chain(listed) {
+                self.template(state, child);
+                self.group(state, child);
+            }
+        }
+        if object.key.kind.is("HorizontalPodAutoscaler") {
+            for target in references(object, state.base().adapters().as_ref()) {
+                if let Some(workload) = state.get(&target.target) {
+                    self.template(state, workload);
+                }
+            }
+        }
+    }
+
+    /// What an object runs, and the pods that it selects.
+    fn selecting(&mut self, state: &State<'_>, object: &Object) {
+        self.group(state, object);
+        for pod in navigate::selected(state, object) {
+            self.pod(state, pod);
+        }
+    }
+
+    /// The custom resources that own an object, or whose adapter lists it.
+    fn parents(&mut self, state: &State<'_>, object: &Object) -> Vec<Arc<Object>> {
+        let owners = object.owners().iter().filter_map(|owner| navigate::owner_object(state, object, owner));
+        let owners: Vec<Arc<Object>> = owners.filter(|owner| state.adapter(owner).is_some()).cloned().collect();
+        let at = (std::ptr::from_ref(state) as usize, object.key.ns.clone());
+        let listing = self.listing.entry(at).or_insert_with(|| {
+            let kinds = state.base().adapters().kinds();
+            let here = kinds.iter().flat_map(|kind| state.list(kind, Some(&object.key.ns)));
+            here.filter_map(|custom| Some((custom.clone(), state.adapter(custom)?.children.clone()?))).collect()
+        });
+        let listing = listing.iter().filter(|(_, children)| children.contains(&object.key));
+        owners.into_iter().chain(listing.map(|(custom, _)| custom.clone())).collect()
+    }
+
+    fn template(&mut self, state: &State<'_>, maker: &Object) {
+        if let Some(template) = navigate::template_labels(state, maker) {
+            self.labels.insert((maker.key.ns.clone(), template));
+        }
+    }
+
+    fn pod(&mut self, state: &State<'_>, pod: &Arc<Object>) {
+        self.beside(state, pod);
+        // who adopts a pod depends on its name as well
+        if self.followed.insert(equals(state, pod)) || pod.controller().is_none() {
+            self.group(state, pod);
+        }
+    }
+
+    /// A pod without the others of its workload.
+    fn beside(&mut self, state: &State<'_>, pod: &Arc<Object>) {
+        self.pods.push(pod.clone());
+        let same = |(at, ns, body): &Equals| {
+            *at == std::ptr::from_ref(state) as usize
+                && Arc::ptr_eq(ns, &pod.key.ns)
+                && std::ptr::eq(*body, Arc::as_ptr(&pod.body))
+        };
+        if self.last.as_ref().is_some_and(same) {
+            return;
+        }
+        let this = equals(state, pod);
+        self.last = Some(this.clone());
+        if self.labelled.insert(this) {
+            self.labels.insert((pod.key.ns.clone(), pod.labels().clone()));
+            self.above(state, pod);
+        }
+    }
+
+    /// The controllers above an object.
+    pub fn above(&mut self, state: &State<'_>, object: &Arc<Object>) {
+        let mut at = object.clone();
+        while let Some(next) = navigate::controller_of(state, &at).cloned() {
+            if !self.controllers.insert(next.key.clone()) {
+                break;
+            }
+            self.template(state, &next);
+            at = next;
+        }
+    }
+
+    /// What the workload runs that decides about an object: its pods are not told from one another by its limits.
+    fn group(&mut self, state: &State<'_>, object: &Object) {
+        let name = group_name(state, object);
+        if !self.groups.insert(name.clone()) {
+            return;
+        }
+        let Some(workload) = state.get(&name).filter(|o| !o.key.kind.is("Pod")).cloned() else { return };
+        self.controllers.insert(name);
+        self.template(state, &workload);
+        self.above(state, &workload);
+        for child in state.owned_by(&workload.uid) {
+            self.template(state, child);
+        }
+        let pods = navigate::pods_owned_by(state, &workload).into_iter().chain(navigate::selected(state, &workload));
+        for pod in pods {
+            self.beside(state, pod);
+        }
+    }
+}
