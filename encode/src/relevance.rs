@@ -13,7 +13,6 @@
 //! What a request reaches takes a while to find. Where it can be told without, it is: of what reaches nothing but itself
 //! (`relevance/lone.rs`), and of scalings that have nothing around them in common (`relevance/around.rs`).
 
-use std::borrow::Borrow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -143,9 +142,9 @@ impl<'a> Relevance<'a> {
     }
 
     /// Those in flight that matter to the request.
-    pub fn select<R: Borrow<Request>>(&self, in_flight: &[R], request: &Request) -> Relevant {
+    pub fn select<'r>(&self, in_flight: impl IntoIterator<Item = &'r Request>, request: &Request) -> Relevant {
         let mut open: Vec<Known> = vec![self.known(request)];
-        let mut rest: Vec<(usize, &Request)> = in_flight.iter().map(Borrow::borrow).enumerate().collect();
+        let mut rest: Vec<(usize, &Request)> = in_flight.into_iter().enumerate().collect();
         let mut relevant = Relevant::default();
         while let Some(known) = open.pop() {
             rest.retain(|(at, other)| {

@@ -72,8 +72,7 @@ pub fn apply(state: &mut State, request: &Request) -> Applied {
 }
 
 fn newer(state: &State, request: &Request) -> Option<Object> {
-    let old = request.old.as_ref().filter(|_| !request.uid.is_empty())?;
-    let shown = Object::from_val(&project(old)).ok().filter(|object| object.key == request.target)?;
+    let shown = request.shown().filter(|_| !request.uid.is_empty())?;
     let known = state.get(&request.target).is_some_and(|there| there.uid == shown.uid);
     (!known).then_some(shown)
 }

@@ -1,5 +1,6 @@
 //! A change: one request to the API server, or a batch of them, as data.
 
+use crate::ingest::project;
 use crate::navigate::wanted_replicas;
 use crate::object::{Key, Object, ObjectError};
 use crate::state::State;
@@ -298,6 +299,13 @@ impl Request {
             ("target", node),
         ]);
         Self { subresource: "binding".into(), object: Some(binding), ..Self::new(user, Operation::Create, target) }
+    }
+
+    /// The object as the request shows it before the write; none where it shows none, or a part of it only: that of
+    /// `/scale` is a Scale.
+    pub fn shown(&self) -> Option<Object> {
+        let shown = Object::from_val(&project(self.old.as_ref()?)).ok()?;
+        (shown.key == self.target).then_some(shown)
     }
 
     /// The request in words, for the steps of a counterexample.

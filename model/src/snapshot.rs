@@ -4,7 +4,6 @@
 //! claims only name is present and unremarkable ([`Snapshot::complete`]), and that a kind listed as unknown was not
 //! read at all.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -23,6 +22,8 @@ use leaves::Leaves;
 use places::{Found, Places, Slot};
 
 mod hashes;
+#[cfg(test)]
+mod histories;
 mod leaves;
 mod places;
 mod pools;
@@ -264,7 +265,11 @@ impl Snapshot {
 
     /// The object with this uid, the first of its kind and name if there are several.
     pub fn by_uid(&self, uid: &str) -> Option<&Arc<Object>> {
-        self.by_uid.find(uid).filter_map(|slot| self.at(*slot)).filter(|object| *object.uid == *uid).min_by(by_key)
+        self.by_uid
+            .find(uid)
+            .filter_map(|slot| self.at(*slot))
+            .filter(|object| *object.uid == *uid)
+            .min_by(|a, b| a.key.cmp(&b.key))
     }
 
     /// All objects, in the order of their keys.
@@ -482,10 +487,6 @@ impl Place<'_> {
             None => index.insert(key, Found::One(self.slot)),
         }
     }
-}
-
-fn by_key(a: &&Arc<Object>, b: &&Arc<Object>) -> Ordering {
-    a.key.cmp(&b.key)
 }
 
 fn drop_slot<K: Hash + Eq + Clone>(index: &mut Names<K, Found>, key: &K, slot: Slot) {

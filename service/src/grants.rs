@@ -71,7 +71,7 @@ pub struct Asked<'a> {
     /// The change.
     pub change: &'a Change,
     /// Requests that were admitted and not seen yet, oldest first.
-    pub in_flight: &'a [Request],
+    pub in_flight: &'a [&'a Request],
     /// What was admitted before, as far as a window may reach.
     pub history: &'a History,
     /// The clock, in nanoseconds since 1970; without it nothing leaves a window.

@@ -191,7 +191,8 @@ impl Policy {
         }
         let now = input.time.and_then(|time| parse_timestamp(time).ok());
         let Input { snapshot, in_flight, change, .. } = *input;
-        let judged = self.grants.judge(&Asked { snapshot, change, in_flight, history, now });
+        let in_flight: Vec<_> = in_flight.iter().collect();
+        let judged = self.grants.judge(&Asked { snapshot, change, in_flight: &in_flight, history, now });
         decision.add(judged.verdicts.into_iter().map(Into::into));
         (decision, judged.spent)
     }

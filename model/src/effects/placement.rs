@@ -191,8 +191,8 @@ impl NodeClasses {
 
     /// The class of a live node, if it is in any.
     pub fn class_of(&self, node: &Str) -> Option<usize> {
-        let others = self.nodes().enumerate().filter(|(at, _)| Some(*at) != self.rest);
-        others.into_iter().find(|(_, nodes)| nodes.contains(node)).map(|(at, _)| at).or(self.rest)
+        let mut others = self.nodes().enumerate().filter(|(at, _)| Some(*at) != self.rest);
+        others.find(|(_, nodes)| nodes.contains(node)).map(|(at, _)| at).or(self.rest)
     }
 
     /// For each class the number of the first class that admits new pods alike, standing alone or not.

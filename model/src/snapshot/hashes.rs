@@ -176,16 +176,8 @@ fn hash(name: &(impl Hash + ?Sized)) -> u64 {
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::super::histories::numbers;
     use super::*;
-
-    /// A history of numbers that is the same each time.
-    fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
-        let mut state = seed;
-        move |below| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        }
-    }
 
     #[test]
     fn it_is_a_map_and_its_copies_stay_as_they_were() {

@@ -183,16 +183,8 @@ fn join<K: Clone, V: Clone>(leaves: &mut Vec<(K, Leaf<K, V>)>, at: usize) -> boo
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::super::histories::numbers;
     use super::*;
-
-    /// A history of numbers that is the same each time.
-    fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
-        let mut state = seed;
-        move |below| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        }
-    }
 
     fn all(map: &Leaves<u64, u64>) -> Vec<(u64, u64)> {
         map.iter().map(|(key, value)| (*key, *value)).collect()

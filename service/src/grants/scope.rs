@@ -6,7 +6,6 @@ use suture_model::apply::apply;
 use suture_model::change::{Operation, Request};
 use suture_model::kinds::Kind;
 use suture_model::navigate::{known, owner_object};
-use suture_model::object::Object;
 use suture_model::state::State;
 use suture_specs::compile::glob_matches;
 use suture_specs::spec::{GroupKind, Scope};
@@ -79,7 +78,7 @@ fn judge(scope: &Scope, request: &Request, stored: &State<'_>) -> Option<Result<
 
 /// Whether one of these kinds, in the same namespace, controls the object as it was, directly or through others.
 fn controlled(owners: &[GroupKind], request: &Request, stored: &State<'_>) -> Result<bool, String> {
-    let shown = request.old.as_ref().and_then(|old| Object::from_val(old).ok()).map(Arc::new);
+    let shown = request.shown().map(Arc::new);
     let Some(mut at) = shown.or_else(|| stored.get(&request.target).cloned()) else { return Ok(false) };
     for _ in 0..OWNERS_MAX {
         let Some(owner) = at.controller().cloned() else { return Ok(false) };

@@ -58,6 +58,23 @@ fn a_scope_of_owners_is_what_they_control_directly_or_through_others() {
         "scope: {owners: [{group: example.com, kind: Database}]}",
         "  - {name: its own, steps: [{as: op, delete: {kind: ConfigMap, namespace: db, name: made}, expect: Allowed}]}
   - {name: through a StatefulSet, steps: [{as: op, evict: {namespace: db, name: db-0}, expect: Allowed}]}
+  - name: scaling what it controls
+    steps:
+    - review:
+        apiVersion: admission.k8s.io/v1
+        kind: AdmissionReview
+        request:
+          uid: scaling
+          kind: {group: autoscaling, version: v1, kind: Scale}
+          resource: {group: apps, version: v1, resource: statefulsets}
+          subResource: scale
+          namespace: db
+          name: db
+          operation: UPDATE
+          userInfo: {username: op}
+          object: {apiVersion: autoscaling/v1, kind: Scale, metadata: {name: db, namespace: db, uid: u-sts}, spec: {replicas: 11}}
+          oldObject: {apiVersion: autoscaling/v1, kind: Scale, metadata: {name: db, namespace: db, uid: u-sts}, spec: {replicas: 10}}
+      expect: Allowed
   - {name: nobody's, steps: [{as: op, delete: {kind: ConfigMap, namespace: db, name: free}, expect: Denied, by: [operator-in-scope], instances: [OperatorGrant/op]}]}
   - {name: of an owner that is another one now, steps: [{as: op, patch: {kind: ConfigMap, namespace: db, name: foreign}, with: {data: {a: b}}, expect: Denied, by: [operator-in-scope]}]}
   - {name: taking a foreign object over, steps: [{as: op, patch: {kind: ConfigMap, namespace: db, name: free}, with: {metadata: {ownerReferences: [{apiVersion: example.com/v1, kind: Database, name: db, uid: u-db, controller: true}]}}, expect: Denied}]}

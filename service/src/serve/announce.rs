@@ -28,7 +28,7 @@ use tokio::runtime::Handle;
 
 use super::feed::now;
 use super::store::{Store, View};
-use super::watch::{List, Place, Told, brief, name_of};
+use super::watch::{List, Place, Told, brief, name_of, version_of};
 use crate::ledger::{Entry, Ledger};
 use crate::suite::clock::Clock;
 
@@ -208,15 +208,15 @@ impl Announcer {
                 // the watch may have ended meanwhile
                 _ = taken.send(());
             }
-            Told::Put(object, version) => {
+            Told::Put(object) => {
                 board.put(&object, view);
-                board.position = board.position.max(version);
+                board.position = board.position.max(version_of(&object));
             }
-            Told::Gone(object, version) => {
+            Told::Gone(object) => {
                 if let Some((_, name)) = name_of(&object) {
                     board.names.remove(&name);
                 }
-                board.position = board.position.max(version);
+                board.position = board.position.max(version_of(&object));
             }
             Told::Listed(List { names, version, .. }) => {
                 board.names.retain(|name, _| names.iter().any(|(_, listed)| listed == name));

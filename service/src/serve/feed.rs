@@ -19,7 +19,7 @@ use suture_model::value::{Str, Val};
 use tokio::sync::Notify;
 
 use super::store::{Change, Reading, Store};
-use super::watch::{List, Told, name_of};
+use super::watch::{List, Told, name_of, version_of};
 
 /// How often lag, and with it readiness, is judged where nothing becomes known or unknown.
 const TICK: Duration = Duration::from_millis(100);
@@ -177,16 +177,16 @@ impl<A: Aftermath> Feed<A> {
                         Known { listed: true, listed_at: Some(began), shown: state.shown.take(), ..Known::default() };
                 });
             }
-            Told::Put(object, version) => {
+            Told::Put(object) => {
                 self.put(&object, changes);
-                changes.extend(version.map(|version| Change::Position(kind.clone(), version)));
+                changes.extend(version_of(&object).map(|version| Change::Position(kind.clone(), version)));
             }
-            Told::Gone(object, version) => {
+            Told::Gone(object) => {
                 if let Some((ns, name)) = name_of(&object) {
                     changes.push(Change::Remove(Key { kind: kind.clone(), ns: scoped(kind, ns), name }));
                 }
                 self.definitions_changed(kind);
-                changes.extend(version.map(|version| Change::Position(kind.clone(), version)));
+                changes.extend(version_of(&object).map(|version| Change::Position(kind.clone(), version)));
             }
             Told::Progress(version) => changes.push(Change::Position(kind.clone(), version)),
         }

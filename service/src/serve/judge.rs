@@ -14,7 +14,6 @@ use suture_encode::affected::concerns_pods;
 use suture_encode::relevance::{Relevance, Relevant};
 use suture_model::apply::apply;
 use suture_model::change::{Change, Operation, Request};
-use suture_model::ingest::project;
 use suture_model::object::Object;
 use suture_model::state::State;
 use suture_model::value::Str;
@@ -143,7 +142,7 @@ impl Judged {
     /// Whether any of these, admitted since, would have been taken into account.
     fn concerned(&mut self, since: &[Entry]) -> bool {
         let relevance = relevance(&self.view);
-        let relevant = self.relevant.get_or_insert_with(|| relevance.select::<Request>(&[], &self.request));
+        let relevant = self.relevant.get_or_insert_with(|| relevance.select([], &self.request));
         since.iter().any(|entry| relevance.concerns(relevant, &entry.request))
     }
 }
@@ -229,7 +228,7 @@ impl Case {
     /// With what of all that is in flight matters.
     fn related(mut self) -> Self {
         if !self.in_flight.is_empty() && !self.inert {
-            let relevant = relevance(&self.view).select(&self.in_flight, &self.effective);
+            let relevant = relevance(&self.view).select(self.in_flight.iter().map(Arc::as_ref), &self.effective);
             let matter = relevant.places.iter().filter_map(|at| self.in_flight.get(*at));
             self.matter = matter.map(|request| Request::clone(request)).collect();
             self.relevant = Some(relevant);
@@ -407,7 +406,7 @@ impl Judge {
         let mut spent = Vec::new();
         if !policy.grants.is_empty() {
             let now = Some(now.nanos());
-            let in_flight: Vec<Request> = in_flight.iter().map(|request| Request::clone(request)).collect();
+            let in_flight: Vec<&Request> = in_flight.iter().map(Arc::as_ref).collect();
             let in_flight = &in_flight;
             let asked = grants::Asked { snapshot: &view.snapshot, change: &change, in_flight, history, now };
             let judged = policy.grants.judge(&asked);
@@ -450,8 +449,7 @@ fn newer(request: &Request, view: &View) -> Option<Object> {
         // it has been deleted since, unless the watch has not come so far
         None => view.positions.get(&request.target.kind).copied()?,
     };
-    let object = || Object::from_val(&project(old)).ok().filter(|object| object.key == request.target);
-    if shown > known { object() } else { None }
+    if shown > known { request.shown() } else { None }
 }
 
 /// Until when it may be waited for fewer changes in flight.

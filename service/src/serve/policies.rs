@@ -176,8 +176,8 @@ impl Policies {
                 // the watch may have ended meanwhile
                 _ = taken.send(());
             }
-            Told::Put(resource, _) => self.put(resource),
-            Told::Gone(resource, _) => self.remove(&resource),
+            Told::Put(resource) => self.put(resource),
+            Told::Gone(resource) => self.remove(&resource),
             Told::Listed(List { names, .. }) => {
                 self.retain(&kind.kind, |ns, name| names.contains(&(ns.into(), name.into())));
                 unread.remove(&*kind.kind);

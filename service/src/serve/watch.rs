@@ -93,10 +93,10 @@ pub enum Told {
     Page(Vec<Val>, oneshot::Sender<()>),
     /// The list is complete.
     Listed(List),
-    /// The object is so now, and all that happened up to this resourceVersion has been told.
-    Put(Val, Option<u64>),
-    /// The object is gone, as it was last; and all that happened up to this resourceVersion has been told.
-    Gone(Val, Option<u64>),
+    /// The object is so now, and all that happened up to its resourceVersion has been told.
+    Put(Val),
+    /// The object is gone, as it was last; and all that happened up to its resourceVersion has been told.
+    Gone(Val),
     /// All that happened up to this resourceVersion has been told.
     Progress(u64),
 }
@@ -248,7 +248,7 @@ impl Follower {
                 Ok(Ok(None)) => return Ok(Step::From(version.clone())),
                 Ok(Ok(Some(event))) => event,
             };
-            let object = match event {
+            let (gone, Passed(object)) = match event {
                 WatchEvent::Bookmark(mark) => {
                     *version = mark.metadata.resource_version;
                     if let Ok(at) = version.parse() {
@@ -257,20 +257,14 @@ impl Follower {
                     continue;
                 }
                 WatchEvent::Error(status) => return refused(kube::Error::Api(status)),
-                WatchEvent::Added(Passed(object)) | WatchEvent::Modified(Passed(object)) => {
-                    let at = version_of(&object);
-                    self.tell(Told::Put(self.typed(object), number(at.as_ref())));
-                    at
-                }
-                WatchEvent::Deleted(Passed(object)) => {
-                    let at = version_of(&object);
-                    self.tell(Told::Gone(self.typed(object), number(at.as_ref())));
-                    at
-                }
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => (false, object),
+                WatchEvent::Deleted(object) => (true, object),
             };
-            if let Some(at) = object {
+            if let Some(at) = object.str_at(&["metadata", "resourceVersion"]) {
                 *version = at.to_string();
             }
+            let object = self.typed(object);
+            self.tell(if gone { Told::Gone(object) } else { Told::Put(object) });
         }
     }
 
@@ -301,12 +295,9 @@ pub fn name_of(object: &Val) -> Option<(Str, Str)> {
     Some((ns, object.str_at(&["metadata", "name"])?.clone()))
 }
 
-fn version_of(object: &Val) -> Option<Str> {
-    object.str_at(&["metadata", "resourceVersion"]).cloned()
-}
-
-fn number(version: Option<&Str>) -> Option<u64> {
-    version?.parse().ok()
+/// The resourceVersion of an object, by which the API server orders what happened to a kind.
+pub fn version_of(object: &Val) -> Option<u64> {
+    object.str_at(&["metadata", "resourceVersion"])?.parse().ok()
 }
 
 fn refused(error: kube::Error) -> Result<Step, String> {

@@ -110,7 +110,7 @@ fn a_list_is_what_there_is_and_values_of_secrets_are_not_kept() {
     assert_eq!(fed.store.read().positions.get(&kind), Some(&5));
     let kept = fed.store.read().snapshot.get(&Key::of("Secret", "n", "a")).unwrap().to_val();
     assert_eq!(kept.str_at(&["data", "k"]).map(|v| &**v), Some(""));
-    fed.tell(&kind, Told::Gone(secret("a"), Some(8)));
+    fed.tell(&kind, Told::Gone(secret("a")));
     fed.tell(&kind, Told::Progress(9));
     fed.until(|snapshot, _| snapshot.len() == 1);
     // a list after a gap: what it lacks is gone
@@ -130,7 +130,7 @@ fn a_kind_without_definition_is_absent_and_unknown_as_soon_as_it_is_defined() {
     fed.tell(&definitions, Told::Wanted);
     fed.tell(&custom, Told::Absent);
     fed.until(|_, readings| readings.get(&custom) == Some(&Reading::Absent));
-    fed.tell(&definitions, Told::Put(definition(), Some(1)));
+    fed.tell(&definitions, Told::Put(definition()));
     fed.until(|snapshot, readings| {
         snapshot.unknown().contains("X") && readings.get(&custom).is_some_and(|r| matches!(r, Reading::Unknown(_)))
     });
@@ -176,7 +176,7 @@ fn a_watch_that_broke_makes_its_kind_unknown_until_it_is_listed_again() {
     fed.tell(&kind, Told::Failed("connection reset".to_owned()));
     fed.until(|_, readings| broken(readings) && readings.get(&other) == Some(&Reading::Known));
     // what has come to it all the same
-    fed.tell(&kind, Told::Put(secret("late"), Some(8)));
+    fed.tell(&kind, Told::Put(secret("late")));
     fed.tell(&kind, Told::Progress(9));
     fed.until(|_, _| fed.store.read().positions.get(&kind) == Some(&9));
     assert!(broken(&fed.store.read().readings));

@@ -74,8 +74,8 @@ async fn told_of(place: Place, script: Script) -> Vec<String> {
                     format!("page {}", objects.iter().map(name).collect::<Vec<_>>().join(" "))
                 }
                 Told::Listed(List { names, version, .. }) => format!("listed {} at {version:?}", names.len()),
-                Told::Put(object, at) => format!("put {} at {at:?}", name(&object)),
-                Told::Gone(object, at) => format!("gone {} at {at:?}", name(&object)),
+                Told::Put(object) => format!("put {} at {:?}", name(&object), version_of(&object)),
+                Told::Gone(object) => format!("gone {} at {:?}", name(&object), version_of(&object)),
                 Told::Progress(version) => format!("progress {version}"),
                 Told::Failed(_) => "failed".to_owned(),
                 Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every => "odd".to_owned(),
