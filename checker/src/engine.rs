@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_encode::affected::{Reached, Surface};
+use suture_encode::affected::{Alike, Reached, Surface};
 use suture_encode::alike::blind_message;
 use suture_encode::analysis::Analysis;
 use suture_encode::eval::Refusal;
@@ -389,12 +389,17 @@ impl Engine {
                 continue;
             }
             let with = if compiled.hold == Moment::During { &given.during } else { given.after() };
-            let Reached { keys, admitting } = surface.reached(analysis);
+            let Reached { mut keys, standing, admitting } = surface.reached(analysis);
             let many = keys.len() as u64 + effort.instances > AT_ONCE_INSTANCES_MAX || !admitting.is_empty();
             if scope.at_once && many {
                 return Found { cut_short: true, ..found };
             }
             let mut round = Round::new(&common, analysis, with, &given.baseline);
+            let exposed: BTreeSet<&Alike> =
+                standing.iter().filter(|(_, pod)| !round.is_secure(pod)).map(|(alike, _)| alike).collect();
+            if !exposed.is_empty() {
+                keys.extend(surface.alike_to(|known| exposed.contains(known)));
+            }
             for key in &keys {
                 if asks(scope, compiled, key) {
                     self.judge_next(&mut round, key, None, &mut found, effort);

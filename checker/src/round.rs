@@ -12,7 +12,9 @@ use suture_model::cascade::{Expected, expected_to_go};
 use suture_model::effects::DELETION_TIME;
 use suture_model::futures::Faults;
 use suture_model::kinds::Kind;
+use suture_model::navigate::owner_object;
 use suture_model::object::{Key, Object};
+use suture_model::references::references;
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::constraint_of;
 use suture_model::state::State;
@@ -133,8 +135,8 @@ impl<'s, 'a> Round<'s, 'a> {
         }
     }
 
-    /// Whether an instance of which nothing but its constraint on nodes is read holds in every scenario as it is, while
-    /// it terminates, and when it is gone: nothing else can happen to those that it stands for.
+    /// Whether an instance holds in every scenario as it is, while it terminates, and when it is gone: all that can happen
+    /// to those of which no more is read.
     pub fn holds_wherever(&self, instance: &Instance<'_, '_>) -> bool {
         let holds = |now: &State<'_>| instance.replay(now) == Judged::Holds;
         self.with.iter().all(|scenario| {
@@ -143,6 +145,17 @@ impl<'s, 'a> Round<'s, 'a> {
             gone.take(&instance.object.key);
             [&scenario.state, &terminating, &gone].into_iter().all(holds)
         })
+    }
+
+    /// Whether nothing that may become of a pod can break the invariant, as plain evaluation tells: it reads nothing but
+    /// who is there, all whom the pod names stay in every scenario, and it holds with the pod and without.
+    pub fn is_secure(&self, pod: &Arc<Object>) -> bool {
+        // no other pod takes the name of one of these
+        let unnamed = pod.controller().is_some_and(|owner| UNNAMED.iter().any(|kind| owner.kind.is(kind)));
+        let alone = self.blind && self.analysis.reads_standing_only && unnamed && self.is_same(pod);
+        alone
+            && self.with.iter().all(|scenario| all_named_stay(&scenario.state, pod))
+            && self.holds_wherever(&self.instance(pod))
     }
 
     /// Notes what was found out about an instance for those that every question took for its equals.
@@ -179,6 +192,21 @@ impl<'s, 'a> Round<'s, 'a> {
         let mut scenarios = self.with.iter().chain(self.baseline);
         *self.quiet.get_or_init(|| scenarios.all(|scenario| is_quiet(scenario, self.common.before)))
     }
+}
+
+/// Controllers that make pods under names of their own making.
+const UNNAMED: [&str; 3] = ["ReplicaSet", "DaemonSet", "Job"];
+
+/// Whether all that a pod names as owner, or refers to, is there or not in all that follows on a state: the claims of
+/// pods may come and go with them.
+fn all_named_stay(state: &State<'_>, pod: &Object) -> bool {
+    let stays = |named: &Arc<Object>| {
+        named.live() && !named.leaving && !named.key.kind.is("Pod") && !expected_to_go(state, named)
+    };
+    let mut owners = pod.owners().iter();
+    let mut referred = references(pod, state.base().adapters().as_ref()).into_iter().map(|reference| reference.target);
+    owners.all(|owner| owner_object(state, pod, owner).is_none_or(stays))
+        && referred.all(|key| !key.kind.is("PersistentVolumeClaim") && state.get(&key).is_none_or(stays))
 }
 
 /// Whether no namespace and no owner comes or goes in a scenario: what is not changed there itself goes if it did before.

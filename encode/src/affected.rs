@@ -50,10 +50,21 @@ pub fn concerns_pods(kind: &Kind) -> bool {
     ["Pod", "Node", "Namespace", "CustomResourceDefinition"].iter().chain(&SELECTING).any(|known| kind.is(known))
 }
 
+/// What pods have in common that differ in their header only: namespace and body, and whether they live.
+pub type Alike = (Str, *const Body, bool);
+
+/// What this pod has in common with others.
+pub fn alike(pod: &Object) -> Alike {
+    (pod.key.ns.clone(), Arc::as_ptr(&pod.body), pod.live())
+}
+
 /// The instances of an invariant that a change can reach.
 pub struct Reached<'a> {
     /// Those that are reached for their own sake.
     pub keys: BTreeSet<Key>,
+    /// One pod for all that are alike ([`Alike`]) and are reached for what may become of them only, where the invariant
+    /// reads nothing but who is there: mostly it is soon told that they hold.
+    pub standing: BTreeMap<Alike, Arc<Object>>,
     /// One object of the snapshot for each constraint on nodes that a changed node may have met, or meets now: whatever
     /// has the same constraint is reached as well ([`Surface::restricted`]).
     pub admitting: Vec<&'a Arc<Object>>,
@@ -239,7 +250,8 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// The instances of an invariant that the change can reach, in the order of their names.
     pub fn instances(&mut self, analysis: &Analysis) -> BTreeSet<Key> {
-        let Reached { mut keys, admitting } = self.reached(analysis);
+        let Reached { mut keys, standing, admitting } = self.reached(analysis);
+        keys.extend(self.alike_to(|known| standing.contains_key(known)));
         for object in admitting {
             keys.extend(self.restricted(object, analysis).into_iter().flatten().map(|object| object.key.clone()));
         }
@@ -285,7 +297,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         let mut reached: BTreeSet<Key> = BTreeSet::new();
         reached.extend(self.changed.keys().filter(&mut may_be).cloned());
         reached.extend(self.followers.iter().filter(&mut may_be).cloned());
-        if of_pods {
+        if of_pods && !analysis.reads_standing_only {
             reached.extend(self.pod_keys().iter().cloned());
         }
         let any = |funcs: &[Func]| funcs.iter().any(|f| uses.funcs.contains(f));
@@ -342,7 +354,20 @@ impl<'s, 'a> Surface<'s, 'a> {
         reached.retain(|key| may_be(&key.kind) && self.versions(key).iter().any(matches));
         let admitting = self.admitting.iter().filter(|_| any(&[Func::AdmittedNodes]));
         let admitting = admitting.flat_map(|admitting| &admitting.alike).copied().collect();
-        Reached { keys: reached, admitting }
+        let mut standing = BTreeMap::new();
+        if of_pods && analysis.reads_standing_only {
+            let others = self.pods.iter().filter(|pod| !self.changed.contains_key(&pod.key));
+            for pod in others {
+                standing.entry(alike(pod)).or_insert_with(|| pod.clone());
+            }
+            standing.retain(|_, pod| matches(pod));
+        }
+        Reached { keys: reached, standing, admitting }
+    }
+
+    /// The names of the pods that the change may touch and that are like some.
+    pub fn alike_to(&self, some: impl Fn(&Alike) -> bool) -> BTreeSet<Key> {
+        self.pods.iter().filter(|pod| some(&alike(pod))).map(|pod| pod.key.clone()).collect()
     }
 
     /// All objects of the invariant's kinds.

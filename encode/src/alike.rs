@@ -269,6 +269,41 @@ fn blind_object(expr: &Expr) -> bool {
     }
 }
 
+/// Functions that read of the instance whether it is there, and whom it names; of others, whether they are there.
+const STANDING: [Func; 8] = [
+    Func::At,
+    Func::ExistsIn,
+    Func::LiveIn,
+    Func::Owners,
+    Func::OwnersIn,
+    Func::UnresolvedOwners,
+    Func::References,
+    Func::ResolvesIn,
+];
+
+/// Whether an invariant reads nothing of its instances but their kind, whether they are there, and whether their owners
+/// and what they refer to are.
+pub fn reads_standing_only(compiled: &CompiledInvariant) -> bool {
+    let clauses = compiled.require.iter().map(|c| &c.expression);
+    let lets = compiled.lets.iter().map(|(_, e)| e);
+    lets.chain(clauses).chain(&compiled.for_each.where_).chain(&compiled.degree).all(|expr| {
+        let mut all = true;
+        expr.walk(&mut |part| {
+            all &= match &part.node {
+                Node::Select { base, field } => !of_object(&base.ty) || &**field == "kind",
+                Node::HasField { base, .. } | Node::OptSelect { base, .. } => !of_object(&base.ty),
+                Node::Index { base, .. } | Node::OptIndex { base, .. } => !of_object(&base.ty),
+                Node::Call { func, args } => {
+                    let plain = args.iter().all(|a| !holds_objects(&a.ty) || *func == Func::Size);
+                    STANDING.contains(func) || (plain && func.class() == Class::Pure)
+                }
+                _ => true,
+            };
+        });
+        all
+    })
+}
+
 fn of_object(ty: &Type) -> bool {
     match ty {
         Type::Object(_) => true,

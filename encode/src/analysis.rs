@@ -7,7 +7,7 @@ use suture_model::kinds::Kind;
 use suture_specs::compile::CompiledInvariant;
 
 use crate::affected::Uses;
-use crate::alike::{InstanceKind, blind_to_identity, instance_kind, reads_nodes_only};
+use crate::alike::{InstanceKind, blind_to_identity, instance_kind, reads_nodes_only, reads_standing_only};
 
 /// An invariant, and what is known of it whatever the cluster.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct Analysis {
     pub compiled: Arc<CompiledInvariant>,
     /// Whether it tells no objects apart that differ in name, uid, times and node only ([`blind_to_identity`]).
     pub blind_to_identity: bool,
+    /// Whether it reads nothing but who is there ([`reads_standing_only`]).
+    pub reads_standing_only: bool,
     pub(crate) uses: Uses,
     /// Of the kinds that were asked for.
     kinds: Mutex<BTreeMap<Kind, OfKind>>,
@@ -31,8 +33,13 @@ struct OfKind {
 impl Analysis {
     /// Of this invariant.
     pub fn of(compiled: Arc<CompiledInvariant>) -> Self {
-        let (uses, blind_to_identity) = (Uses::of(&compiled), blind_to_identity(&compiled));
-        Self { compiled, blind_to_identity, uses, kinds: Mutex::default() }
+        Self {
+            blind_to_identity: blind_to_identity(&compiled),
+            reads_standing_only: reads_standing_only(&compiled),
+            uses: Uses::of(&compiled),
+            kinds: Mutex::default(),
+            compiled,
+        }
     }
 
     /// Of each of these.

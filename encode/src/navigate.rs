@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::cascade::expected_to_go;
+use suture_model::cascade::{Expected, expected_to_go};
 use suture_model::kinds::Kind;
 use suture_model::navigate as model;
-use suture_model::object::{Key, Object};
+use suture_model::object::{Body, Key, Object};
 use suture_model::references::references;
 use suture_model::selector::Selector;
 use suture_model::state::State;
@@ -118,21 +118,30 @@ where
     }
 
     /// What a budget counts one by one: pods whose controller, if it stays, makes no pods of its own, and what makes or
-    /// scales pods in its namespace and may go; also the groups of pods that are made by what may go.
+    /// scales pods and may go; also the groups of pods that are made by what may go.
     fn counted_by(&mut self, budget: &Object) -> (Vec<Arc<Object>>, BTreeSet<Key>) {
         let state = self.scene.state();
-        let may_go = |o: &Object| !o.live() || expected_to_go(state, o);
-        let makes = |pod: &Object| {
-            model::controller_of(state, pod).is_some_and(|c| model::template_path(c).is_some() && !may_go(c))
+        let expected = Expected::new(state);
+        let may_go = |o: &Object| !o.live() || expected.goes(o);
+        // pods of one body have one controller, if they have any
+        let mut last: Option<(&Arc<Body>, bool)> = None;
+        let mut makes = |pod: &'s Arc<Object>| {
+            let known = last.filter(|(body, _)| Arc::ptr_eq(body, &pod.body) && pod.controller().is_some());
+            let makes = || {
+                let controller = model::controller_of(state, pod);
+                controller.is_some_and(|c| model::template_path(c).is_some() && !may_go(c))
+            };
+            let found = known.map_or_else(makes, |(_, makes)| makes);
+            last = Some((&pod.body, found));
+            found
         };
-        let pods = model::selected(state, budget).into_iter().filter(|pod| !makes(pod));
-        let mut kinds = state.base().adapters().kinds();
-        kinds.extend(["HorizontalPodAutoscaler", "Job"].iter().chain(&MAKERS).filter_map(|k| Kind::builtin(k)));
-        let others = kinds.iter().flat_map(|kind| state.list(kind, Some(&budget.key.ns))).filter(|o| may_go(o));
-        let others: Vec<_> = others.cloned().collect();
+        let mut counted = model::selected(state, budget);
+        counted.retain(|pod| !makes(pod));
+        let others = model::counted_workloads(state, budget);
+        let others: Vec<_> = others.into_iter().filter(|o| may_go(o)).collect();
         let makers = others.iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k)));
         let groups = makers.map(|o| suture_model::effects::group_name(state, o)).collect();
-        (pods.cloned().chain(others).collect(), groups)
+        (counted.into_iter().chain(others).cloned().collect(), groups)
     }
 
     /// All objects of a kind in the future state.

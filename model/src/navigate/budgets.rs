@@ -125,6 +125,32 @@ pub fn budget_pods(state: &State, budget: &Object) -> Vec<BudgetPods> {
     groups
 }
 
+/// What makes or scales pods and whose coming or going may change what a budget allows: the workloads whose template it
+/// matches, those above them and above the pods that it matches, and autoscalers. A custom resource that has an adapter
+/// may be counted through any workload of its namespace.
+pub fn counted_workloads<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<Object>> {
+    let ns = &*budget.key.ns;
+    let kinds: Vec<Kind> = WORKLOADS.iter().map(|(group, kind)| Kind::new(group, kind)).collect();
+    let autoscalers = state.list(&Kind::new("autoscaling", "HorizontalPodAutoscaler"), Some(ns)).into_iter();
+    let adapted = state.base().adapters().kinds();
+    if !adapted.is_empty() {
+        return autoscalers.chain(adapted.iter().chain(&kinds).flat_map(|kind| state.list(kind, Some(ns)))).collect();
+    }
+    let Some(selector) = selector_of(state, budget) else { return Vec::new() };
+    let mut pods = state.pods_matching(ns, &selector);
+    // pods of one body have one controller, if they have any
+    pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body) && a.controller().is_some());
+    let mut open = state.making(&kinds, ns, &selector);
+    open.extend(pods.into_iter().filter_map(|pod| controller_of(state, pod)));
+    let mut found: BTreeMap<&Key, &Arc<Object>> = BTreeMap::new();
+    while let Some(above) = open.pop() {
+        if found.insert(&above.key, above).is_none() {
+            open.extend(controller_of(state, above));
+        }
+    }
+    autoscalers.chain(found.into_values().filter(|workload| kinds.contains(&workload.key.kind))).collect()
+}
+
 /// The topmost live workloads in a namespace whose pods the selector matches.
 fn makers<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
     let kinds: Vec<Kind> = WORKLOADS.iter().map(|(group, kind)| Kind::new(group, kind)).collect();

@@ -14,7 +14,9 @@ mod storage;
 mod template;
 mod users;
 
-pub use budgets::{BudgetPods, budget_pods, disruptions_allowed, disruptions_when_settled, has_scale, replica_range};
+pub use budgets::{
+    BudgetPods, budget_pods, counted_workloads, disruptions_allowed, disruptions_when_settled, has_scale, replica_range,
+};
 pub use definitions::{defined_kind, definition_of, instances, scale_path, served_versions};
 pub use hosts::{HostClaim, host_claimants, host_claims, hosts_of};
 pub use owners::{
