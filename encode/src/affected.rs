@@ -500,10 +500,14 @@ impl<'s, 'a> Surface<'s, 'a> {
                 }
             }
         }
-        if nodes && self.changed().any(|key| key.kind.is("Node")) {
+        let relabelled = if nodes { self.relabelled_nodes() } else { Vec::new() };
+        if !relabelled.is_empty() {
             let volumes = self.before.list(&Kind::new("", "PersistentVolume"), None).into_iter();
-            let local = volumes.filter(|v| v.val().at_some(&["spec", "nodeAffinity"]).is_some());
-            found.extend(local.filter_map(|v| navigate::claim_of(self.before, v)).map(|c| c.key.clone()));
+            let admitting = volumes.filter(|volume| {
+                let affinity = volume.val().at_some(&["spec", "nodeAffinity"]);
+                affinity.is_some() && relabelled.iter().any(|node| navigate::volume_admits(volume, node))
+            });
+            found.extend(admitting.filter_map(|v| navigate::claim_of(self.before, v)).map(|c| c.key.clone()));
         }
         found
     }
@@ -524,16 +528,17 @@ impl<'s, 'a> Surface<'s, 'a> {
         found
     }
 
+    /// All versions of the nodes that change in labels, or in whether they stay: no other is admitted otherwise.
+    fn relabelled_nodes(&self) -> Vec<&Arc<Object>> {
+        let nodes = self.changed.iter().filter(|(key, versions)| key.kind.is("Node") && relabelled(versions));
+        nodes.flat_map(|(_, versions)| versions).collect()
+    }
+
     /// Looks for the workloads whose node constraints match a changed node.
     fn find_admitting(&mut self) {
         if self.admitting.is_none() {
             let mut found = Admitting { alike: Vec::new(), adapted: BTreeSet::new() };
-            let nodes: Vec<&Arc<Object>> = self
-                .changed
-                .iter()
-                .filter(|(key, versions)| key.kind.is("Node") && relabelled(versions))
-                .flat_map(|(_, versions)| versions)
-                .collect();
+            let nodes = self.relabelled_nodes();
             if !nodes.is_empty() {
                 let admits = |object: &Object| {
                     navigate::pod_spec(self.before, object).is_some_and(|spec| {

@@ -25,7 +25,7 @@ pub use owners::{
 };
 pub use placement::{
     SCHEDULING, Tolerance, admitted_nodes, daemon_nodes, daemon_pod_spec, node_zone, restricts_nodes, tolerance,
-    tolerates, zone,
+    tolerates, volume_admits, zone,
 };
 pub use resources::{amount, requests};
 pub(crate) use selection::selector_by;

@@ -31,11 +31,14 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// PersistentVolume, the nodes from which its node affinity lets it be used (`component-helpers/storage/volume`).
 pub fn admitted_nodes(state: &State, object: &Object) -> Arc<[Arc<Object>]> {
     if object.key.kind.is("PersistentVolume") {
-        let required = object.val().at_some(&["spec", "nodeAffinity", "required"]);
-        let matches = |n: &&Arc<Object>| required.is_none_or(|r| node_terms_match(r, n));
-        return nodes(state).into_iter().filter(matches).cloned().collect();
+        return nodes(state).into_iter().filter(|node| volume_admits(object, node)).cloned().collect();
     }
     pod_spec(state, object).map_or_else(Arc::default, |spec| state.admitted(&spec))
+}
+
+/// Whether a PersistentVolume's node affinity lets it be used from a node.
+pub fn volume_admits(volume: &Object, node: &Object) -> bool {
+    volume.val().at_some(&["spec", "nodeAffinity", "required"]).is_none_or(|required| node_terms_match(required, node))
 }
 
 /// The nodes that a DaemonSet runs a pod on (`pkg/controller/daemon/daemon_controller.go`, `NodeShouldRunDaemonPod`).
