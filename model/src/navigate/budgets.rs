@@ -125,6 +125,12 @@ pub fn budget_pods(state: &State, budget: &Object) -> Vec<BudgetPods> {
     groups
 }
 
+/// How many pods that a selector matches the live workloads of a namespace want, each counted by the topmost one.
+pub fn pods_wanted(state: &State, ns: &str, selector: &Selector) -> i64 {
+    let wanted = makers(state, ns, selector).into_iter().filter_map(|maker| wanted_replicas(state, maker));
+    wanted.fold(0, |sum, pods| sum.saturating_add(pods.max(0)))
+}
+
 /// The topmost live workloads in a namespace whose pods the selector matches.
 fn makers<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
     let kinds: Vec<Kind> = WORKLOADS.iter().map(|(group, kind)| Kind::new(group, kind)).collect();
