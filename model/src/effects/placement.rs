@@ -39,6 +39,8 @@ struct Term {
     max_skew: Option<i64>,
     /// Whether the selector is narrowed to one revision, so that old pods are not meant.
     by_revision: bool,
+    /// Whether a spread constraint passes over nodes whose taints the pod does not tolerate (`nodeTaintsPolicy: Honor`).
+    heeds_taints: bool,
 }
 
 /// The template of new pods, with what decides where they may go.
@@ -161,6 +163,7 @@ fn term(val: &Val, max_skew: Option<i64>) -> Option<Term> {
         selector: Selector::from_label_selector(selector),
         max_skew,
         by_revision,
+        heeds_taints: val.str_at(&["nodeTaintsPolicy"]).is_some_and(|policy| &**policy == "Honor"),
     })
 }
 
@@ -767,7 +770,11 @@ fn outsider_in(builder: &Builder<'_, '_>, topology: &Topology, key: &str, value:
 }
 
 /// A spread constraint that may not be ignored: when the last new pod came into a domain, no other domain had fewer
-/// than `max_skew` less; what has gone since only makes the bound looser.
+/// than `max_skew` less; what has gone since only makes the bound looser. All of them together held no more pods then than
+/// there are at one time, which bounds it again: where pods come one for one, each comes to a domain that lacks it.
+///
+/// Other domains count if they have a node that the pod's node selector and affinity admit (`filtering.go`,
+/// `calPreFilterState`). With `matchLabelKeys`, pods of other revisions are not counted.
 #[expect(clippy::too_many_arguments, reason = "one constraint needs the whole picture once")]
 fn spread(
     builder: &mut Builder<'_, '_>,
@@ -790,6 +797,19 @@ fn spread(
         return;
     }
     let others = meant_new(builder, asked, &term.selector);
+    // pods that have no such constraint may come at any time
+    let bound = |at: &usize| {
+        let template = builder.templates.get(*at);
+        template.is_some_and(|t| t.terms.contains(term) && (!term.by_revision || t.val == own.val))
+    };
+    let equals: Vec<SetId> = asked.iter().filter(|(_, _, at)| bound(at)).map(|(_, set, _)| *set).collect();
+    let is_eligible = |at: &usize| {
+        topology.nodes.get(*at).is_some_and(|node| {
+            node_matches(own.spec(), node) && (!term.heeds_taints || tolerates(own.spec(), node, SCHEDULING))
+        })
+    };
+    let eligible: BTreeSet<&Str> =
+        domains.iter().filter(|(_, places)| places.iter().any(is_eligible)).map(|(value, _)| value).collect();
     let means = |pod: &Object| term.selector.matches(pod.labels());
     let mut held: BTreeMap<Str, (Option<SetId>, i64, i64)> = BTreeMap::new();
     for value in domains.keys() {
@@ -798,24 +818,38 @@ fn spread(
         let outside = outsider_in(builder, topology, &term.topology, value, &term.selector);
         held.insert(value.clone(), (gather(builder, &found), present, outside));
     }
-    let new_in = |value: &Str| -> Vec<Count> {
+    let in_domain = |sets: &[SetId], value: &Str| -> Vec<Count> {
         let places = domains.get(value).cloned().unwrap_or_default();
-        others.iter().map(|s| placed_at(*s, &places)).collect()
+        sets.iter().map(|s| placed_at(*s, &places)).collect()
     };
+    let label = || LimitLabel::Spread { workload: maker.clone(), topology: term.topology.clone(), max_skew: skew };
+    let outside: i64 = held.values().map(|(_, _, outside)| *outside).sum();
+    let alive = builder.alive.filter(|_| outside == 0);
     for (here, places) in &domains {
         let Some((here_set, _, here_outside)) = held.get(here) else { continue };
+        let none = || at_most(vec![placed_at(set, places)], 0);
+        let kept = here_set.filter(|_| !term.by_revision).map(|s| count(s, &STAY));
+        let last: Vec<Count> = in_domain(&equals, here).into_iter().chain(kept).collect();
+        let elsewhere = eligible.iter().filter(|value| **value != here).count();
+        if let (Some(alive), Ok(elsewhere @ 1..)) = (alive, i64::try_from(elsewhere)) {
+            // each of the others held at least `last - skew` then
+            let terms = last.iter().map(|c| (elsewhere + 1, c.clone())).collect();
+            let at_most = alive.saturating_add(elsewhere.saturating_mul(skew));
+            builder.limit(label(), vec![none(), Linear { terms, at_most }]);
+        }
         for there in domains.keys().filter(|v| *v != here) {
             let Some((there_set, there_present, there_outside)) = held.get(there) else { continue };
-            let mut terms: Vec<(i64, Count)> = new_in(here).into_iter().map(|c| (1, c)).collect();
-            terms.extend(here_set.map(|s| (1, count(s, &STAY))));
-            terms.extend(new_in(there).into_iter().map(|c| (-1, c)));
-            let bound = skew.saturating_add(*there_present).saturating_add(*there_outside);
-            let label = LimitLabel::Spread { workload: maker.clone(), topology: term.topology.clone(), max_skew: skew };
-            let within = Linear { terms: terms.clone(), at_most: bound };
-            builder.limit(label, vec![at_most(vec![placed_at(set, places)], 0), within]);
+            if eligible.contains(there) {
+                let mut terms: Vec<(i64, Count)> = last.iter().map(|c| (1, c.clone())).collect();
+                terms.extend(in_domain(&others, there).into_iter().map(|c| (-1, c)));
+                let at_most = skew.saturating_add(*there_present).saturating_add(*there_outside);
+                builder.limit(label(), vec![none(), Linear { terms, at_most }]);
+            }
             // one more pod here would exceed the skew: here - there >= skew
-            let mut fuller: Vec<(i64, Count)> = terms.into_iter().map(|(k, c)| (-k, c)).collect();
-            fuller.extend(there_set.map(|s| (1, count(s, &STAY))));
+            let mut fuller: Vec<(i64, Count)> = in_domain(&others, here).into_iter().map(|c| (-1, c)).collect();
+            fuller.extend(here_set.map(|s| (-1, count(s, &STAY))));
+            fuller.extend(in_domain(&others, there).into_iter().map(|c| (1, c)));
+            fuller.extend(there_set.filter(|_| !term.by_revision).map(|s| (1, count(s, &STAY))));
             let exceeds = Linear { terms: fuller, at_most: *here_outside - skew };
             for place in places {
                 stuck.entry(*place).or_default().push(exceeds.clone());

@@ -3,8 +3,10 @@
 //! Source: `pkg/controller/statefulset/stateful_set_control.go` (`updateStatefulSet`): condemned ordinals go from the
 //! highest; under OrderedReady nothing is removed or updated while a pod that stays is not running and ready; a rolling
 //! update removes one outdated pod (maxUnavailable with KEP-961) from the highest ordinal down to `partition` and waits
-//! for its replacement. Over-approximation: which of the outdated pods is the one in transition is left open.
+//! for its replacement, and for every pod above the next one to be ready. Over-approximation: which of the outdated pods
+//! is the one in transition is left open, except below the highest one that is not ready.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ struct Plan {
     first: i64,
     wanted: i64,
     low: i64,
+    /// How many fewer it wants by its own number than before.
+    fewer: i64,
     /// Whether it may have any number of pods between `low` and `wanted` in the end.
     open: bool,
     ordered: bool,
@@ -50,6 +54,7 @@ fn plan(builder: &Builder<'_, '_>, set: &Object) -> Plan {
         first: val.int_at(&["spec", "ordinals", "start"]).unwrap_or(0),
         wanted: if builder.after() { wish.most } else { own.max(wish.most) },
         low: own.min(wish.least),
+        fewer: (before.map_or(own, |b| b.val().int_at(&["spec", "replicas"]).unwrap_or(1)) - own).max(0),
         open: wish.least != wish.most,
         ordered: val.str_at(&["spec", "podManagementPolicy"]).is_none_or(|p| &**p != "Parallel"),
         partition: rolling_field("partition").and_then(crate::value::Val::as_int).unwrap_or(0),
@@ -106,24 +111,64 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let mut ordinals = Vec::new();
     for pod in &pods {
         let at = ordinal(set, pod);
-        ordinals.extend(at);
+        ordinals.extend(at.map(|at| (at, builder.group.entities.len())));
         let entity = member(builder, set, &plan, &sets, pod, at, template);
         builder.group.entities.push(entity);
     }
     if let Some(template) = template {
         let last = plan.first.saturating_add(plan.wanted);
-        let absent = (plan.first..last).filter(|at| !ordinals.contains(at)).take(MISSING_MAX as usize);
+        let taken: BTreeSet<i64> = ordinals.iter().map(|(at, _)| *at).collect();
+        let absent = (plan.first..last).filter(|at| !taken.contains(at)).take(MISSING_MAX as usize);
         let absent: Vec<i64> = absent.collect();
+        // one pod for each name
+        let at_once = i64::try_from(pods.len() + absent.len()).unwrap_or(i64::MAX);
+        builder.alive = (absent.len() < MISSING_MAX as usize).then(|| at_once.saturating_add(plan.fewer));
         for at in absent {
             let may_lack = !builder.after() || (plan.open && plan.condemned(at));
             let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), may_lack);
             let sets = vec![sets.missing, sets.there];
+            ordinals.push((at, builder.group.entities.len()));
             builder.group.entities.push(Entity::new(1, sets, fates));
         }
         super::placement::limit(builder, set.key.clone(), sets.there, template);
     }
+    if !builder.after() && plan.max_unavailable == 1 {
+        limit_order(builder, set, &plan, &sets, ordinals);
+    }
     limits(builder, set, &plan, &sets);
 }
+
+/// A rolling update looks at the pods from the highest ordinal down to the partition, and no further than one that is not
+/// ready: those below the highest such one wait until that one is ready, in the new revision if it is to be updated.
+fn limit_order(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets, mut ordinals: Vec<(i64, usize)>) {
+    ordinals.sort_unstable();
+    let is_in = |builder: &Builder<'_, '_>, at: usize, set: SetId| {
+        builder.group.entities.get(at).is_some_and(|entity| entity.sets.contains(&set))
+    };
+    let waited = |at: usize| is_in(builder, at, sets.unready) || is_in(builder, at, sets.missing);
+    let highest = ordinals.iter().rposition(|(ordinal, at)| *ordinal >= plan.partition && waited(*at));
+    let Some((below, [(_, highest), ..])) = highest.and_then(|place| ordinals.split_at_checked(place)) else { return };
+    let lower: Vec<usize> = below.iter().map(|(_, at)| *at).filter(|at| is_in(builder, *at, sets.updating)).collect();
+    if lower.is_empty() {
+        return;
+    }
+    let mut unsettled = vec![FateKind::NotMade, FateKind::NewUnready, FateKind::Stays, FateKind::LosesReadiness];
+    if is_in(builder, *highest, sets.updating) {
+        unsettled.extend([FateKind::BecomesReady, FateKind::Terminating, FateKind::Gone]);
+    }
+    let (first, rest) = (builder.set(), builder.set());
+    for (at, set) in lower.into_iter().map(|at| (at, rest)).chain([(*highest, first)]) {
+        if let Some(entity) = builder.group.entities.get_mut(at) {
+            Rc::make_mut(&mut entity.sets).push(set);
+        }
+    }
+    let label = LimitLabel::OneAtATime { workload: set.key.clone(), max_unavailable: plan.max_unavailable };
+    let untouched = at_most(vec![count(rest, &TOUCHED)], 0);
+    builder.limit(label, vec![untouched, at_most(vec![count(first, &unsettled)], 0)]);
+}
+
+/// Fates of a pod that an update has come to.
+const TOUCHED: [FateKind; 4] = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready, FateKind::NewReady];
 
 /// The entity of one existing pod.
 fn member(
@@ -186,7 +231,6 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
     }
     let workload = set.key.clone();
     let transit = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready];
-    let touched = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready, FateKind::NewReady];
     builder.limit(
         LimitLabel::OneAtATime { workload: workload.clone(), max_unavailable: plan.max_unavailable },
         vec![at_most(vec![count(sets.updating, &transit)], plan.max_unavailable)],
@@ -201,6 +245,6 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
         ]
     };
     let label = LimitLabel::OrderedReady { workload };
-    builder.limit(label.clone(), vec![at_most(vec![count(sets.updating, &touched)], 0), at_most(still_unready(), 0)]);
+    builder.limit(label.clone(), vec![at_most(vec![count(sets.updating, &TOUCHED)], 0), at_most(still_unready(), 0)]);
     builder.limit(label, vec![at_most(vec![count(sets.condemned, &LOST)], 0), at_most(still_unready(), 0)]);
 }
