@@ -8,6 +8,7 @@
 //! | `custom` | what an adapter says its operator does when `replicas` falls |
 //! | `hazard` | deletion, eviction, taint, lost node: what may happen to a pod whatever its controller does |
 //! | `placement` | where new pods may go |
+//! | `volumes` | where they may go for the sake of their volumes |
 //! | `made` | changed bodies and new pods, worked out once |
 //! | `coarse` | how many may be on nodes that fail, where it is not told where they go |
 //!
@@ -22,6 +23,7 @@ mod made;
 mod placement;
 mod replicas;
 mod statefulset;
+mod volumes;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,7 @@
 //! for its replacement, and for every pod above the next one to be ready. Over-approximation: which of the outdated pods
 //! is the one in transition is left open, except below the highest one that is not ready.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -79,13 +79,43 @@ impl Plan {
     }
 }
 
+/// What a set makes its pods from.
+struct Made {
+    /// The different templates.
+    templates: Vec<usize>,
+    /// The one of each ordinal.
+    by_ordinal: BTreeMap<i64, usize>,
+}
+
+impl Made {
+    /// The templates of these ordinals, registered.
+    fn of(builder: &mut Builder<'_, '_>, set: &Object, ordinals: Vec<i64>) -> Self {
+        let Some(own) = navigate::template_of(builder.state(), set) else {
+            return Self { templates: Vec::new(), by_ordinal: BTreeMap::new() };
+        };
+        let by_ordinal: BTreeMap<i64, usize> =
+            match super::volumes::templates(builder.state(), set, &own, &ordinals) {
+                Some(vals) => ordinals.into_iter().zip(&vals).map(|(at, val)| (at, builder.template(val))).collect(),
+                None => {
+                    let template = builder.template(&own);
+                    ordinals.into_iter().map(|at| (at, template)).collect()
+                }
+            };
+        let templates: BTreeSet<usize> = by_ordinal.values().copied().collect();
+        Self { templates: templates.into_iter().collect(), by_ordinal }
+    }
+
+    fn of_ordinal(&self, at: i64) -> Option<usize> {
+        self.by_ordinal.get(&at).copied()
+    }
+}
+
 /// The sets of entities by which the limits count.
 struct Sets {
     condemned: SetId,
     updating: SetId,
     unready: SetId,
     missing: SetId,
-    there: SetId,
 }
 
 /// The pods of a StatefulSet.
@@ -98,39 +128,46 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         }
         return;
     }
-    let own = navigate::template_of(builder.state(), set);
-    let template = own.map(|template| builder.template(&template));
+    let present: Vec<Option<i64>> = pods.iter().map(|pod| ordinal(set, pod)).collect();
+    let taken: BTreeSet<i64> = present.iter().flatten().copied().collect();
+    let last = plan.first.saturating_add(plan.wanted);
+    let absent = (plan.first..last).filter(|at| !taken.contains(at)).take(MISSING_MAX as usize);
+    let absent: Vec<i64> = absent.collect();
+    let made = Made::of(builder, set, taken.iter().chain(&absent).copied().collect());
     builder.place(&pods, plan.wanted);
     let sets = Sets {
         condemned: builder.set(),
         updating: builder.set(),
         unready: builder.set(),
         missing: builder.set(),
-        there: builder.set(),
+    };
+    let placed: Vec<SetId> = made.templates.iter().map(|_| builder.set()).collect();
+    let place_of = |template: Option<usize>| {
+        let at = made.templates.iter().position(|known| Some(*known) == template);
+        at.and_then(|at| placed.get(at)).copied()
     };
     let mut ordinals = Vec::new();
-    for pod in &pods {
-        let at = ordinal(set, pod);
+    for (pod, at) in pods.iter().zip(&present) {
         ordinals.extend(at.map(|at| (at, builder.group.entities.len())));
-        let entity = member(builder, set, &plan, &sets, pod, at, template);
+        let template = at.and_then(|at| made.of_ordinal(at));
+        let entity = member(builder, set, &plan, &sets, pod, *at, template, place_of(template));
         builder.group.entities.push(entity);
     }
-    if let Some(template) = template {
-        let last = plan.first.saturating_add(plan.wanted);
-        let taken: BTreeSet<i64> = ordinals.iter().map(|(at, _)| *at).collect();
-        let absent = (plan.first..last).filter(|at| !taken.contains(at)).take(MISSING_MAX as usize);
-        let absent: Vec<i64> = absent.collect();
+    if !made.templates.is_empty() {
         // one pod for each name
         let at_once = i64::try_from(pods.len() + absent.len()).unwrap_or(i64::MAX);
         builder.alive = (absent.len() < MISSING_MAX as usize).then(|| at_once.saturating_add(plan.fewer));
-        for at in absent {
-            let may_lack = !builder.after() || (plan.open && plan.condemned(at));
-            let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), may_lack);
-            let sets = vec![sets.missing, sets.there];
-            ordinals.push((at, builder.group.entities.len()));
-            builder.group.entities.push(Entity::new(1, sets, fates));
-        }
-        super::placement::limit(builder, set.key.clone(), sets.there, template);
+    }
+    for at in absent {
+        let Some(template) = made.of_ordinal(at) else { continue };
+        let may_lack = !builder.after() || (plan.open && plan.condemned(at));
+        let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), may_lack);
+        ordinals.push((at, builder.group.entities.len()));
+        let sets = std::iter::once(sets.missing).chain(place_of(Some(template))).collect();
+        builder.group.entities.push(Entity::new(1, sets, fates));
+    }
+    for (template, set_of) in made.templates.iter().zip(&placed) {
+        super::placement::limit(builder, set.key.clone(), *set_of, *template);
     }
     if !builder.after() && plan.max_unavailable == 1 {
         limit_order(builder, set, &plan, &sets, ordinals);
@@ -170,7 +207,8 @@ fn limit_order(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &
 /// Fates of a pod that an update has come to.
 const TOUCHED: [FateKind; 4] = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready, FateKind::NewReady];
 
-/// The entity of one existing pod.
+/// The entity of one existing pod; its place is counted in `placed`, if it is made anew.
+#[expect(clippy::too_many_arguments, reason = "a pod, its set, and what is known of both")]
 fn member(
     builder: &Builder<'_, '_>,
     set: &Object,
@@ -179,6 +217,7 @@ fn member(
     pod: &Arc<Object>,
     ordinal: Option<i64>,
     template: Option<usize>,
+    placed: Option<SetId>,
 ) -> Entity {
     let standing = builder.standing(pod);
     let condemned = ordinal.is_none_or(|at| plan.condemned(at));
@@ -187,7 +226,7 @@ fn member(
         && ordinal.is_some_and(|at| at >= plan.partition)
         && !pod.terminating()
         && standing == Standing::Kept;
-    let mut member_of = vec![sets.there];
+    let mut member_of: Vec<SetId> = placed.into_iter().collect();
     if condemned && standing == Standing::Kept && !pod.terminating() {
         member_of.push(sets.condemned);
     }
