@@ -438,7 +438,7 @@ impl<'s, 'a> Builder<'s, 'a> {
     fn template(&mut self, template: &Val) -> usize {
         let known = self.templates.iter().position(|t| *t.val() == *template);
         known.unwrap_or_else(|| {
-            self.templates.push(placement::Template::new(template));
+            self.templates.push(placement::Template::new(template, &self.name.ns));
             self.templates.len() - 1
         })
     }

@@ -5,8 +5,8 @@
 //!
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
 //! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
-//! several kinds of new pods share a node's room each on its own; required pod affinity and volume topology may always
-//! leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
+//! several kinds of new pods share a node's room each on its own; required pod affinity and claims that a template names
+//! may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
 //! before that, they may have gone. What a workload lacks already, and no request has to do with, may be placed on any
 //! node or stay pending: a request elsewhere, of a node's labels say, is not to blame for either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
 //! where that matters.
@@ -64,19 +64,19 @@ struct Room {
 }
 
 impl Template {
-    /// The template of this pod template value ({metadata, spec}).
-    pub fn new(val: &Val) -> Self {
+    /// The template of this pod template value ({metadata, spec}), for pods in a namespace.
+    pub fn new(val: &Val, ns: &str) -> Self {
         let spec = val.get("spec").cloned().unwrap_or_default();
         let affinity =
             |kind: &str| spec.items_at(&["affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"]).to_vec();
-        let mut terms: Vec<Term> = affinity("podAntiAffinity").iter().filter_map(|t| term(t, None)).collect();
+        let mut terms: Vec<Term> = affinity("podAntiAffinity").iter().filter_map(|t| term(t, ns, None)).collect();
         for spread in spec.items_at(&["topologySpreadConstraints"]) {
             let hard = spread.str_at(&["whenUnsatisfiable"]).is_none_or(|w| &**w == "DoNotSchedule");
             if hard {
-                terms.extend(term(spread, Some(spread.int_at(&["maxSkew"]).unwrap_or(1))));
+                terms.extend(term(spread, ns, Some(spread.int_at(&["maxSkew"]).unwrap_or(1))));
             }
         }
-        let foreign = affinity("podAntiAffinity").iter().any(|t| term(t, None).is_none());
+        let foreign = affinity("podAntiAffinity").iter().any(|t| term(t, ns, None).is_none() || reaches_others(t, ns));
         let volumes = spec.items_at(&["volumes"]).iter();
         let claims =
             volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
@@ -151,9 +151,10 @@ fn controller_reference(owner: &Object) -> Val {
     ])
 }
 
-/// A constraint within the pod's own namespace; one that reaches elsewhere is not relied on.
-fn term(val: &Val, max_skew: Option<i64>) -> Option<Term> {
-    if val.at_some(&["namespaces"]).is_some() || val.at_some(&["namespaceSelector"]).is_some() {
+/// A constraint, as far as it is about pods of the pod's own namespace: that it keeps pods of others apart, too, is not
+/// relied on.
+fn term(val: &Val, ns: &str, max_skew: Option<i64>) -> Option<Term> {
+    if !reaches_own(val, ns) {
         return None;
     }
     let selector = val.get("labelSelector").filter(|s| !s.is_null())?;
@@ -165,6 +166,28 @@ fn term(val: &Val, max_skew: Option<i64>) -> Option<Term> {
         by_revision,
         heeds_taints: val.str_at(&["nodeTaintsPolicy"]).is_some_and(|policy| &**policy == "Honor"),
     })
+}
+
+/// Whether a term of pod affinity is about pods of the pod's own namespace (`interpodaffinity/plugin.go`,
+/// `GetNamespaceLabelsSnapshot`; `core/v1/types.go`, `PodAffinityTerm`): it lists it, selects it, or says nothing of any.
+fn reaches_own(term: &Val, ns: &str) -> bool {
+    let listed = term.items_at(&["namespaces"]);
+    let Some(selector) = term.at_some(&["namespaceSelector"]) else {
+        return listed.is_empty() || listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns));
+    };
+    // every namespace bears its name
+    let named = Val::object([("kubernetes.io/metadata.name", Val::str(ns))]);
+    let by_name = selector.items_at(&["matchExpressions"]).is_empty()
+        && selector.at(&["matchLabels"]).is_none_or(|labels| labels.entries().all(|(key, _)| named.get(key).is_some()));
+    let listed = listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns));
+    listed || (by_name && Selector::from_label_selector(selector).matches(&named))
+}
+
+/// Whether it may be about pods of another namespace.
+fn reaches_others(term: &Val, ns: &str) -> bool {
+    let other = |name: &Val| name.as_str().is_none_or(|name| **name != *ns);
+    let beyond = |selector: &Val| selector.at(&["matchLabels", "kubernetes.io/metadata.name"]).is_none_or(other);
+    term.at_some(&["namespaceSelector"]).is_some_and(beyond) || term.items_at(&["namespaces"]).iter().any(other)
 }
 
 /// What makes two nodes alike to new pods: admission and room by template, and their domains; a node with pods that a
@@ -283,7 +306,7 @@ pub fn places(
 
 /// The classes of nodes for the new pods of these templates in a namespace.
 pub fn node_classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Val], demand: Demand) -> Rc<NodeClasses> {
-    let templates: Vec<Template> = templates.iter().map(Template::new).collect();
+    let templates: Vec<Template> = templates.iter().map(|val| Template::new(val, ns)).collect();
     classes(scenario, ns, &templates, demand)
 }
 
@@ -734,7 +757,7 @@ fn theirs(
         pod.val()
             .items_at(&APART)
             .iter()
-            .filter_map(|t| term(t, None))
+            .filter_map(|t| term(t, &pod.key.ns, None))
             .any(|t| t.topology == *key && !t.by_revision && t.selector.matches(own.labels()))
     };
     let mut keys: BTreeSet<Str> = BTreeSet::new();

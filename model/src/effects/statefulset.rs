@@ -93,14 +93,13 @@ impl Made {
         let Some(own) = navigate::template_of(builder.state(), set) else {
             return Self { templates: Vec::new(), by_ordinal: BTreeMap::new() };
         };
-        let by_ordinal: BTreeMap<i64, usize> =
-            match super::volumes::templates(builder.state(), set, &own, &ordinals) {
-                Some(vals) => ordinals.into_iter().zip(&vals).map(|(at, val)| (at, builder.template(val))).collect(),
-                None => {
-                    let template = builder.template(&own);
-                    ordinals.into_iter().map(|at| (at, template)).collect()
-                }
-            };
+        let by_ordinal: BTreeMap<i64, usize> = match super::volumes::templates(builder.state(), set, &own, &ordinals) {
+            Some(vals) => ordinals.into_iter().zip(&vals).map(|(at, val)| (at, builder.template(val))).collect(),
+            None => {
+                let template = builder.template(&own);
+                ordinals.into_iter().map(|at| (at, template)).collect()
+            }
+        };
         let templates: BTreeSet<usize> = by_ordinal.values().copied().collect();
         Self { templates: templates.into_iter().collect(), by_ordinal }
     }
@@ -135,12 +134,8 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let absent: Vec<i64> = absent.collect();
     let made = Made::of(builder, set, taken.iter().chain(&absent).copied().collect());
     builder.place(&pods, plan.wanted);
-    let sets = Sets {
-        condemned: builder.set(),
-        updating: builder.set(),
-        unready: builder.set(),
-        missing: builder.set(),
-    };
+    let sets =
+        Sets { condemned: builder.set(), updating: builder.set(), unready: builder.set(), missing: builder.set() };
     let placed: Vec<SetId> = made.templates.iter().map(|_| builder.set()).collect();
     let place_of = |template: Option<usize>| {
         let at = made.templates.iter().position(|known| Some(*known) == template);
