@@ -93,7 +93,10 @@ impl Made {
         let Some(own) = navigate::template_of(builder.state(), set) else {
             return Self { templates: Vec::new(), by_ordinal: BTreeMap::new() };
         };
-        let by_ordinal: BTreeMap<i64, usize> = match super::volumes::templates(builder.state(), set, &own, &ordinals) {
+        // where it does not matter where pods are, their volumes do not
+        let told = builder.wants_places() && !builder.view.coarse;
+        let by_volume = told.then(|| super::volumes::templates(builder.state(), set, &own, &ordinals));
+        let by_ordinal: BTreeMap<i64, usize> = match by_volume.flatten() {
             Some(vals) => ordinals.into_iter().zip(&vals).map(|(at, val)| (at, builder.template(val))).collect(),
             None => {
                 let template = builder.template(&own);
