@@ -42,8 +42,17 @@ pub(crate) use touch::Touch;
 pub(crate) use uses::{Place, Uses};
 
 /// Kinds that select pods, beside custom resources with an adapter.
-const SELECTING: [&str; 8] =
-    ["Service", "PodDisruptionBudget", "NetworkPolicy", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"];
+const SELECTING: [&str; 9] = [
+    "Service",
+    "PodDisruptionBudget",
+    "NetworkPolicy",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicationController",
+    "Job",
+];
 
 /// Whether a change to an object of a built-in kind never leaves all pods alone ([`Surface::leaves_pods_alone`]).
 pub fn concerns_pods(kind: &Kind) -> bool {
@@ -311,7 +320,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         if any(&[Func::Referrers, Func::ResolvesIn, Func::References]) {
             reached.extend(self.referring().iter().filter(&mut may_be).cloned());
         }
-        if any(&[Func::OwnersIn, Func::UnresolvedOwners, Func::WantedBy]) {
+        if any(&[Func::OwnersIn, Func::UnresolvedOwners, Func::WantedBy, Func::Parents]) {
             reached.extend(self.kin().iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::HostClaims, Func::HostClaimants]) {

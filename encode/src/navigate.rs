@@ -30,7 +30,7 @@ type Predicate<'p> = &'p dyn Fn(&Object) -> bool;
 const LIST_MAX: usize = 200_000;
 
 /// Kinds of workloads that make pods.
-const MAKERS: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"];
+const MAKERS: [&str; 5] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"];
 
 impl<'e, 's, 'a> Evaluator<'e, 's, 'a>
 where
@@ -81,7 +81,7 @@ where
                 let is_owner = |found: &Object| o.owners().iter().any(|owner| owner.uid == found.uid);
                 self.listed(func, values, &is_owner)
             }
-            (Func::Instances | Func::Volume | Func::Objects | Func::InNamespace, _) => {
+            (Func::Instances | Func::Volume | Func::Objects | Func::InNamespace | Func::Parents, _) => {
                 self.listed(func, values, &|_| true)
             }
             (Func::ResolvesIn, [Value::Reference(r), _]) => {

@@ -211,7 +211,14 @@ impl Reads {
             // owners are of any kind, and are watched as they are seen; parents have an adapter
             | Func::OwnersIn
             | Func::UnresolvedOwners
-            | Func::WantedBy => self.adapted = true,
+            | Func::WantedBy
+            | Func::Parents => self.adapted = true,
+            Func::PodsWanted => {
+                self.pods = true;
+                self.kind("Node");
+                self.adapted = true;
+            }
+            Func::ListedEndpoints => self.kind("EndpointSlice"),
             Func::DisruptionsWhenSettled => {
                 self.pods = true;
                 self.adapted = true;

@@ -176,6 +176,7 @@ impl Reader<'_> {
             | Func::Referrers
             | Func::OwnersIn
             | Func::WantedBy
+            | Func::Parents
             | Func::Instances
             | Func::Volume
             | Func::AdmittedNodes

@@ -1,8 +1,9 @@
 //! DaemonSets: one pod per node that admits it, replaced within maxUnavailable.
 //!
-//! Source: `pkg/controller/daemon/{daemon_controller.go,update.go}` (`nodeShouldRunDaemonPod`, `rollingUpdate`): pods on
-//! nodes that admit them no longer are removed; outdated pods go while fewer than maxUnavailable nodes lack a ready one;
-//! an outdated pod that is not ready goes first. Over-approximation: when `status.updatedNumberScheduled` lags, every
+//! Source: `pkg/controller/daemon/{daemon_controller.go,update.go}` (`NodeShouldRunDaemonPod`, `rollingUpdate`): pods on
+//! nodes that they do not select or tolerate no longer are removed, but a taint without NoExecute only keeps new pods away;
+//! outdated pods go while fewer than maxUnavailable nodes lack a ready one; an outdated pod that is not ready goes first,
+//! and one on a node that takes no new one is not missed. Over-approximation: when `status.updatedNumberScheduled` lags, every
 //! pod may be the outdated one.
 
 use std::rc::Rc;
@@ -42,9 +43,10 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let mut unavailable = 0_i64;
     for pod in &pods {
         let standing = builder.standing(pod);
-        let misplaced = !nodes.contains(&pod.node) && !pod.node.is_empty();
+        let elsewhere = !nodes.contains(&pod.node) && !pod.node.is_empty();
+        let misplaced = elsewhere && (outdated || !navigate::keeps_daemon_pod(state, set, &pod.node));
         let replaceable = outdated && !misplaced && standing == Standing::Kept && !pod.terminating();
-        if !misplaced {
+        if !elsewhere {
             taken.push(pod.node.clone());
             unavailable += i64::from(!pod.ready() && standing == Standing::Kept);
         }
@@ -53,7 +55,7 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
             sets.push(if replaceable { updating } else { kept });
         }
         let mut entity = builder.existing(pod, &sets, replaceable || misplaced || super::hazard::finished(pod));
-        let comes_back = !misplaced && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
+        let comes_back = !elsewhere && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
         if let (true, Some(template)) = (comes_back, template) {
             Rc::make_mut(&mut entity.fates).extend(on_node(builder, template, &pod.key.name, &pod.node, false));
         }

@@ -2,12 +2,13 @@
 //!
 //! | file | effect |
 //! |---|---|
-//! | `replicas` | ReplicaSet scale-down, Deployment rollout (RollingUpdate, Recreate), replacement |
+//! | `replicas` | ReplicaSet and ReplicationController scale-down, Deployment rollout (RollingUpdate, Recreate), replacement |
 //! | `statefulset` | ordinals, partition, OrderedReady and Parallel, replacement |
 //! | `daemonset` | rollout, nodes that come and go |
 //! | `custom` | what an adapter says its operator does when `replicas` falls |
 //! | `hazard` | deletion, eviction, taint, lost node: what may happen to a pod whatever its controller does |
 //! | `placement` | where new pods may go |
+//! | `volumes` | where they may go for the sake of their volumes |
 //! | `made` | changed bodies and new pods, worked out once |
 //! | `coarse` | how many may be on nodes that fail, where it is not told where they go |
 //!
@@ -22,6 +23,7 @@ mod made;
 mod placement;
 mod replicas;
 mod statefulset;
+mod volumes;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +45,12 @@ pub use coarse::calm;
 pub use hazard::at_risk;
 pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
+
+/// Built-in kinds that decide how many pods there are of them, and which go.
+const DECIDING: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicationController"];
+
+/// Those that adopt pods which they select and nothing controls.
+const ADOPTING: [&str; 4] = ["ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"];
 
 /// How deep a chain of controllers is followed.
 const CONTROLLER_DEPTH_MAX: usize = 8;
@@ -74,7 +82,7 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
     for _ in 0..CONTROLLER_DEPTH_MAX {
         let Some(owner) = at.controller() else { break };
         let Some(next) = state.by_uid(&owner.uid).filter(|o| o.key.kind == owner.kind) else { break };
-        let decides = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet"].iter().any(|k| next.key.kind.is(k))
+        let decides = DECIDING.iter().any(|k| next.key.kind.is(k))
             || (top.kind.is("Pod") && state.adapter(next).is_some_and(|f| f.replicas.is_some()));
         if decides {
             top = next.key.clone();
@@ -87,7 +95,7 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
 
 /// The controller that adopts a pod without one (`pkg/controller/controller_ref_manager.go`).
 fn adopter(state: &State<'_>, pod: &Object) -> Option<Object> {
-    ["ReplicaSet", "StatefulSet", "DaemonSet"].iter().find_map(|kind| {
+    ADOPTING.iter().find_map(|kind| {
         let candidates = state.selecting(&Kind::builtin(kind)?, &pod.key.ns, pod.labels());
         candidates.into_iter().find(|o| o.live() && adopts(state, o, pod)).map(|o| (**o).clone())
     })
@@ -127,7 +135,7 @@ pub fn group(scenario: &Scenario<'_>, name: &Key, view: &View) -> Group {
     let Some(object) = state.get(name).cloned() else { return builder.finish() };
     if name.kind.is("Deployment") {
         replicas::deployment(&mut builder, &object);
-    } else if name.kind.is("ReplicaSet") {
+    } else if name.kind.is("ReplicaSet") || name.kind.is("ReplicationController") {
         replicas::replica_set(&mut builder, &object);
     } else if name.kind.is("StatefulSet") {
         statefulset::stateful_set(&mut builder, &object);
@@ -215,6 +223,8 @@ struct Builder<'s, 'a> {
     placed: Vec<(Key, SetId, usize)>,
     /// Whether what is requested has to do with the workload, as far as new pods may need a place.
     touched: bool,
+    /// How many of the workload's pods there are at most at one time, terminating ones left aside; `None` if not told.
+    alive: Option<i64>,
     /// Whether pods of a body are expected to go, worked out once: it depends on owners and namespace only.
     going: RefCell<BTreeMap<(Str, *const Body), bool>>,
     /// The last one that was asked for.
@@ -237,6 +247,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             templates: Vec::new(),
             placed: Vec::new(),
             touched: false,
+            alive: None,
             going: RefCell::default(),
             last_going: RefCell::default(),
             stormy: OnceCell::new(),
@@ -427,7 +438,7 @@ impl<'s, 'a> Builder<'s, 'a> {
     fn template(&mut self, template: &Val) -> usize {
         let known = self.templates.iter().position(|t| *t.val() == *template);
         known.unwrap_or_else(|| {
-            self.templates.push(placement::Template::new(template));
+            self.templates.push(placement::Template::new(template, &self.name.ns));
             self.templates.len() - 1
         })
     }

@@ -5,8 +5,8 @@
 //!
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
 //! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
-//! several kinds of new pods share a node's room each on its own; required pod affinity and volume topology may always
-//! leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
+//! several kinds of new pods share a node's room each on its own; required pod affinity and claims that a template names
+//! may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
 //! before that, they may have gone. What a workload lacks already, and no request has to do with, may be placed on any
 //! node or stay pending: a request elsewhere, of a node's labels say, is not to blame for either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
 //! where that matters.
@@ -39,6 +39,8 @@ struct Term {
     max_skew: Option<i64>,
     /// Whether the selector is narrowed to one revision, so that old pods are not meant.
     by_revision: bool,
+    /// Whether a spread constraint passes over nodes whose taints the pod does not tolerate (`nodeTaintsPolicy: Honor`).
+    heeds_taints: bool,
 }
 
 /// The template of new pods, with what decides where they may go.
@@ -62,19 +64,19 @@ struct Room {
 }
 
 impl Template {
-    /// The template of this pod template value ({metadata, spec}).
-    pub fn new(val: &Val) -> Self {
+    /// The template of this pod template value ({metadata, spec}), for pods in a namespace.
+    pub fn new(val: &Val, ns: &str) -> Self {
         let spec = val.get("spec").cloned().unwrap_or_default();
         let affinity =
             |kind: &str| spec.items_at(&["affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"]).to_vec();
-        let mut terms: Vec<Term> = affinity("podAntiAffinity").iter().filter_map(|t| term(t, None)).collect();
+        let mut terms: Vec<Term> = affinity("podAntiAffinity").iter().filter_map(|t| term(t, ns, None)).collect();
         for spread in spec.items_at(&["topologySpreadConstraints"]) {
             let hard = spread.str_at(&["whenUnsatisfiable"]).is_none_or(|w| &**w == "DoNotSchedule");
             if hard {
-                terms.extend(term(spread, Some(spread.int_at(&["maxSkew"]).unwrap_or(1))));
+                terms.extend(term(spread, ns, Some(spread.int_at(&["maxSkew"]).unwrap_or(1))));
             }
         }
-        let foreign = affinity("podAntiAffinity").iter().any(|t| term(t, None).is_none());
+        let foreign = affinity("podAntiAffinity").iter().any(|t| term(t, ns, None).is_none() || reaches_others(t, ns));
         let volumes = spec.items_at(&["volumes"]).iter();
         let claims =
             volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
@@ -149,9 +151,10 @@ fn controller_reference(owner: &Object) -> Val {
     ])
 }
 
-/// A constraint within the pod's own namespace; one that reaches elsewhere is not relied on.
-fn term(val: &Val, max_skew: Option<i64>) -> Option<Term> {
-    if val.at_some(&["namespaces"]).is_some() || val.at_some(&["namespaceSelector"]).is_some() {
+/// A constraint, as far as it is about pods of the pod's own namespace: that it keeps pods of others apart, too, is not
+/// relied on.
+fn term(val: &Val, ns: &str, max_skew: Option<i64>) -> Option<Term> {
+    if !reaches_own(val, ns) {
         return None;
     }
     let selector = val.get("labelSelector").filter(|s| !s.is_null())?;
@@ -161,7 +164,30 @@ fn term(val: &Val, max_skew: Option<i64>) -> Option<Term> {
         selector: Selector::from_label_selector(selector),
         max_skew,
         by_revision,
+        heeds_taints: val.str_at(&["nodeTaintsPolicy"]).is_some_and(|policy| &**policy == "Honor"),
     })
+}
+
+/// Whether a term of pod affinity is about pods of the pod's own namespace (`interpodaffinity/plugin.go`,
+/// `GetNamespaceLabelsSnapshot`; `core/v1/types.go`, `PodAffinityTerm`): it lists it, selects it, or says nothing of any.
+fn reaches_own(term: &Val, ns: &str) -> bool {
+    let listed = term.items_at(&["namespaces"]);
+    let Some(selector) = term.at_some(&["namespaceSelector"]) else {
+        return listed.is_empty() || listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns));
+    };
+    // every namespace bears its name
+    let named = Val::object([("kubernetes.io/metadata.name", Val::str(ns))]);
+    let by_name = selector.items_at(&["matchExpressions"]).is_empty()
+        && selector.at(&["matchLabels"]).is_none_or(|labels| labels.entries().all(|(key, _)| named.get(key).is_some()));
+    let listed = listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns));
+    listed || (by_name && Selector::from_label_selector(selector).matches(&named))
+}
+
+/// Whether it may be about pods of another namespace.
+fn reaches_others(term: &Val, ns: &str) -> bool {
+    let other = |name: &Val| name.as_str().is_none_or(|name| **name != *ns);
+    let beyond = |selector: &Val| selector.at(&["matchLabels", "kubernetes.io/metadata.name"]).is_none_or(other);
+    term.at_some(&["namespaceSelector"]).is_some_and(beyond) || term.items_at(&["namespaces"]).iter().any(other)
 }
 
 /// What makes two nodes alike to new pods: admission and room by template, and their domains; a node with pods that a
@@ -280,7 +306,7 @@ pub fn places(
 
 /// The classes of nodes for the new pods of these templates in a namespace.
 pub fn node_classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Val], demand: Demand) -> Rc<NodeClasses> {
-    let templates: Vec<Template> = templates.iter().map(Template::new).collect();
+    let templates: Vec<Template> = templates.iter().map(|val| Template::new(val, ns)).collect();
     classes(scenario, ns, &templates, demand)
 }
 
@@ -731,7 +757,7 @@ fn theirs(
         pod.val()
             .items_at(&APART)
             .iter()
-            .filter_map(|t| term(t, None))
+            .filter_map(|t| term(t, &pod.key.ns, None))
             .any(|t| t.topology == *key && !t.by_revision && t.selector.matches(own.labels()))
     };
     let mut keys: BTreeSet<Str> = BTreeSet::new();
@@ -767,7 +793,11 @@ fn outsider_in(builder: &Builder<'_, '_>, topology: &Topology, key: &str, value:
 }
 
 /// A spread constraint that may not be ignored: when the last new pod came into a domain, no other domain had fewer
-/// than `max_skew` less; what has gone since only makes the bound looser.
+/// than `max_skew` less; what has gone since only makes the bound looser. All of them together held no more pods then than
+/// there are at one time, which bounds it again: where pods come one for one, each comes to a domain that lacks it.
+///
+/// Other domains count if they have a node that the pod's node selector and affinity admit (`filtering.go`,
+/// `calPreFilterState`). With `matchLabelKeys`, pods of other revisions are not counted.
 #[expect(clippy::too_many_arguments, reason = "one constraint needs the whole picture once")]
 fn spread(
     builder: &mut Builder<'_, '_>,
@@ -790,6 +820,19 @@ fn spread(
         return;
     }
     let others = meant_new(builder, asked, &term.selector);
+    // pods that have no such constraint may come at any time
+    let bound = |at: &usize| {
+        let template = builder.templates.get(*at);
+        template.is_some_and(|t| t.terms.contains(term) && (!term.by_revision || t.val == own.val))
+    };
+    let equals: Vec<SetId> = asked.iter().filter(|(_, _, at)| bound(at)).map(|(_, set, _)| *set).collect();
+    let is_eligible = |at: &usize| {
+        topology.nodes.get(*at).is_some_and(|node| {
+            node_matches(own.spec(), node) && (!term.heeds_taints || tolerates(own.spec(), node, SCHEDULING))
+        })
+    };
+    let eligible: BTreeSet<&Str> =
+        domains.iter().filter(|(_, places)| places.iter().any(is_eligible)).map(|(value, _)| value).collect();
     let means = |pod: &Object| term.selector.matches(pod.labels());
     let mut held: BTreeMap<Str, (Option<SetId>, i64, i64)> = BTreeMap::new();
     for value in domains.keys() {
@@ -798,24 +841,38 @@ fn spread(
         let outside = outsider_in(builder, topology, &term.topology, value, &term.selector);
         held.insert(value.clone(), (gather(builder, &found), present, outside));
     }
-    let new_in = |value: &Str| -> Vec<Count> {
+    let in_domain = |sets: &[SetId], value: &Str| -> Vec<Count> {
         let places = domains.get(value).cloned().unwrap_or_default();
-        others.iter().map(|s| placed_at(*s, &places)).collect()
+        sets.iter().map(|s| placed_at(*s, &places)).collect()
     };
+    let label = || LimitLabel::Spread { workload: maker.clone(), topology: term.topology.clone(), max_skew: skew };
+    let outside: i64 = held.values().map(|(_, _, outside)| *outside).sum();
+    let alive = builder.alive.filter(|_| outside == 0);
     for (here, places) in &domains {
         let Some((here_set, _, here_outside)) = held.get(here) else { continue };
+        let none = || at_most(vec![placed_at(set, places)], 0);
+        let kept = here_set.filter(|_| !term.by_revision).map(|s| count(s, &STAY));
+        let last: Vec<Count> = in_domain(&equals, here).into_iter().chain(kept).collect();
+        let elsewhere = eligible.iter().filter(|value| **value != here).count();
+        if let (Some(alive), Ok(elsewhere @ 1..)) = (alive, i64::try_from(elsewhere)) {
+            // each of the others held at least `last - skew` then
+            let terms = last.iter().map(|c| (elsewhere + 1, c.clone())).collect();
+            let at_most = alive.saturating_add(elsewhere.saturating_mul(skew));
+            builder.limit(label(), vec![none(), Linear { terms, at_most }]);
+        }
         for there in domains.keys().filter(|v| *v != here) {
             let Some((there_set, there_present, there_outside)) = held.get(there) else { continue };
-            let mut terms: Vec<(i64, Count)> = new_in(here).into_iter().map(|c| (1, c)).collect();
-            terms.extend(here_set.map(|s| (1, count(s, &STAY))));
-            terms.extend(new_in(there).into_iter().map(|c| (-1, c)));
-            let bound = skew.saturating_add(*there_present).saturating_add(*there_outside);
-            let label = LimitLabel::Spread { workload: maker.clone(), topology: term.topology.clone(), max_skew: skew };
-            let within = Linear { terms: terms.clone(), at_most: bound };
-            builder.limit(label, vec![at_most(vec![placed_at(set, places)], 0), within]);
+            if eligible.contains(there) {
+                let mut terms: Vec<(i64, Count)> = last.iter().map(|c| (1, c.clone())).collect();
+                terms.extend(in_domain(&others, there).into_iter().map(|c| (-1, c)));
+                let at_most = skew.saturating_add(*there_present).saturating_add(*there_outside);
+                builder.limit(label(), vec![none(), Linear { terms, at_most }]);
+            }
             // one more pod here would exceed the skew: here - there >= skew
-            let mut fuller: Vec<(i64, Count)> = terms.into_iter().map(|(k, c)| (-k, c)).collect();
-            fuller.extend(there_set.map(|s| (1, count(s, &STAY))));
+            let mut fuller: Vec<(i64, Count)> = in_domain(&others, here).into_iter().map(|c| (-1, c)).collect();
+            fuller.extend(here_set.map(|s| (-1, count(s, &STAY))));
+            fuller.extend(in_domain(&others, there).into_iter().map(|c| (1, c)));
+            fuller.extend(there_set.filter(|_| !term.by_revision).map(|s| (1, count(s, &STAY))));
             let exceeds = Linear { terms: fuller, at_most: *here_outside - skew };
             for place in places {
                 stuck.entry(*place).or_default().push(exceeds.clone());

@@ -1,4 +1,4 @@
-//! ReplicaSets and Deployments: scale-down by rank, rolling update within maxUnavailable, replacement of lost pods.
+//! ReplicaSets, ReplicationControllers and Deployments: scale-down by rank, rolling update within maxUnavailable, replacement of lost pods.
 //!
 //! Sources: `pkg/controller/controller_utils.go` (`ActivePodsWithRanks`: not assigned, pending, not ready, cheaper pods
 //! go first; what orders equals beyond that depends on time and is left open), `pkg/controller/deployment/rolling.go`,
@@ -26,7 +26,8 @@ struct Intent {
     open: bool,
 }
 
-/// The pods of a ReplicaSet that no Deployment controls.
+/// The pods of a ReplicaSet that no Deployment controls, or of a ReplicationController, whose manager is the same
+/// (`pkg/controller/replication/replication_controller.go`).
 pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let own = replicas(set);
     let goal = wish(builder, set);
@@ -40,6 +41,7 @@ pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     };
     register(builder, set, &intent);
     builder.place(&pods, intent.missing);
+    builder.alive = Some(alive(builder, set, &pods, goal.most.max(own)));
     let kept = builder.set();
     let fresh = add_set(builder, set, &pods, &intent, kept, None, false);
     settle(builder, set.key.clone(), &[kept, fresh], goal, set.live());
@@ -110,6 +112,13 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     }
     let missing: i64 = intents.iter().map(|i| i.missing).sum();
     builder.place(pods.iter().flatten(), missing.saturating_add(fresh_template.map_or(0, |(_, pods)| pods)));
+    // while it rolls a ReplicaSet may lag behind what it is scaled to, and there is no telling
+    builder.alive = (!rolling && fresh_template.is_none()).then(|| {
+        let each = sets.iter().zip(&pods).zip(&goals);
+        each.fold(0_i64, |sum, ((set, pods), goal)| {
+            sum.saturating_add(alive(builder, set, pods, goal.most.max(replicas(set))))
+        })
+    });
 
     let kept = builder.set();
     let mut fresh = Vec::new();
@@ -237,6 +246,14 @@ fn present(builder: &Builder<'_, '_>, pods: &[Arc<Object>]) -> i64 {
     let active = pods.iter().filter(|p| !p.terminating() && !super::hazard::finished(p));
     let counted = active.filter(|p| !p.leaving || builder.scenario.removed.contains(&p.key)).count();
     i64::try_from(counted).unwrap_or(i64::MAX)
+}
+
+/// How many pods of a ReplicaSet there are at most at one time: it makes none while it has as many as it wants
+/// (`pkg/controller/replicaset/replica_set.go`, `manageReplicas`), now or before the request came.
+fn alive(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>], most: i64) -> i64 {
+    let active = pods.iter().filter(|p| !p.terminating() && !super::hazard::finished(p)).count();
+    let before = builder.state().base().get(&set.key).map_or(0, |before| replicas(before));
+    i64::try_from(active).unwrap_or(i64::MAX).max(most).max(before)
 }
 
 fn idle() -> Intent {

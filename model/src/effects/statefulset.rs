@@ -3,8 +3,10 @@
 //! Source: `pkg/controller/statefulset/stateful_set_control.go` (`updateStatefulSet`): condemned ordinals go from the
 //! highest; under OrderedReady nothing is removed or updated while a pod that stays is not running and ready; a rolling
 //! update removes one outdated pod (maxUnavailable with KEP-961) from the highest ordinal down to `partition` and waits
-//! for its replacement. Over-approximation: which of the outdated pods is the one in transition is left open.
+//! for its replacement, and for every pod above the next one to be ready. Over-approximation: which of the outdated pods
+//! is the one in transition is left open, except below the highest one that is not ready.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ struct Plan {
     first: i64,
     wanted: i64,
     low: i64,
+    /// How many fewer it wants by its own number than before.
+    fewer: i64,
     /// Whether it may have any number of pods between `low` and `wanted` in the end.
     open: bool,
     ordered: bool,
@@ -50,6 +54,7 @@ fn plan(builder: &Builder<'_, '_>, set: &Object) -> Plan {
         first: val.int_at(&["spec", "ordinals", "start"]).unwrap_or(0),
         wanted: if builder.after() { wish.most } else { own.max(wish.most) },
         low: own.min(wish.least),
+        fewer: (before.map_or(own, |b| b.val().int_at(&["spec", "replicas"]).unwrap_or(1)) - own).max(0),
         open: wish.least != wish.most,
         ordered: val.str_at(&["spec", "podManagementPolicy"]).is_none_or(|p| &**p != "Parallel"),
         partition: rolling_field("partition").and_then(crate::value::Val::as_int).unwrap_or(0),
@@ -74,13 +79,45 @@ impl Plan {
     }
 }
 
+/// What a set makes its pods from.
+struct Made {
+    /// The different templates.
+    templates: Vec<usize>,
+    /// The one of each ordinal.
+    by_ordinal: BTreeMap<i64, usize>,
+}
+
+impl Made {
+    /// The templates of these ordinals, registered.
+    fn of(builder: &mut Builder<'_, '_>, set: &Object, ordinals: Vec<i64>) -> Self {
+        let Some(own) = navigate::template_of(builder.state(), set) else {
+            return Self { templates: Vec::new(), by_ordinal: BTreeMap::new() };
+        };
+        // where it does not matter where pods are, their volumes do not
+        let told = builder.wants_places() && !builder.view.coarse;
+        let by_volume = told.then(|| super::volumes::templates(builder.state(), set, &own, &ordinals));
+        let by_ordinal: BTreeMap<i64, usize> = match by_volume.flatten() {
+            Some(vals) => ordinals.into_iter().zip(&vals).map(|(at, val)| (at, builder.template(val))).collect(),
+            None => {
+                let template = builder.template(&own);
+                ordinals.into_iter().map(|at| (at, template)).collect()
+            }
+        };
+        let templates: BTreeSet<usize> = by_ordinal.values().copied().collect();
+        Self { templates: templates.into_iter().collect(), by_ordinal }
+    }
+
+    fn of_ordinal(&self, at: i64) -> Option<usize> {
+        self.by_ordinal.get(&at).copied()
+    }
+}
+
 /// The sets of entities by which the limits count.
 struct Sets {
     condemned: SetId,
     updating: SetId,
     unready: SetId,
     missing: SetId,
-    there: SetId,
 }
 
 /// The pods of a StatefulSet.
@@ -93,39 +130,83 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         }
         return;
     }
-    let own = navigate::template_of(builder.state(), set);
-    let template = own.map(|template| builder.template(&template));
+    let present: Vec<Option<i64>> = pods.iter().map(|pod| ordinal(set, pod)).collect();
+    let taken: BTreeSet<i64> = present.iter().flatten().copied().collect();
+    let last = plan.first.saturating_add(plan.wanted);
+    let absent = (plan.first..last).filter(|at| !taken.contains(at)).take(MISSING_MAX as usize);
+    let absent: Vec<i64> = absent.collect();
+    let made = Made::of(builder, set, taken.iter().chain(&absent).copied().collect());
     builder.place(&pods, plan.wanted);
-    let sets = Sets {
-        condemned: builder.set(),
-        updating: builder.set(),
-        unready: builder.set(),
-        missing: builder.set(),
-        there: builder.set(),
+    let sets =
+        Sets { condemned: builder.set(), updating: builder.set(), unready: builder.set(), missing: builder.set() };
+    let placed: Vec<SetId> = made.templates.iter().map(|_| builder.set()).collect();
+    let place_of = |template: Option<usize>| {
+        let at = made.templates.iter().position(|known| Some(*known) == template);
+        at.and_then(|at| placed.get(at)).copied()
     };
     let mut ordinals = Vec::new();
-    for pod in &pods {
-        let at = ordinal(set, pod);
-        ordinals.extend(at);
-        let entity = member(builder, set, &plan, &sets, pod, at, template);
+    for (pod, at) in pods.iter().zip(&present) {
+        ordinals.extend(at.map(|at| (at, builder.group.entities.len())));
+        let template = at.and_then(|at| made.of_ordinal(at));
+        let entity = member(builder, set, &plan, &sets, pod, *at, template, place_of(template));
         builder.group.entities.push(entity);
     }
-    if let Some(template) = template {
-        let last = plan.first.saturating_add(plan.wanted);
-        let absent = (plan.first..last).filter(|at| !ordinals.contains(at)).take(MISSING_MAX as usize);
-        let absent: Vec<i64> = absent.collect();
-        for at in absent {
-            let may_lack = !builder.after() || (plan.open && plan.condemned(at));
-            let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), may_lack);
-            let sets = vec![sets.missing, sets.there];
-            builder.group.entities.push(Entity::new(1, sets, fates));
-        }
-        super::placement::limit(builder, set.key.clone(), sets.there, template);
+    if !made.templates.is_empty() {
+        // one pod for each name
+        let at_once = i64::try_from(pods.len() + absent.len()).unwrap_or(i64::MAX);
+        builder.alive = (absent.len() < MISSING_MAX as usize).then(|| at_once.saturating_add(plan.fewer));
+    }
+    for at in absent {
+        let Some(template) = made.of_ordinal(at) else { continue };
+        let may_lack = !builder.after() || (plan.open && plan.condemned(at));
+        let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), may_lack);
+        ordinals.push((at, builder.group.entities.len()));
+        let sets = std::iter::once(sets.missing).chain(place_of(Some(template))).collect();
+        builder.group.entities.push(Entity::new(1, sets, fates));
+    }
+    for (template, set_of) in made.templates.iter().zip(&placed) {
+        super::placement::limit(builder, set.key.clone(), *set_of, *template);
+    }
+    if !builder.after() && plan.max_unavailable == 1 {
+        limit_order(builder, set, &plan, &sets, ordinals);
     }
     limits(builder, set, &plan, &sets);
 }
 
-/// The entity of one existing pod.
+/// A rolling update looks at the pods from the highest ordinal down to the partition, and no further than one that is not
+/// ready: those below the highest such one wait until that one is ready, in the new revision if it is to be updated.
+fn limit_order(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets, mut ordinals: Vec<(i64, usize)>) {
+    ordinals.sort_unstable();
+    let is_in = |builder: &Builder<'_, '_>, at: usize, set: SetId| {
+        builder.group.entities.get(at).is_some_and(|entity| entity.sets.contains(&set))
+    };
+    let waited = |at: usize| is_in(builder, at, sets.unready) || is_in(builder, at, sets.missing);
+    let highest = ordinals.iter().rposition(|(ordinal, at)| *ordinal >= plan.partition && waited(*at));
+    let Some((below, [(_, highest), ..])) = highest.and_then(|place| ordinals.split_at_checked(place)) else { return };
+    let lower: Vec<usize> = below.iter().map(|(_, at)| *at).filter(|at| is_in(builder, *at, sets.updating)).collect();
+    if lower.is_empty() {
+        return;
+    }
+    let mut unsettled = vec![FateKind::NotMade, FateKind::NewUnready, FateKind::Stays, FateKind::LosesReadiness];
+    if is_in(builder, *highest, sets.updating) {
+        unsettled.extend([FateKind::BecomesReady, FateKind::Terminating, FateKind::Gone]);
+    }
+    let (first, rest) = (builder.set(), builder.set());
+    for (at, set) in lower.into_iter().map(|at| (at, rest)).chain([(*highest, first)]) {
+        if let Some(entity) = builder.group.entities.get_mut(at) {
+            Rc::make_mut(&mut entity.sets).push(set);
+        }
+    }
+    let label = LimitLabel::OneAtATime { workload: set.key.clone(), max_unavailable: plan.max_unavailable };
+    let untouched = at_most(vec![count(rest, &TOUCHED)], 0);
+    builder.limit(label, vec![untouched, at_most(vec![count(first, &unsettled)], 0)]);
+}
+
+/// Fates of a pod that an update has come to.
+const TOUCHED: [FateKind; 4] = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready, FateKind::NewReady];
+
+/// The entity of one existing pod; its place is counted in `placed`, if it is made anew.
+#[expect(clippy::too_many_arguments, reason = "a pod, its set, and what is known of both")]
 fn member(
     builder: &Builder<'_, '_>,
     set: &Object,
@@ -134,6 +215,7 @@ fn member(
     pod: &Arc<Object>,
     ordinal: Option<i64>,
     template: Option<usize>,
+    placed: Option<SetId>,
 ) -> Entity {
     let standing = builder.standing(pod);
     let condemned = ordinal.is_none_or(|at| plan.condemned(at));
@@ -142,7 +224,7 @@ fn member(
         && ordinal.is_some_and(|at| at >= plan.partition)
         && !pod.terminating()
         && standing == Standing::Kept;
-    let mut member_of = vec![sets.there];
+    let mut member_of: Vec<SetId> = placed.into_iter().collect();
     if condemned && standing == Standing::Kept && !pod.terminating() {
         member_of.push(sets.condemned);
     }
@@ -186,7 +268,6 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
     }
     let workload = set.key.clone();
     let transit = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready];
-    let touched = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready, FateKind::NewReady];
     builder.limit(
         LimitLabel::OneAtATime { workload: workload.clone(), max_unavailable: plan.max_unavailable },
         vec![at_most(vec![count(sets.updating, &transit)], plan.max_unavailable)],
@@ -201,6 +282,6 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
         ]
     };
     let label = LimitLabel::OrderedReady { workload };
-    builder.limit(label.clone(), vec![at_most(vec![count(sets.updating, &touched)], 0), at_most(still_unready(), 0)]);
+    builder.limit(label.clone(), vec![at_most(vec![count(sets.updating, &TOUCHED)], 0), at_most(still_unready(), 0)]);
     builder.limit(label, vec![at_most(vec![count(sets.condemned, &LOST)], 0), at_most(still_unready(), 0)]);
 }

@@ -151,6 +151,12 @@ pub fn counted_workloads<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<O
     autoscalers.chain(found.into_values().filter(|workload| kinds.contains(&workload.key.kind))).collect()
 }
 
+/// How many pods that a selector matches the live workloads of a namespace want, each counted by the topmost one.
+pub fn pods_wanted(state: &State, ns: &str, selector: &Selector) -> i64 {
+    let wanted = makers(state, ns, selector).into_iter().filter_map(|maker| wanted_replicas(state, maker));
+    wanted.fold(0, |sum, pods| sum.saturating_add(pods.max(0)))
+}
+
 /// The topmost live workloads in a namespace whose pods the selector matches.
 fn makers<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
     let kinds: Vec<Kind> = WORKLOADS.iter().map(|(group, kind)| Kind::new(group, kind)).collect();

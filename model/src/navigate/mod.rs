@@ -15,21 +15,22 @@ mod template;
 mod users;
 
 pub use budgets::{
-    BudgetPods, budget_pods, counted_workloads, disruptions_allowed, disruptions_when_settled, has_scale, replica_range,
+    BudgetPods, budget_pods, counted_workloads, disruptions_allowed, disruptions_when_settled, has_scale, pods_wanted,
+    replica_range,
 };
 pub use definitions::{defined_kind, definition_of, instances, scale_path, served_versions};
 pub use hosts::{HostClaim, host_claimants, host_claims, hosts_of};
 pub use owners::{
-    controller_of, leaves_with_controller, owner_object, owner_resolves, same_template, top_controller, unread_owners,
-    wanted_by,
+    controller_of, leaves_with_controller, owner_object, owner_resolves, parents, same_template, top_controller,
+    unread_owners, wanted_by,
 };
 pub use placement::{
-    SCHEDULING, Tolerance, admitted_nodes, daemon_nodes, daemon_pod_spec, node_zone, restricts_nodes, tolerance,
-    tolerates, volume_admits, zone,
+    SCHEDULING, Tolerance, admitted_nodes, daemon_nodes, daemon_pod_spec, keeps_daemon_pod, node_zone, restricts_nodes,
+    tolerance, tolerates, volume_admits, zone,
 };
 pub use resources::{amount, requests};
 pub(crate) use selection::selector_by;
-pub use selection::{endpoints, pods_owned_by, selected, selector_of};
+pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selector_of};
 pub use storage::{claim_of, claim_ordinal, claims_wanted, ordinals, pod_ordinal, volume, wants_claim};
 pub use template::{finished, pod_spec, template_labels, template_of, template_path, wanted_replicas};
 pub use users::{live_referrers, resolves, unread_users};

@@ -76,15 +76,23 @@ pub fn wanted_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> 
         owner.live() && children.is_none_or(|c| c.contains(&object.key)) && !is_history(object, owner)
     });
     let mut owners: Vec<&Arc<Object>> = controller.into_iter().collect();
-    for kind in state.base().adapters().kinds() {
-        owners.extend(state.list(&kind, None).into_iter().filter(|parent| {
-            let children = state.adapter(parent).and_then(|facts| facts.children.clone());
-            parent.live() && children.is_some_and(|c| c.contains(&object.key))
-        }));
-    }
+    owners.extend(parents(state, object).into_iter().filter(|parent| parent.live()));
     owners.sort_by(|a, b| a.key.cmp(&b.key));
     owners.dedup_by(|a, b| a.key == b.key);
     owners
+}
+
+/// The custom resources whose adapter lists an object among the children that their operator makes, live or not, in the
+/// order of their keys.
+pub fn parents<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+    let kinds = state.base().adapters().kinds();
+    let listing = kinds.iter().flat_map(|kind| state.list(kind, None)).filter(|parent| {
+        let children = state.adapter(parent).and_then(|facts| facts.children.clone());
+        children.is_some_and(|children| children.contains(&object.key))
+    });
+    let mut found: Vec<&Arc<Object>> = listing.collect();
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found
 }
 
 /// The kinds that were not read and of which an object might want this one.

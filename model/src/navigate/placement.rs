@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::template::pod_spec;
 use crate::kinds::Kind;
-use crate::object::Object;
+use crate::object::{Key, Object};
 use crate::selector::{node_matches, node_terms_match};
 use crate::state::State;
 use crate::value::{Str, Val};
@@ -50,6 +50,16 @@ pub fn daemon_nodes<'s>(state: &'s State, set: &Object) -> Vec<&'s Arc<Object>> 
         .filter(|node| pinned.is_none_or(|n| *n == node.key.name))
         .filter(|node| node_matches(&spec, node) && tolerates(&spec, node, SCHEDULING))
         .collect()
+}
+
+/// Whether a DaemonSet leaves a pod on a node alone where it would make none: the node still has what it selects, and no
+/// NoExecute taint that the pod does not tolerate (`NodeShouldRunDaemonPod`, `shouldContinueRunning`).
+pub fn keeps_daemon_pod(state: &State, set: &Object, node: &Str) -> bool {
+    let Some(spec) = pod_spec(state, set).map(|spec| daemon_pod_spec(&spec)) else { return false };
+    let pinned = spec.str_at(&["nodeName"]).filter(|n| !n.is_empty());
+    let found = state.get(&Key::global("Node", node)).filter(|node| node.live());
+    pinned.is_none_or(|name| name == node)
+        && found.is_some_and(|node| node_matches(&spec, node) && tolerates(&spec, node, &["NoExecute"]))
 }
 
 /// The pod spec with the tolerations that the DaemonSet controller adds
@@ -124,7 +134,7 @@ fn tolerates_taint(toleration: &Val, taint: &Val) -> bool {
 
 /// The zone of a pod: that of its node.
 pub fn zone(state: &State, pod: &Object) -> Option<Str> {
-    let node = state.get(&crate::object::Key::global("Node", &pod.node))?;
+    let node = state.get(&Key::global("Node", &pod.node))?;
     node_zone(node)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::adapter::Adapters;
 use crate::kinds::Kind;
-use crate::object::Object;
+use crate::object::{Key, Object};
 use crate::selector::Selector;
 use crate::state::State;
 use crate::value::Val;
@@ -55,6 +55,32 @@ pub fn selected<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
 pub fn endpoints<'s>(state: &'s State, service: &Object) -> Vec<&'s Arc<Object>> {
     selected(state, service).into_iter().filter(|pod| pod.ready()).collect()
 }
+
+/// How many ready endpoints somebody other than the endpoints controllers keeps for a Service, one without a selector:
+/// those in its EndpointSlices (`discovery/v1/types.go`: readiness left out is to be taken as true), or the addresses in
+/// the Endpoints of its name if it has no slices.
+pub fn listed_endpoints(state: &State, service: &Object) -> i64 {
+    let external = service.val().str_at(&["spec", "type"]).is_some_and(|t| &**t == "ExternalName");
+    if external || selector_of(state, service).is_some() {
+        return 0;
+    }
+    let of_service = |slice: &&&Arc<Object>| slice.label(SERVICE_NAME).is_some_and(|name| *name == service.key.name);
+    let slices = state.list(&Kind::new("discovery.k8s.io", "EndpointSlice"), Some(&service.key.ns));
+    let slices: Vec<&Arc<Object>> = slices.iter().copied().filter(|slice| of_service(&slice)).collect();
+    let ready = |endpoint: &&Val| endpoint.bool_at(&["conditions", "ready"]) != Some(false);
+    let in_slice = |slice: &Arc<Object>| slice.val().items_at(&["endpoints"]).iter().filter(ready).count();
+    let in_subset = |subset: &Val| subset.items_at(&["addresses"]).len();
+    let endpoints = Key::of("Endpoints", &service.key.ns, &service.key.name);
+    let addresses = state
+        .get(&endpoints)
+        .filter(|_| slices.is_empty())
+        .map_or(0, |endpoints| endpoints.val().items_at(&["subsets"]).iter().map(in_subset).sum::<usize>());
+    let listed = slices.into_iter().map(in_slice).sum::<usize>() + addresses;
+    i64::try_from(listed).unwrap_or(i64::MAX)
+}
+
+/// The label by which an EndpointSlice names its Service.
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// The pods under an object by controller references with its uid, at any depth, in the order of their keys. Controllers
 /// look in their object's own namespace only (`pkg/controller/controller_ref_manager.go` gets what they list there).

@@ -28,6 +28,9 @@ const PAST: [&str; 16] = [
 pub struct Clock(i128);
 
 impl Clock {
+    /// Where a clock starts that only tells what passes.
+    pub const ANY: Self = Self(0);
+
     /// The time that an RFC 3339 text names.
     ///
     /// # Errors

@@ -95,7 +95,10 @@ struct Runner<'s, 'o> {
 /// Where a case stands.
 struct Running {
     world: World,
+    /// The time, if the suite or its state tells any.
     now: Option<Clock>,
+    /// What has passed, on a clock that starts anywhere where the time is not told.
+    passed: Clock,
     ledger: Ledger,
     history: History,
 }
@@ -126,7 +129,8 @@ impl Runner<'_, '_> {
             Some(time) => Some(Clock::parse(time)?),
             None => world.newest,
         };
-        Ok(Running { world, now, ledger: Ledger::default(), history: History::default() })
+        let passed = now.unwrap_or(Clock::ANY);
+        Ok(Running { world, now, passed, ledger: Ledger::default(), history: History::default() })
     }
 
     fn step(&mut self, running: &mut Running, step: &Step) -> Result<(), CaseFailure> {
@@ -158,7 +162,7 @@ impl Runner<'_, '_> {
         }
         if self.admitted(&decision) {
             for (request, _) in change.requests.iter().zip(effective).filter(|(_, effective)| *effective) {
-                running.ledger.record(request, &running.world.snapshot, running.now);
+                running.ledger.record(request, &running.world.snapshot, Some(running.passed));
             }
             spent.iter().for_each(|spent| running.history.record(spent, running.now.map(Clock::nanos)));
         }
@@ -168,11 +172,11 @@ impl Runner<'_, '_> {
     fn observe(&self, running: &mut Running, observation: &Observation) -> Result<(), String> {
         let shown = show(&mut running.world, observation, &place(self.suite, ""))?;
         if let Some(after) = &observation.after {
-            let now = running.now.ok_or("the time is not known: set `time`")?;
-            running.now = Some(now.later(after)?);
+            running.now = running.now.map(|now| now.later(after)).transpose()?;
+            running.passed = running.passed.later(after)?;
         }
         let sight = Sight { snapshot: &running.world.snapshot, progress: Shown::Written(&shown) };
-        running.ledger.observe(sight, running.now);
+        running.ledger.observe(sight, Some(running.passed));
         Ok(())
     }
 

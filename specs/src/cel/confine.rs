@@ -17,9 +17,10 @@ use crate::value::Value;
 /// that they are given. Selectors, owners of pods and endpoints never reach another one; what an object refers to, who
 /// refers to it, its owners, its node and its volume may be elsewhere. What nodes or autoscalers make of how many pods are
 /// wanted, or may be disrupted, is a number and no object.
-const CONFINED: [Func; 16] = [
+const CONFINED: [Func; 18] = [
     Func::InNamespace,
     Func::PodsMatching,
+    Func::PodsWanted,
     Func::HasObject,
     Func::PodsOwnedBy,
     Func::At,
@@ -28,6 +29,7 @@ const CONFINED: [Func; 16] = [
     Func::Selects,
     Func::HasSelector,
     Func::Endpoints,
+    Func::ListedEndpoints,
     Func::RestrictsNodes,
     Func::References,
     Func::WantedReplicas,
@@ -61,7 +63,7 @@ pub(super) fn confine(
         return beyond(help, field_span(span, name));
     }
     let at = match func {
-        Func::InNamespace | Func::PodsMatching => 1,
+        Func::InNamespace | Func::PodsMatching | Func::PodsWanted => 1,
         Func::HasObject => 2,
         _ => return Ok(()),
     };

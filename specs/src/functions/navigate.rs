@@ -74,6 +74,11 @@ fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
             let selector = label_selector(selector).ok_or_else(refuse)?;
             objects(state.pods_matching(ns, &selector))
         }
+        (Func::PodsWanted, [Value::String(ns), selector]) => {
+            all_known(state, &["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "Node"])?;
+            let selector = label_selector(selector).ok_or_else(refuse)?;
+            Ok(Value::Int(navigate::pods_wanted(state, ns, &selector)))
+        }
         (Func::PodsOwnedBy, [Value::Object(o)]) => {
             // what it owns through others is found through them
             all_known(state, &["Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"])?;
@@ -169,6 +174,11 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             pods_known()?;
             objects(navigate::endpoints(state, o))
         }
+        Func::ListedEndpoints if navigate::selector_of(state, o).is_some() => Ok(Value::Int(0)),
+        Func::ListedEndpoints => {
+            known(state, &Kind::new("discovery.k8s.io", "EndpointSlice"))?;
+            Ok(Value::Int(navigate::listed_endpoints(state, o)))
+        }
         Func::AdmittedNodes => {
             known(state, &Kind::new("", "Node"))?;
             Ok(Value::List(ListValue::Objects(navigate::admitted_nodes(state, o))))
@@ -199,6 +209,10 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         Func::WantedBy => {
             all_read(navigate::unread_owners(state, o))?;
             objects(navigate::wanted_by(state, o))
+        }
+        Func::Parents => {
+            all_read(navigate::unread_owners(state, o))?;
+            objects(navigate::parents(state, o))
         }
         Func::WantedReplicas => {
             if o.key.kind.is("DaemonSet") {

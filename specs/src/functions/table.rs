@@ -276,6 +276,13 @@ const TABLE: &[Signature] = &[
         "the pods of a namespace that a LabelSelector matches",
     ),
     navigates(
+        Func::PodsWanted,
+        "podsWanted",
+        &[World, String, Any],
+        Int,
+        "how many pods that a LabelSelector matches the workloads of a namespace want",
+    ),
+    navigates(
         Func::PodsOwnedBy,
         "podsOwnedBy",
         &[World, Object],
@@ -325,6 +332,13 @@ const TABLE: &[Signature] = &[
         "the ready endpoints of a service: selected pods that are Ready and not terminating",
     ),
     navigates(
+        Func::ListedEndpoints,
+        "listedEndpoints",
+        &[Param::Kind("Service"), World],
+        Int,
+        "how many ready endpoints the EndpointSlices, or else the Endpoints, of a service without a selector list",
+    ),
+    navigates(
         Func::AdmittedNodes,
         "admittedNodes",
         &[Object, World],
@@ -368,6 +382,13 @@ const TABLE: &[Signature] = &[
         &[Object, World],
         OBJECTS,
         "the live owners, and adapters' live parents, that want the object",
+    ),
+    navigates(
+        Func::Parents,
+        "parents",
+        &[Object, World],
+        OBJECTS,
+        "the custom resources whose adapter lists the object among their children, live or not",
     ),
     navigates(Func::WantedReplicas, "wantedReplicas", &[Object, World], Int, "how many pods the object wants"),
     navigates(
