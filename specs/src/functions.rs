@@ -108,6 +108,7 @@ pub enum Func {
     LiveIn,
     Live,
     Terminating,
+    Taken,
     Ready,
     Selects,
     HasSelector,
