@@ -948,11 +948,8 @@ fn exempt(compiled: &CompiledInvariant, key: &Key, input: &Input<'_>) -> bool {
     let Some(now) = input.time.and_then(|t| suture_specs::time::parse_timestamp(t).ok()) else { return false };
     let name = key.to_string();
     input.exemptions.iter().any(|exemption| {
-        let spec = &exemption.spec;
-        let in_force = suture_specs::time::parse_timestamp(&spec.expires).is_ok_and(|end| now < end);
-        let covers = spec.instances.contains(&name);
-        let everyone = input.change.requests.iter().all(|r| spec.subjects.iter().any(|s| s.covers(&r.user)));
-        in_force && covers && everyone && *spec.invariant == *compiled.name
+        let authors = input.change.requests.iter().map(|request| &request.user);
+        exemption.spec.lifts(&compiled.name, &name, now, authors)
     })
 }
 

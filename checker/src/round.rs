@@ -206,7 +206,7 @@ fn all_named_stay(state: &State<'_>, pod: &Object) -> bool {
     let mut owners = pod.owners().iter();
     let mut referred = references(pod, state.base().adapters().as_ref()).into_iter().map(|reference| reference.target);
     owners.all(|owner| owner_object(state, pod, owner).is_none_or(stays))
-        && referred.all(|key| !key.kind.is("PersistentVolumeClaim") && state.get(&key).is_none_or(stays))
+        && referred.all(|key| !key.kind.is("PersistentVolumeClaim") && state.meant(&key).is_none_or(stays))
 }
 
 /// Whether no namespace and no owner comes or goes in a scenario: what is not changed there itself goes if it did before.

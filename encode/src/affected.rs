@@ -461,7 +461,9 @@ impl<'s, 'a> Surface<'s, 'a> {
             for object in self.touched_versions().chain(self.distinct_pods()) {
                 let owners = object.owners().iter().filter_map(|o| navigate::owner_object(state, object, o));
                 found.extend(owners.map(|o| o.key.clone()));
-                found.extend(state.adapter(object).and_then(|f| f.children.clone()).unwrap_or_default());
+                let children = state.adapter(object).and_then(|f| f.children.clone()).unwrap_or_default();
+                found.extend(children.iter().filter_map(|c| state.meant(c)).map(|c| c.key.clone()));
+                found.extend(children);
             }
             let pods = if state.owns(&Kind::new("", "Pod")) { self.pods.as_slice() } else { &[] };
             for object in self.touched_versions().chain(pods) {
@@ -570,7 +572,9 @@ impl<'s, 'a> Surface<'s, 'a> {
 pub(crate) fn referred(state: &State<'_>, object: &Object) -> BTreeSet<Key> {
     let claims = Kind::new("", "PersistentVolumeClaim");
     let references = references(object, state.base().adapters().as_ref());
-    let mut found: BTreeSet<Key> = references.into_iter().map(|r| r.target).collect();
+    let meant = |key: &Key| state.meant(key).map(|o| o.key.clone());
+    let mut found: BTreeSet<Key> = references.iter().filter_map(|r| meant(&r.target)).collect();
+    found.extend(references.into_iter().map(|r| r.target));
     if object.key.kind.is("StatefulSet") {
         let here = state.list(&claims, Some(&object.key.ns));
         let made = here.into_iter().filter(|c| navigate::claim_ordinal(object, &c.key.name).is_some());

@@ -191,13 +191,14 @@ pub fn blind_message(compiled: &CompiledInvariant, clause: usize) -> bool {
 
 /// Functions of an object, or of one in a state, that give the same for objects which a swap of both turns into each
 /// other.
-const BLIND: [Func; 16] = [
+const BLIND: [Func; 17] = [
     Func::At,
     Func::ExistsIn,
     Func::LiveIn,
     Func::Live,
     Func::Ready,
     Func::Terminating,
+    Func::Taken,
     Func::Label,
     Func::Annotation,
     Func::Requests,

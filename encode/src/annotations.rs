@@ -21,10 +21,11 @@ pub enum Annotations {
 }
 
 /// Pure functions of objects that look at one part of them, none of them at all annotations.
-const PARTIAL: [Func; 16] = [
+const PARTIAL: [Func; 17] = [
     Func::Size,
     Func::Live,
     Func::Terminating,
+    Func::Taken,
     Func::Ready,
     Func::ObjectName,
     Func::Owners,

@@ -670,6 +670,7 @@ fn common(func: Func) -> bool {
         Func::Ready
             | Func::Live
             | Func::Terminating
+            | Func::Taken
             | Func::Label
             | Func::Annotation
             | Func::Requests

@@ -86,8 +86,10 @@ where
             }
             (Func::ResolvesIn, [Value::Reference(r), _]) => {
                 let resolves = self.concretely(func, values)?;
-                match (resolves, self.scene.state().get(&r.target).cloned()) {
-                    (Sym::Known(Value::Bool(true)), Some(target)) => self.in_fates(None, &target, &Object::live),
+                match (resolves, self.scene.state().meant(&r.target).cloned()) {
+                    (Sym::Known(Value::Bool(true)), Some(target)) if !model::is_made_again(&r.target) => {
+                        self.in_fates(None, &target, &Object::live)
+                    }
                     (answer, _) => Ok(answer),
                 }
             }
@@ -365,9 +367,9 @@ where
         let needs = |pod: &Object| {
             let names = references(pod, adapters)
                 .into_iter()
-                .any(|r| r.target == target.key && !r.write && (is_claim || (r.needed && !r.optional)));
+                .any(|r| r.target.means(&target.key) && !r.write && (is_claim || (r.needed && !r.optional)));
             let stays = pod.live() && !model::finished(pod) && !model::leaves_with_controller(state, pod);
-            names && stays && !expected_to_go(state, pod)
+            names && stays && !expected_to_go(state, pod) && !(is_claim && model::goes_with_pod(state, pod, target))
         };
         if let Sym::Bag(pods) = self.pods_of(&groups, &needs)? {
             items.extend(pods);

@@ -59,18 +59,30 @@ impl Cause {
 /// Objects that are leaving, each with its reason and the object that it follows.
 pub type Leaving = BTreeMap<Key, (Cause, Key)>;
 
-/// Marks in `state` everything that these deletions take along, and adds it to `leaving`; but no more than `most` objects
-/// beside those deleted. False when there are more.
+/// Marks in `state` everything that these deletions take along, and what follows from these claims that a StatefulSet
+/// gave up ([`given_up`]), and adds it to `leaving`; but no more than `most` objects beside those deleted. False when
+/// there are more.
 ///
 /// What is left unmarked stays: such a state is one on the way, before the controllers have come so far. Nothing is left
 /// out where dependents are orphaned, since they stay only once that is done.
-pub fn cascade(state: &mut State<'_>, deletions: &[(Key, Propagation)], leaving: &mut Leaving, most: usize) -> bool {
+pub fn cascade(
+    state: &mut State<'_>,
+    deletions: &[(Key, Propagation)],
+    released: &[(Key, Key)],
+    leaving: &mut Leaving,
+    most: usize,
+) -> bool {
     let orphans = deletions.iter().any(|(_, propagation)| *propagation == Propagation::Orphan);
     let mut left = if orphans { usize::MAX } else { most };
     let mut queue: VecDeque<(Key, Propagation)> = VecDeque::new();
     for (key, propagation) in deletions {
         mark(state, leaving, key, Cause::Requested, key);
         queue.push_back((key.clone(), *propagation));
+    }
+    for (claim, set) in released {
+        if mark(state, leaving, claim, Cause::Retention, set) {
+            queue.push_back((claim.clone(), Propagation::Background));
+        }
     }
     while let Some((key, propagation)) = queue.pop_front() {
         if left == 0 {
@@ -94,6 +106,18 @@ pub fn cascade(state: &mut State<'_>, deletions: &[(Key, Propagation)], leaving:
         }
     }
     true
+}
+
+/// The claims that a StatefulSet deletes because a write took their ordinals away, each with the set: under the policy
+/// `whenScaled: Delete` it makes the pod that goes an owner of its claims (`pkg/controller/statefulset/
+/// stateful_set_utils.go`, `updateClaimOwnerRefForSetAndPod`). A claim whose pod was never made stays in truth.
+pub fn given_up(state: &State<'_>, old: &Object, new: &Object) -> Vec<(Key, Key)> {
+    if !navigate::deletes_when_scaled(new) || !new.live() {
+        return Vec::new();
+    }
+    let claims = state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&new.key.ns)).into_iter();
+    let lost = claims.filter(|c| navigate::wants_claim(old, &c.key.name) && !navigate::wants_claim(new, &c.key.name));
+    lost.map(|claim| (claim.key.clone(), new.key.clone())).collect()
 }
 
 /// Marks one object as leaving; false when it is gone or was marked before.
@@ -123,8 +147,8 @@ fn follow_scope(state: &State<'_>, object: &Object, found: &mut Vec<(Key, Cause)
 fn follow_adapter(state: &State<'_>, object: &Object, found: &mut Vec<(Key, Cause)>) {
     let Some(facts) = state.adapter(object) else { return };
     if facts.cascades {
-        let listed = facts.children.clone().unwrap_or_default();
-        found.extend(listed.into_iter().map(|key| (key, Cause::Operator)));
+        let listed = facts.children.iter().flatten().filter_map(|key| state.meant(key));
+        found.extend(listed.map(|child| (child.key.clone(), Cause::Operator)));
         if facts.children.is_none() {
             found.extend(state.owned_by(&object.uid).into_iter().map(|o| (o.key.clone(), Cause::Operator)));
         }

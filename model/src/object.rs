@@ -66,6 +66,30 @@ impl Key {
         let kind = Kind::builtin(kind).unwrap_or_else(|| Kind::new("", kind));
         Self { kind, ns: NOWHERE.clone(), name: name.clone() }
     }
+
+    /// Whether this names that object. An adapter that names a custom resource may leave its group out, and gives it a
+    /// namespace although it may have none.
+    pub fn means(&self, object: &Self) -> bool {
+        self == object
+            || self.is_loose()
+                && self.name == object.name
+                && self.kind.kind == object.kind.kind
+                && (self.kind.group.is_empty() || self.kind.group == object.kind.group)
+                && (self.ns == object.ns || object.ns.is_empty())
+    }
+
+    /// What is the same of all keys that mean an object, and of its own.
+    pub fn loosely(self) -> Self {
+        if !self.is_loose() {
+            return self;
+        }
+        Self { kind: Kind::new("", &self.kind.kind), ns: "".into(), name: self.name }
+    }
+
+    /// Whether nothing is known of the kind but its name, and perhaps its group.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.kind.builtin_namespaced().is_none()
+    }
 }
 
 /// `Kind/namespace/name`, or `Kind/name` without a namespace: the name of an instance.

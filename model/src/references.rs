@@ -91,8 +91,9 @@ fn of_workload(object: &Object, found: &mut Vec<Reference>) {
     let Some(path) = template_path(object) else { return };
     let Some(spec) = object.val().at_some(path).and_then(|t| t.at_some(&["spec"])) else { return };
     let idle = match &*object.key.kind.kind {
-        "Job" => object.val().int_at(&["spec", "parallelism"]) == Some(0),
-        "DaemonSet" | "CronJob" => false,
+        "Job" => suspended(object) || object.val().int_at(&["spec", "parallelism"]) == Some(0),
+        "CronJob" => suspended(object),
+        "DaemonSet" => false,
         _ => object.val().int_at(&["spec", "replicas"]) == Some(0),
     };
     let mut own = Vec::new();
@@ -109,6 +110,11 @@ fn of_workload(object: &Object, found: &mut Vec<Reference>) {
     }
     let needed = !idle && !finished(object);
     found.extend(own.into_iter().map(|r| Reference { needed, ..r }));
+}
+
+/// Whether a Job or CronJob makes no pods until it is resumed.
+fn suspended(object: &Object) -> bool {
+    object.val().bool_at(&["spec", "suspend"]) == Some(true)
 }
 
 /// A claim needs its volume, and its class only until it is bound (`pv_controller.go`, `syncUnboundClaim`).

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::apply::apply;
-use crate::cascade::{Cause, Leaving, cascade};
-use crate::change::{Change, Operation, Request};
+use crate::cascade::{Cause, Leaving, cascade, given_up};
+use crate::change::{Change, Operation, Propagation, Request};
 use crate::effects::{Made, NodeCache};
 use crate::futures::{Moment, Step};
 use crate::object::Key;
@@ -25,6 +25,8 @@ pub struct Scenario<'a> {
     pub steps: Vec<Step>,
     /// Pods that a request removes (deletion, eviction), which controllers did not account for.
     pub removed: BTreeSet<Key>,
+    /// Custom resources that are gone by the next request: it deleted them, and nothing holds them.
+    ended: Vec<Key>,
     /// What was worked out about its nodes.
     pub nodes: NodeCache,
     /// What effects made of its objects.
@@ -39,6 +41,7 @@ impl<'a> Scenario<'a> {
             leaving: Leaving::new(),
             steps: Vec::new(),
             removed: BTreeSet::new(),
+            ended: Vec::new(),
             nodes: NodeCache::default(),
             made: Made::default(),
         }
@@ -59,15 +62,26 @@ impl<'a> Scenario<'a> {
 
     /// [`Self::land`], with no more than `most` objects taken along by a deletion.
     fn land_within(&mut self, request: &Request, most: usize) -> Landing {
+        for key in std::mem::take(&mut self.ended) {
+            self.state.take(&key);
+        }
+        let old = self.state.get(&request.target).cloned();
         let applied = apply(&mut self.state, request);
         if !applied.effective {
             return Landing { effective: false, whole: true };
         }
+        let written = old.zip(self.state.get(&request.target).cloned());
+        let released = written.map_or_else(Vec::new, |(old, new)| given_up(&self.state, &old, &new));
         self.nodes.borrow_mut().clear();
         self.made = Made::default();
         let before: BTreeSet<Key> = self.leaving.keys().cloned().collect();
         self.removed.extend(applied.deletions.iter().map(|(key, _)| key.clone()));
-        let whole = cascade(&mut self.state, &applied.deletions, &mut self.leaving, most);
+        let ends = |key: &Key| self.state.get(key).is_some_and(|o| o.finalizers().next().is_none());
+        let deleted = applied.deletions.iter().filter(|(key, propagation)| {
+            key.kind.builtin_namespaced().is_none() && *propagation == Propagation::Background && ends(key)
+        });
+        self.ended = deleted.map(|(key, _)| key.clone()).collect();
+        let whole = cascade(&mut self.state, &applied.deletions, &released, &mut self.leaving, most);
         self.steps.push(Step { effect: describe(request), objects: vec![request.target.clone()] });
         let mut by_cause: BTreeMap<(Cause, Key), Vec<Key>> = BTreeMap::new();
         for (key, (cause, because)) in &self.leaving {

@@ -189,7 +189,7 @@ impl Snapshot {
             self.restricting.insert(constraint, alike);
         }
         for reference in references(&object, self.adapters.as_ref()) {
-            place.enter(&mut self.by_reference, reference.target);
+            place.enter(&mut self.by_reference, reference.target.loosely());
         }
         self.places.put(slot, object);
     }
@@ -229,7 +229,7 @@ impl Snapshot {
             }
         }
         for reference in references(&object, self.adapters.as_ref()) {
-            drop_slot(&mut self.by_reference, &reference.target, slot);
+            drop_slot(&mut self.by_reference, &reference.target.loosely(), slot);
         }
         Some(object)
     }
@@ -400,9 +400,9 @@ impl Snapshot {
         self.pools.admitted(spec, |name| self.get(&Key::of("Node", "", name)))
     }
 
-    /// The objects that refer to this key.
+    /// The objects that refer to this key, or to another that is [loosely](Key::loosely) the same.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
-        self.slots_of(self.by_reference.get(key))
+        self.slots_of(self.by_reference.get(&key.clone().loosely()))
     }
 
     /// How many objects there are.

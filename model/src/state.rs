@@ -92,7 +92,7 @@ impl<'a> State<'a> {
             self.index.by_node.entry(object.node.clone()).or_default().insert(object.key.clone());
         }
         for reference in references(&object, self.base.adapters().as_ref()) {
-            self.index.by_reference.entry(reference.target).or_default().insert(object.key.clone());
+            self.index.by_reference.entry(reference.target.loosely()).or_default().insert(object.key.clone());
         }
         self.delta.insert(object.key.clone(), Some(object));
     }
@@ -134,7 +134,7 @@ impl<'a> State<'a> {
         }
         drop_key(&mut self.index.by_node, &old.node, key);
         for reference in references(&old, self.base.adapters().as_ref()) {
-            drop_key(&mut self.index.by_reference, &reference.target, key);
+            drop_key(&mut self.index.by_reference, &reference.target.loosely(), key);
         }
     }
 
@@ -179,6 +179,19 @@ impl<'a> State<'a> {
             Some(changed) => changed.as_ref(),
             None => self.base.get(key),
         }
+    }
+
+    /// The object that a key [means](Key::means).
+    pub fn meant(&self, key: &Key) -> Option<&Arc<Object>> {
+        if let Some(found) = self.get(key) {
+            return Some(found);
+        }
+        if !key.is_loose() {
+            return None;
+        }
+        let kinds = self.kinds().into_iter().filter(|kind| kind.kind == key.kind.kind);
+        let keys = kinds.flat_map(|kind| [&key.ns, ""].map(|ns| Key::new(kind.clone(), ns, &key.name)));
+        keys.filter(|found| key.means(found)).find_map(|found| self.get(&found))
     }
 
     /// The object with this uid.
@@ -322,9 +335,10 @@ impl<'a> State<'a> {
         self.merged(self.base.claimed_by(&claim.ns, &claim.name), changed)
     }
 
-    /// The objects that refer to this key, each once.
+    /// The objects that refer to this key, or to another that is [loosely](Key::loosely) the same, each once.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
-        let mut found = self.merged(self.base.referrers(key), self.indexed(self.index.by_reference.get(key)));
+        let changed = self.indexed(self.index.by_reference.get(&key.clone().loosely()));
+        let mut found = self.merged(self.base.referrers(key), changed);
         found.dedup_by(|a, b| a.key == b.key);
         found
     }

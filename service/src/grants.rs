@@ -18,7 +18,7 @@ use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
-use suture_specs::spec::{Action, Invariant, OperatorGrant, OperatorGrantSpec, SpecError, Subject};
+use suture_specs::spec::{Action, Exemption, Invariant, OperatorGrant, OperatorGrantSpec, SpecError, Subject};
 
 mod budget;
 mod history;
@@ -74,8 +74,10 @@ pub struct Asked<'a> {
     pub in_flight: &'a [&'a Request],
     /// What was admitted before, as far as a window may reach.
     pub history: &'a History,
-    /// The clock, in nanoseconds since 1970; without it nothing leaves a window.
+    /// The clock, in nanoseconds since 1970; without it nothing leaves a window, and no exemption is in force.
     pub now: Option<i128>,
+    /// The exemptions.
+    pub exemptions: &'a [Exemption],
 }
 
 /// What a grant says about a change.
@@ -195,7 +197,7 @@ impl Grants {
         for grant in &bound {
             let outside = scope::outside(grant, asked);
             if let Some((finding, request)) = outside {
-                self.add(&mut judged, grant, SCOPE, finding, vec![step(request)]);
+                self.add(&mut judged, grant, asked, SCOPE, finding, vec![step(request)]);
             }
         }
         if bound.iter().any(|grant| !grant.limits.is_empty()) {
@@ -212,7 +214,7 @@ impl Grants {
             for limit in &grant.limits {
                 if let Some(finding) = budget::exceeded(limit, grant, &spent, &state, asked) {
                     let steps = asked.change.requests.iter().filter(|r| covers(&r.user)).map(step).collect();
-                    self.add(judged, grant, BUDGET, finding, steps);
+                    self.add(judged, grant, asked, BUDGET, finding, steps);
                 }
             }
             if !spent.is_nothing() {
@@ -221,11 +223,13 @@ impl Grants {
         }
     }
 
-    /// Adds a verdict under the name of each Invariant about this template, or of the template itself.
+    /// Adds a verdict under the name of each Invariant about this template, or of the template itself; none where an
+    /// exemption lifts it.
     fn add(
         &self,
         judged: &mut Judged,
         grant: &Grant,
+        asked: &Asked<'_>,
         template: &'static str,
         finding: Result<String, String>,
         steps: Vec<StepReport>,
@@ -240,6 +244,7 @@ impl Grants {
         if named.is_empty() {
             named.insert(template.into(), grant.spec.action);
         }
+        named.retain(|invariant, _| !grant.is_lifted(invariant, asked));
         for (invariant, action) in named {
             let (finding, steps) = (finding.clone(), steps.clone());
             let verdict = GrantVerdict { invariant, grant: grant.name.clone(), action, finding, steps };
@@ -251,6 +256,17 @@ impl Grants {
 impl Grant {
     fn covers(&self, user: &User) -> bool {
         self.spec.subjects.iter().any(|subject| subject.covers(user))
+    }
+
+    /// Whether an exemption in force lets all authors that are its subjects break it.
+    fn is_lifted(&self, invariant: &str, asked: &Asked<'_>) -> bool {
+        let instance = format!("OperatorGrant/{}", self.name);
+        asked.now.is_some_and(|now| {
+            asked.exemptions.iter().any(|exemption| {
+                let authors = asked.change.requests.iter().map(|request| &request.user);
+                exemption.spec.lifts(invariant, &instance, now, authors.filter(|user| self.covers(user)))
+            })
+        })
     }
 }
 

@@ -190,9 +190,9 @@ impl Policy {
             return (decision, Vec::new());
         }
         let now = input.time.and_then(|time| parse_timestamp(time).ok());
-        let Input { snapshot, in_flight, change, .. } = *input;
+        let Input { snapshot, in_flight, change, exemptions, .. } = *input;
         let in_flight: Vec<_> = in_flight.iter().collect();
-        let judged = self.grants.judge(&Asked { snapshot, change, in_flight: &in_flight, history, now });
+        let judged = self.grants.judge(&Asked { snapshot, change, in_flight: &in_flight, history, now, exemptions });
         decision.add(judged.verdicts.into_iter().map(Into::into));
         (decision, judged.spent)
     }

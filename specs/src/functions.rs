@@ -109,6 +109,7 @@ pub enum Func {
     LiveIn,
     Live,
     Terminating,
+    Taken,
     Ready,
     Selects,
     HasSelector,

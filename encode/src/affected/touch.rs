@@ -71,7 +71,7 @@ impl Touch {
             }
         }
         if let Some(facts) = adapted {
-            let listed = facts.children.iter().flatten().chain(&facts.scale_target).filter_map(|key| state.get(key));
+            let listed = facts.children.iter().flatten().chain(&facts.scale_target).filter_map(|key| state.meant(key));
             for child in state.owned_by(&object.uid).into_iter().chain(listed) {
                 self.template(state, child);
                 self.group(state, child);
@@ -104,7 +104,7 @@ impl Touch {
             let here = kinds.iter().flat_map(|kind| state.list(kind, Some(&object.key.ns)));
             here.filter_map(|custom| Some((custom.clone(), state.adapter(custom)?.children.clone()?))).collect()
         });
-        let listing = listing.iter().filter(|(_, children)| children.contains(&object.key));
+        let listing = listing.iter().filter(|(_, children)| children.iter().any(|c| c.means(&object.key)));
         owners.into_iter().chain(listing.map(|(custom, _)| custom.clone())).collect()
     }
 

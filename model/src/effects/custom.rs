@@ -47,7 +47,7 @@ impl Parent {
     /// which of them go.
     fn deputy(&self, state: &State<'_>) -> Option<Key> {
         let selector = self.selector()?;
-        let listed = self.facts.children.iter().flatten().filter_map(|key| state.get(key));
+        let listed = self.facts.children.iter().flatten().filter_map(|key| state.meant(key));
         let own = state.owned_by(&self.object.uid).into_iter().chain(listed);
         let running: BTreeSet<&Key> = own.filter(|o| runs(state, o, selector)).map(|o| &o.key).collect();
         running.first().filter(|_| running.len() == 1).map(|key| (*key).clone())

@@ -191,7 +191,7 @@ fn is_maker(state: &State, custom: &Object) -> bool {
 fn child_workloads<'s>(state: &'s State, custom: &Object) -> Vec<&'s Arc<Object>> {
     let owned = state.owned_by(&custom.uid).into_iter();
     let listed = state.adapter(custom).and_then(|facts| facts.children.clone()).unwrap_or_default();
-    let listed: Vec<&Arc<Object>> = listed.iter().filter_map(|key| state.get(key)).collect();
+    let listed: Vec<&Arc<Object>> = listed.iter().filter_map(|key| state.meant(key)).collect();
     let mut children: Vec<&Arc<Object>> = owned
         .chain(listed)
         .filter(|o| template_path(o).is_some() && !o.key.kind.is("ReplicaSet") && !o.key.kind.is("CronJob"))
@@ -268,7 +268,7 @@ pub fn replica_range(state: &State, workload: &Object) -> Option<(i64, i64)> {
     for kind in state.base().adapters().kinds() {
         for scaler in state.list(&kind, None).into_iter().filter(|o| o.live()) {
             let Some(facts) = state.adapter(scaler) else { continue };
-            if facts.scale_target.as_ref() == Some(&workload.key) {
+            if facts.scale_target.as_ref().is_some_and(|target| target.means(&workload.key)) {
                 ranges.extend(facts.replica_range);
             }
         }

@@ -31,9 +31,12 @@ pub use placement::{
 pub use resources::{amount, requests};
 pub(crate) use selection::selector_by;
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selector_of};
-pub use storage::{claim_of, claim_ordinal, claims_wanted, ordinals, pod_ordinal, volume, wants_claim};
+pub use storage::{
+    claim_of, claim_ordinal, claims_wanted, deletes_when_scaled, goes_with_pod, ordinals, pod_ordinal, volume,
+    wants_claim,
+};
 pub use template::{finished, pod_spec, template_labels, template_of, template_path, wanted_replicas};
-pub use users::{live_referrers, resolves, unread_users};
+pub use users::{is_made_again, live_referrers, resolves, unread_users};
 
 use crate::kinds::Kind;
 use crate::state::State;

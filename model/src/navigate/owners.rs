@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::storage::gives_up;
+use super::template::finished;
 use super::{UnknownKind, known};
 use crate::object::{Key, Object, Owner};
 use crate::state::State;
@@ -68,12 +70,11 @@ pub fn leaves_with_controller(state: &State, object: &Object) -> bool {
 /// The live owners that want an object, in the order of their keys.
 ///
 /// That is its controller, if it is live and its adapter lists no children or this one, and every live custom resource
-/// whose adapter lists it. A Deployment does not want a ReplicaSet at 0 of another template: that is history, which it
-/// cleans up itself (`pkg/controller/deployment/sync.go`, `cleanupDeployment`).
+/// whose adapter lists it. What is history is not wanted: its controller cleans it up itself.
 pub fn wanted_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
     let controller = controller_of(state, object).filter(|owner| {
         let children = state.adapter(owner).and_then(|facts| facts.children.clone());
-        owner.live() && children.is_none_or(|c| c.contains(&object.key)) && !is_history(object, owner)
+        owner.live() && children.is_none_or(|c| lists(&c, object)) && !is_history(object, owner)
     });
     let mut owners: Vec<&Arc<Object>> = controller.into_iter().collect();
     owners.extend(parents(state, object).into_iter().filter(|parent| parent.live()));
@@ -88,11 +89,16 @@ pub fn parents<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
     let kinds = state.base().adapters().kinds();
     let listing = kinds.iter().flat_map(|kind| state.list(kind, None)).filter(|parent| {
         let children = state.adapter(parent).and_then(|facts| facts.children.clone());
-        children.is_some_and(|children| children.contains(&object.key))
+        children.is_some_and(|children| lists(&children, object))
     });
     let mut found: Vec<&Arc<Object>> = listing.collect();
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found
+}
+
+/// Whether one of these children is the object.
+fn lists(children: &[Key], object: &Object) -> bool {
+    children.iter().any(|child| child.means(&object.key))
 }
 
 /// The kinds that were not read and of which an object might want this one.
@@ -106,11 +112,23 @@ pub fn unread_owners(state: &State, object: &Object) -> Vec<Str> {
     unread
 }
 
+/// Whether an object is what its controller keeps of the past, and removes itself: a ReplicaSet at 0 of another template
+/// (`pkg/controller/deployment/sync.go`, `cleanupDeployment`), a revision that a StatefulSet has left
+/// (`pkg/controller/statefulset/stateful_set_control.go`, `truncateHistory`) or a claim that it gave up (KEP-1847), a Job
+/// that has finished (`pkg/controller/cronjob/cronjob_controllerv2.go`, `cleanupFinishedJobs`).
 fn is_history(object: &Object, owner: &Object) -> bool {
-    object.key.kind.is("ReplicaSet")
-        && owner.key.kind.is("Deployment")
-        && object.val().int_at(&["spec", "replicas"]) == Some(0)
-        && !same_template(object, owner)
+    let is = |controller: &str, kind: &str| owner.key.kind.is(controller) && object.key.kind.is(kind);
+    if is("Deployment", "ReplicaSet") {
+        return object.val().int_at(&["spec", "replicas"]) == Some(0) && !same_template(object, owner);
+    }
+    if is("StatefulSet", "ControllerRevision") {
+        let used = ["currentRevision", "updateRevision"].map(|field| owner.val().str_at(&["status", field]));
+        return used.iter().all(|name| name.is_some_and(|name| *name != object.key.name));
+    }
+    if is("StatefulSet", "PersistentVolumeClaim") {
+        return gives_up(owner, &object.key.name);
+    }
+    is("CronJob", "Job") && finished(object)
 }
 
 /// Whether a ReplicaSet has the template of its Deployment, its hash left aside

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::owners::controller_of;
 use crate::object::{Key, Object};
 use crate::state::State;
 use crate::value::Str;
@@ -25,6 +26,25 @@ pub fn wants_claim(set: &Object, claim: &str) -> bool {
         let (start, end) = ordinals(set);
         start <= i && i < end
     })
+}
+
+/// Whether this is a StatefulSet that deletes the claims of the ordinals that it gives up (KEP-1847).
+pub fn deletes_when_scaled(set: &Object) -> bool {
+    let policy = ["spec", "persistentVolumeClaimRetentionPolicy", "whenScaled"];
+    set.key.kind.is("StatefulSet") && set.val().str_at(&policy).is_some_and(|p| &**p == "Delete")
+}
+
+/// Whether such a set would make a claim of this name, and wants it no more.
+pub fn gives_up(set: &Object, claim: &str) -> bool {
+    deletes_when_scaled(set) && claim_ordinal(set, claim).is_some() && !wants_claim(set, claim)
+}
+
+/// Whether a claim goes with this pod: their StatefulSet gives up the ordinal of both.
+pub fn goes_with_pod(state: &State, pod: &Object, claim: &Object) -> bool {
+    pod.key.ns == claim.key.ns
+        && controller_of(state, pod).is_some_and(|set| {
+            gives_up(set, &claim.key.name) && claim_ordinal(set, &claim.key.name) == pod_ordinal(set, &pod.key.name)
+        })
 }
 
 /// The ordinal of a claim by its name, if one of the set's templates would make a claim of that name.

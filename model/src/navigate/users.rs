@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::owners::{controller_of, leaves_with_controller};
-use super::storage::wants_claim;
+use super::storage::{goes_with_pod, wants_claim};
 use super::template::finished;
 use super::{UnknownKind, known};
 use crate::cascade::expected_to_go;
@@ -21,15 +21,16 @@ const CLAIM_USERS: [&str; 8] =
 ///
 /// By reference; for a claim also StatefulSets by ordinal, custom resources by claim selector, and workloads whose
 /// template names it although they want no pods at the moment. Left out: what is leaving or terminating, what goes with
-/// its controller, what is finished (a finished pod mounts nothing, though pvc-protection lets its claim wait for it:
-/// `pvc_protection_controller.go`, `podUsesPVC`), and ReplicaSets at 0 that have a controller.
+/// its controller, the pod that takes the claim along when its StatefulSet scales down, what is finished (a finished pod
+/// mounts nothing, though pvc-protection lets its claim wait for it: `pvc_protection_controller.go`, `podUsesPVC`), and
+/// ReplicaSets at 0 that have a controller.
 pub fn live_referrers<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Object>> {
     let is_claim = target.key.kind.is("PersistentVolumeClaim");
     let adapters = state.base().adapters().as_ref();
     let by_name = state.referrers(&target.key).into_iter().filter(|o| {
         references(o, adapters)
             .iter()
-            .any(|r| r.target == target.key && !r.write && (is_claim || (r.needed && !r.optional)))
+            .any(|r| r.target.means(&target.key) && !r.write && (is_claim || (r.needed && !r.optional)))
     });
     let mut found: Vec<&Arc<Object>> = by_name.collect();
     if is_claim {
@@ -40,6 +41,9 @@ pub fn live_referrers<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Obje
     found.retain(|o| {
         o.live() && !finished(o) && !is_spent(state, o) && !leaves_with_controller(state, o) && !orphaned(o)
     });
+    if is_claim {
+        found.retain(|o| !goes_with_pod(state, o, target));
+    }
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found.dedup_by(|a, b| a.key == b.key);
     found
@@ -86,14 +90,19 @@ pub fn unread_users(state: &State, target: &Object) -> Vec<Str> {
 /// When it is not there, and objects of that kind were not read.
 pub fn resolves(state: &State, reference: &Reference) -> Result<bool, UnknownKind> {
     let target = &reference.target;
-    if target.kind.is("ServiceAccount") && &*target.name == "default" {
+    if is_made_again(target) {
         let namespace = state.get(&Key::of("Namespace", "", &target.ns));
         return Ok(namespace.is_none_or(|ns| ns.live()));
     }
-    match state.get(target) {
+    match state.meant(target) {
         Some(found) => Ok(found.live() && reference.keys.iter().all(|key| has_key(found, key))),
         None => known(state, &target.kind).map(|()| false),
     }
+}
+
+/// Whether this is an object that every live namespace has: deleted, it is made again at once.
+pub fn is_made_again(target: &Key) -> bool {
+    target.kind.is("ServiceAccount") && &*target.name == "default"
 }
 
 /// Whether a Secret or ConfigMap has a key.

@@ -408,7 +408,8 @@ impl Judge {
             let now = Some(now.nanos());
             let in_flight: Vec<&Request> = in_flight.iter().map(Arc::as_ref).collect();
             let in_flight = &in_flight;
-            let asked = grants::Asked { snapshot: &view.snapshot, change: &change, in_flight, history, now };
+            let (snapshot, change, exemptions) = (&view.snapshot, &change, policy.exemptions.as_slice());
+            let asked = grants::Asked { snapshot, change, in_flight, history, now, exemptions };
             let judged = policy.grants.judge(&asked);
             decision.add(judged.verdicts.into_iter().map(Into::into));
             spent = judged.spent;

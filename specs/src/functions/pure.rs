@@ -83,6 +83,7 @@ pub fn call_pure(func: Func, args: &[Value]) -> Answer {
         Func::Floor => floor(args),
         Func::Live
         | Func::Terminating
+        | Func::Taken
         | Func::Ready
         | Func::Owners
         | Func::ObjectName
@@ -354,6 +355,7 @@ fn object(func: Func, args: &[Value]) -> Answer {
     match (func, rest) {
         (Func::Live, []) => Ok(Value::Bool(o.live())),
         (Func::Terminating, []) => Ok(Value::Bool(o.terminating())),
+        (Func::Taken, []) => Ok(Value::Bool(o.leaving)),
         (Func::Ready, []) => Ok(Value::Bool(o.ready())),
         (Func::ObjectName, []) => Ok(Value::str(o.key.to_string())),
         (Func::Owners, []) => {

@@ -314,6 +314,13 @@ const TABLE: &[Signature] = &[
     ),
     method(Func::Live, "live", &[Object], Bool, "whether no deletion takes the object"),
     method(Func::Terminating, "terminating", &[Object], Bool, "whether the object bears a deletionTimestamp"),
+    method(
+        Func::Taken,
+        "taken",
+        &[Object],
+        Bool,
+        "whether a requested deletion, or what follows from it, takes the object",
+    ),
     method(Func::Ready, "ready", &[POD], Bool, "whether the pod is Ready and not terminating"),
     navigates(
         Func::Selects,

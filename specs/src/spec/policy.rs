@@ -7,6 +7,7 @@ use suture_model::value::Val;
 
 use super::invariant::Action;
 use super::scalar::{KindRef, LabelSelectorForm};
+use crate::time::parse_timestamp;
 
 /// Somebody: a user, a group or a service account.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -128,4 +129,20 @@ pub struct ExemptionSpec {
     pub expires: String,
     /// Why.
     pub reason: String,
+}
+
+impl ExemptionSpec {
+    /// Whether it lets all of these users break an instance of an invariant at this time, in nanoseconds since 1970.
+    pub fn lifts<'u>(
+        &self,
+        invariant: &str,
+        instance: &str,
+        now: i128,
+        mut users: impl Iterator<Item = &'u User>,
+    ) -> bool {
+        *self.invariant == *invariant
+            && self.instances.iter().any(|name| name == instance)
+            && parse_timestamp(&self.expires).is_ok_and(|end| now < end)
+            && users.all(|user| self.subjects.iter().any(|subject| subject.covers(user)))
+    }
 }
