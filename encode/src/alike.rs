@@ -270,7 +270,16 @@ fn blind_object(expr: &Expr) -> bool {
     }
 }
 
-/// Functions that read of the instance whether it is there, and whom it names; of others, whether they are there.
+/// Whether an invariant reads nothing of its instances but their kind, whether they are there, and whom they name; of
+/// what they refer to, whether it is there; and of their owners anything.
+pub fn reads_standing_only(compiled: &CompiledInvariant) -> bool {
+    let mut standing = Standing { instance: &compiled.for_each.var, owners: Vec::new() };
+    let clauses = compiled.require.iter().map(|c| &c.expression);
+    let lets = compiled.lets.iter().map(|(_, e)| e);
+    lets.chain(clauses).chain(&compiled.for_each.where_).chain(&compiled.degree).all(|expr| standing.is_all(expr))
+}
+
+/// Functions of the instance that say no more.
 const STANDING: [Func; 8] = [
     Func::At,
     Func::ExistsIn,
@@ -282,27 +291,65 @@ const STANDING: [Func; 8] = [
     Func::ResolvesIn,
 ];
 
-/// Whether an invariant reads nothing of its instances but their kind, whether they are there, and whether their owners
-/// and what they refer to are.
-pub fn reads_standing_only(compiled: &CompiledInvariant) -> bool {
-    let clauses = compiled.require.iter().map(|c| &c.expression);
-    let lets = compiled.lets.iter().map(|(_, e)| e);
-    lets.chain(clauses).chain(&compiled.for_each.where_).chain(&compiled.degree).all(|expr| {
-        let mut all = true;
-        expr.walk(&mut |part| {
-            all &= match &part.node {
-                Node::Select { base, field } => !of_object(&base.ty) || &**field == "kind",
-                Node::HasField { base, .. } | Node::OptSelect { base, .. } => !of_object(&base.ty),
-                Node::Index { base, .. } | Node::OptIndex { base, .. } => !of_object(&base.ty),
-                Node::Call { func, args } => {
-                    let plain = args.iter().all(|a| !holds_objects(&a.ty) || *func == Func::Size);
-                    STANDING.contains(func) || (plain && func.class() == Class::Pure)
+/// Functions of an object alone, which for an owner are the same as long as it stays.
+const OF_OWNERS: [Func; 4] = [Func::Live, Func::Terminating, Func::Label, Func::Annotation];
+
+/// What is read where.
+struct Standing<'c> {
+    instance: &'c str,
+    /// The variables that are owners of the instance.
+    owners: Vec<&'c str>,
+}
+
+impl<'c> Standing<'c> {
+    /// Whether this is all that an expression reads.
+    fn is_all(&mut self, expr: &'c Expr) -> bool {
+        match &expr.node {
+            Node::Const(_) | Node::Var(_) => true,
+            Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } => {
+                (!of_object(&base.ty) || &**field == "kind" || self.is_owner(base)) && self.is_all(base)
+            }
+            Node::Index { base, index } | Node::OptIndex { base, index } => {
+                !of_object(&base.ty) && self.is_all(base) && self.is_all(index)
+            }
+            Node::Call { func, args } => {
+                let plain = |a: &Expr| !holds_objects(&a.ty) || *func == Func::Size;
+                let told = STANDING.contains(func)
+                    || (OF_OWNERS.contains(func) && args.first().is_some_and(|a| self.is_owner(a)))
+                    || (func.class() == Class::Pure && args.iter().all(plain));
+                told && args.iter().all(|a| self.is_all(a))
+            }
+            Node::Not(a) => self.is_all(a),
+            Node::And(a, b) | Node::Or(a, b) => self.is_all(a) && self.is_all(b),
+            Node::Cond { cond, then, otherwise } => [cond, then, otherwise].iter().all(|part| self.is_all(part)),
+            // an object under another name is not followed
+            Node::List(items) => items.iter().all(|e| !holds_objects(&e.value.ty) && self.is_all(&e.value)),
+            Node::Map(entries) => {
+                entries.iter().all(|e| !holds_objects(&e.value.ty) && self.is_all(&e.key) && self.is_all(&e.value))
+            }
+            Node::Let { init, body, .. } => !holds_objects(&init.ty) && self.is_all(init) && self.is_all(body),
+            Node::OptMap { base, body, .. } => !holds_objects(&base.ty) && self.is_all(base) && self.is_all(body),
+            Node::Comprehension { range, vars, filter, body, .. } => {
+                let owners = matches!(&range.node, Node::Call { func: Func::OwnersIn, .. });
+                let known = self.owners.len();
+                if (!owners && holds_objects(&range.ty)) || &*vars.0 == self.instance || !self.is_all(range) {
+                    return false;
                 }
-                _ => true,
-            };
-        });
-        all
-    })
+                self.owners.extend(owners.then_some(&*vars.0));
+                let all = filter.as_ref().is_none_or(|f| self.is_all(f)) && self.is_all(body);
+                self.owners.truncate(known);
+                all
+            }
+        }
+    }
+
+    fn is_owner(&self, expr: &Expr) -> bool {
+        match &expr.node {
+            Node::Var(name) => self.owners.contains(&&**name),
+            Node::Call { func: Func::At, args } => args.first().is_some_and(|object| self.is_owner(object)),
+            _ => false,
+        }
+    }
 }
 
 fn of_object(ty: &Type) -> bool {

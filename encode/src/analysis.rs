@@ -33,10 +33,11 @@ struct OfKind {
 impl Analysis {
     /// Of this invariant.
     pub fn of(compiled: Arc<CompiledInvariant>) -> Self {
+        let uses = Uses::of(&compiled);
         Self {
             blind_to_identity: blind_to_identity(&compiled),
-            reads_standing_only: reads_standing_only(&compiled),
-            uses: Uses::of(&compiled),
+            reads_standing_only: uses.is_near() && reads_standing_only(&compiled),
+            uses,
             kinds: Mutex::default(),
             compiled,
         }

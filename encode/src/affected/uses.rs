@@ -74,6 +74,12 @@ impl Uses {
         reader.uses
     }
 
+    /// Whether all of it is about the instance, and what functions of it give.
+    pub(crate) fn is_near(&self) -> bool {
+        let Self { funcs: _, lists, named, within, volume_nodes, everything } = self;
+        lists.is_empty() && named.is_empty() && within.is_empty() && !volume_nodes && !everything
+    }
+
     /// Whether any of it may depend on pods.
     pub(crate) fn pods(&self) -> bool {
         const OTHERS: [Func; 5] =

@@ -1,11 +1,14 @@
 //! What templates read, told before any object is looked at.
 
+use std::sync::Arc;
+
 use suture_model::value::Val;
 use suture_specs::compile::compile_invariant;
 use suture_specs::library::Library;
-use suture_specs::spec::{Invariant, InvariantSpec, Origin};
+use suture_specs::spec::{Invariant, InvariantSpec, Origin, Spec, parse_specs};
 
 use super::*;
+use crate::analysis::Analysis;
 
 fn shipped(name: &str) -> CompiledInvariant {
     let library = Library::shipped().expect("the shipped library compiles");
@@ -17,6 +20,17 @@ fn shipped(name: &str) -> CompiledInvariant {
         origin: Origin::named("the shipped library"),
     };
     compile_invariant(&invariant, &library).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
+}
+
+/// An invariant about pods.
+fn of_pods(expression: &str) -> CompiledInvariant {
+    let text = format!(
+        "kind: Invariant\nmetadata: {{name: pods}}\nspec: {{forEach: {{var: o, kind: Pod}}, require: [{{expression: \"{expression}\"}}]}}\n"
+    );
+    let specs = parse_specs(&text, "pods").expect("it parses");
+    let [Spec::Invariant(invariant)] = specs.as_slice() else { panic!("{text}") };
+    let library = Library::shipped().expect("the shipped library compiles");
+    compile_invariant(invariant, &library).unwrap_or_else(|errors| panic!("{expression}: {errors:?}"))
 }
 
 fn kind(name: &str) -> Kind {
@@ -54,4 +68,26 @@ fn what_the_kind_decides_is_not_read() {
     assert!(!reads_nodes_only(&matches, &kind("Service")), "a Service selects pods");
     assert!(!reads_nodes_only(&matches, &kind("DaemonSet")));
     assert!(!reads_nodes_only(&shipped("references-resolve"), &kind("Deployment")));
+}
+
+#[test]
+fn what_reads_who_is_there_reads_no_more() {
+    for standing in ["references-resolve", "owner-references-resolve"] {
+        assert!(Analysis::of(Arc::new(shipped(standing))).reads_standing_only, "{standing}");
+    }
+    for more in ["quorum-kept", "volume-in-use-kept", "selector-keeps-matches", "unique-host", "live-child-kept"] {
+        assert!(!Analysis::of(Arc::new(shipped(more))).reads_standing_only, "{more}");
+    }
+    for (more, expression) in [
+        ("its readiness", "o.at(now).ready()"),
+        ("its status", "o.at(now).?status.?phase.orValue('') == 'Running'"),
+        ("itself as one of several", "[o].all(x, x.at(now).?status.?phase.orValue('') == 'Running')"),
+        ("what its owners refer to", "o.ownersIn(now).all(w, w.references().all(r, r.resolvesIn(now)))"),
+        ("the owners of its owners", "o.ownersIn(now).all(w, w.ownersIn(now).size() > 0)"),
+        ("other pods", "now.inNamespace('a', 'Pod').size() > 0"),
+    ] {
+        assert!(!Analysis::of(Arc::new(of_pods(expression))).reads_standing_only, "{more}");
+    }
+    let fine = "!o.liveIn(now) || o.at(now).ownersIn(now).all(w, w.live() && w.?spec.?paused.orValue(false) == false)";
+    assert!(Analysis::of(Arc::new(of_pods(fine))).reads_standing_only);
 }
