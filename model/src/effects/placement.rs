@@ -5,8 +5,8 @@
 //!
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
 //! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
-//! several kinds of new pods share a node's room each on its own; required pod affinity and claims that a template names
-//! may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
+//! several kinds of new pods share a node's room each on its own; required pod affinity, claims that a template names and
+//! ports of the node may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
 //! before that, they may have gone. What a workload lacks already, and no request has to do with, may be placed on any
 //! node or stay pending: a request elsewhere, of a node's labels say, is not to blame for either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
 //! where that matters.
@@ -80,7 +80,8 @@ impl Template {
         let volumes = spec.items_at(&["volumes"]).iter();
         let claims =
             volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
-        let may_always_pend = foreign || !affinity("podAffinity").is_empty() || claims.count() > 0;
+        let may_always_pend =
+            foreign || !affinity("podAffinity").is_empty() || claims.count() > 0 || wants_host_ports(&spec);
         let requests = ["cpu", "memory"].map(|resource| (resource, crate::navigate::requests(&spec, resource)));
         Self {
             val: val.clone(),
@@ -149,6 +150,15 @@ fn controller_reference(owner: &Object) -> Val {
         ("uid", Val::Str(owner.uid.clone())),
         ("controller", Val::Bool(true)),
     ])
+}
+
+/// Whether a pod takes ports of its node, which others may have taken (`pkg/scheduler/framework/plugins/nodeports/
+/// node_ports.go`; with `hostNetwork` every port is one: `pkg/apis/core/v1/defaults.go`, `defaultHostNetworkPorts`).
+fn wants_host_ports(spec: &Val) -> bool {
+    let on_host = spec.bool_at(&["hostNetwork"]).unwrap_or(false);
+    let containers = ["containers", "initContainers"].into_iter().flat_map(|part| spec.items_at(&[part]));
+    let mut ports = containers.flat_map(|container| container.items_at(&["ports"]));
+    ports.any(|port| on_host || port.int_at(&["hostPort"]).is_some_and(|number| number > 0))
 }
 
 /// A constraint, as far as it is about pods of the pod's own namespace: that it keeps pods of others apart, too, is not
