@@ -65,6 +65,11 @@ where
             }
             (Func::PodsOwnedBy, [_, Value::Object(o)]) => self.owned(func, values, o),
             (Func::Referrers, [Value::Object(o), _]) => self.referrers(func, values, o),
+            // what an adapter is for is no pod
+            (Func::WantedBy, [Value::Object(o), _]) => {
+                let is_owner = |found: &Object| o.owners().iter().any(|owner| owner.uid == found.uid);
+                self.listed(func, values, &|found| found.live() && (!found.key.kind.is("Pod") || is_owner(found)))
+            }
             (Func::WantedBy | Func::AdmittedNodes, _) => self.listed(func, values, &Object::live),
             (Func::HostClaims | Func::HostClaimants, _) => {
                 let classes = self.classes_that_may_go();
