@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use suture_model::cascade::expected_to_go;
+use suture_model::cascade::Expected;
 use suture_model::effects::{View, calm, group, group_name, own, when_down};
 use suture_model::futures::{Count, Entity, Fate, Faults, Group, LimitLabel, Outage, Remains};
 use suture_model::interpret::{Choice, failed_node};
@@ -208,6 +208,7 @@ pub struct Scene<'s, 'a> {
     by_name: BTreeMap<GroupId, usize>,
     preparations: &'s Preparations,
     controller_group: BTreeMap<Str, Key>,
+    expected: Expected<'s, 'a>,
     labels: Vec<LimitLabel>,
     /// Whether nodes or zones fail in some question about the instance.
     may_fail: bool,
@@ -238,6 +239,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             by_name: BTreeMap::new(),
             preparations,
             controller_group: BTreeMap::new(),
+            expected: Expected::new(&scenario.state),
             labels: Vec::new(),
             may_fail: faults != Faults::default(),
         }
@@ -273,7 +275,7 @@ impl<'s, 'a> Scene<'s, 'a> {
     pub fn class_of(&mut self, object: &Object) -> Result<Option<ClassId>, TermError> {
         let id = if object.key.kind.is("Pod") {
             GroupId::Pods(self.group_of(object))
-        } else if object.leaving || object.terminating() || expected_to_go(self.state(), object) {
+        } else if object.leaving || object.terminating() || self.expected.goes(object) {
             GroupId::Own(object.key.clone())
         } else {
             return Ok(None);
