@@ -4,9 +4,11 @@
 //! items of a list is evaluated once per class and fate; `size`, `exists`, `all`, `filter` and `sum` become linear
 //! terms over counts. What is not linear in the counts is enumerated within [`VALUES_MAX`] or refused.
 
-use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use suture_model::futures::FateKind;
+use suture_model::object::Object;
 use suture_model::value::Str;
 use suture_specs::error::{EvalError, EvalErrorKind};
 use suture_specs::eval::{Env, eval};
@@ -48,10 +50,16 @@ pub struct Evaluator<'e, 's, 'a> {
     /// The scene; groups are added to it as they are read.
     pub scene: &'e mut Scene<'s, 'a>,
     globals: Env<'e>,
-    lets: BTreeMap<Str, &'e Expr>,
-    known_lets: BTreeMap<Str, Sym>,
+    lets: &'e [(Str, Expr)],
+    /// The values of those of them that something has read.
+    known_lets: Vec<(&'e str, Sym)>,
     locals: Vec<(Str, Sym)>,
+    /// What may become of the object that was asked about last, mostly the instance.
+    pub(crate) last_fates: Option<(Arc<Object>, Fates)>,
 }
+
+/// The alternatives of one object: how many times (0 or 1) each fate, and the object in it.
+pub(crate) type Fates = Rc<[(Int, Option<Member>)]>;
 
 impl<'e, 's, 'a> Evaluator<'e, 's, 'a>
 where
@@ -60,14 +68,17 @@ where
 {
     /// An evaluator over `scene` whose other variables (the instance, request, params, time) are in `globals`.
     pub fn new(scene: &'e mut Scene<'s, 'a>, globals: Env<'e>, lets: &'e [(Str, Expr)]) -> Self {
-        let lets = lets.iter().map(|(name, expr)| (name.clone(), expr)).collect();
-        Self { scene, globals, lets, known_lets: BTreeMap::new(), locals: Vec::new() }
+        Self { scene, globals, lets, known_lets: Vec::new(), locals: Vec::new(), last_fates: None }
     }
 
     /// The value of an expression in all futures.
     pub fn eval(&mut self, expr: &Expr) -> Answer {
-        let plain = matches!(expr.node, Node::Const(_) | Node::Var(_));
-        let keeps = !plain && self.locals.is_empty();
+        match &expr.node {
+            Node::Const(value) => return Ok(Sym::Known(value.clone())),
+            Node::Var(name) => return self.var(name),
+            _ => {}
+        }
+        let keeps = self.locals.is_empty();
         if let Some(known) = keeps.then(|| self.scene.kept(expr)).flatten() {
             return Ok(known);
         }
@@ -91,8 +102,8 @@ where
         let mut timeless = true;
         expr.walk(&mut |part| {
             if let Node::Var(name) = &part.node {
-                let named = self.lets.get(name);
-                timeless &= &**name != World::Now.name() && named.is_none_or(|known| self.is_timeless(known));
+                let named = self.named(name);
+                timeless &= &**name != World::Now.name() && named.is_none_or(|(_, expr)| self.is_timeless(expr));
             }
         });
         timeless
@@ -176,25 +187,30 @@ where
         }
     }
 
-    fn var(&mut self, name: &Str) -> Answer {
-        if let Some((_, value)) = self.locals.iter().rev().find(|(local, _)| local == name) {
+    /// What a name stands for, if it is a `let`.
+    fn named(&self, name: &str) -> Option<&'e (Str, Expr)> {
+        self.lets.iter().find(|(known, _)| **known == *name)
+    }
+
+    fn var(&mut self, name: &str) -> Answer {
+        if let Some((_, value)) = self.locals.iter().rev().find(|(local, _)| **local == *name) {
             return Ok(value.clone());
         }
-        if let Some(value) = self.known_lets.get(name) {
+        if let Some((_, value)) = self.known_lets.iter().find(|(known, _)| *known == name) {
             return Ok(value.clone());
         }
-        if let Some(expr) = self.lets.get(name).copied() {
+        if let Some((name, expr)) = self.named(name) {
             // a let sees no locals
             let locals = std::mem::take(&mut self.locals);
             let value = self.eval(expr);
             self.locals = locals;
             let value = value?;
-            self.known_lets.insert(name.clone(), value.clone());
+            self.known_lets.push((name, value.clone()));
             return Ok(value);
         }
         match self.globals.get(name) {
             Some(Ok(value)) => Ok(Sym::Known(value.clone())),
-            Some(Err(error)) => Ok(Sym::Error(error.clone())),
+            Some(Err(error)) => check_absence(error).map(|()| Sym::Error(error.clone())),
             None => Ok(Sym::Error(EvalErrorKind::Unbound(name.to_string()).into())),
         }
     }
@@ -277,18 +293,16 @@ where
 
     /// Evaluates a ground expression.
     fn concrete(&mut self, expr: &Expr) -> Answer {
-        if let Node::Var(name) = &expr.node {
-            return self.var(name);
-        }
-        let mut env = self.globals.clone();
-        for (name, value) in self.known_lets.iter().chain(self.locals.iter().map(|(n, v)| (n, v))) {
-            if let Some(value) = value.value() {
-                env.bind(name, Ok(value));
+        for (name, value) in &self.locals {
+            if let Sym::Member(member) = value {
+                self.allow_reading(expr, name, member)?;
             }
         }
-        for (name, value) in self.locals.clone() {
-            if let Sym::Member(member) = &value {
-                self.allow_reading(expr, &name, member)?;
+        let mut env = Env::within(&self.globals);
+        let locals = self.locals.iter().map(|(name, value)| (&**name, value));
+        for (name, value) in self.known_lets.iter().map(|(name, value)| (*name, value)).chain(locals) {
+            if let Some(value) = value.value() {
+                env.bind(name, Ok(value));
             }
         }
         match eval(expr, &env) {

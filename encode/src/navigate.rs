@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::cascade::{Expected, expected_to_go};
+use suture_model::cascade::expected_to_go;
+use suture_model::effects::DECIDING;
 use suture_model::kinds::Kind;
 use suture_model::navigate as model;
 use suture_model::object::{Body, Key, Object};
@@ -18,7 +19,7 @@ use suture_specs::error::EvalErrorKind;
 use suture_specs::functions::{Func, Worlds, call_nav};
 use suture_specs::value::{ListValue, Value};
 
-use crate::eval::{Evaluator, Refusal};
+use crate::eval::{Evaluator, Fates, Refusal};
 use crate::scene::ClassId;
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int};
@@ -28,9 +29,6 @@ type Predicate<'p> = &'p dyn Fn(&Object) -> bool;
 
 /// How many objects of a list of the future state are looked at.
 const LIST_MAX: usize = 200_000;
-
-/// Kinds of workloads that make pods.
-const MAKERS: [&str; 5] = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"];
 
 impl<'e, 's, 'a> Evaluator<'e, 's, 'a>
 where
@@ -67,8 +65,7 @@ where
             (Func::Referrers, [Value::Object(o), _]) => self.referrers(func, values, o),
             // what an adapter is for is no pod
             (Func::WantedBy, [Value::Object(o), _]) => {
-                let is_owner = |found: &Object| o.owners().iter().any(|owner| owner.uid == found.uid);
-                self.listed(func, values, &|found| found.live() && (!found.key.kind.is("Pod") || is_owner(found)))
+                self.listed(func, values, &|found| found.live() && (!found.key.kind.is("Pod") || owns(found, o)))
             }
             (Func::WantedBy | Func::AdmittedNodes, _) => self.listed(func, values, &Object::live),
             (Func::HostClaims | Func::HostClaimants, _) => {
@@ -82,10 +79,7 @@ where
                 self.selected(ns, Some(Selector::default()), &|_| true)
             }
             // a pod that takes the place and name of an owner is not the owner
-            (Func::OwnersIn, [Value::Object(o), _]) => {
-                let is_owner = |found: &Object| o.owners().iter().any(|owner| owner.uid == found.uid);
-                self.listed(func, values, &is_owner)
-            }
+            (Func::OwnersIn, [Value::Object(o), _]) => self.listed(func, values, &|found| owns(found, o)),
             (Func::Instances | Func::Volume | Func::Objects | Func::InNamespace | Func::Parents, _) => {
                 self.listed(func, values, &|_| true)
             }
@@ -128,15 +122,14 @@ where
     /// scales pods and may go; also the groups of pods that are made by what may go.
     fn counted_by(&mut self, budget: &Object) -> (Vec<Arc<Object>>, BTreeSet<Key>) {
         let state = self.scene.state();
-        let expected = Expected::new(state);
-        let may_go = |o: &Object| !o.live() || expected.goes(o);
+        let scene = &*self.scene;
         // pods of one body have one controller, if they have any
         let mut last: Option<(&Arc<Body>, bool)> = None;
         let mut makes = |pod: &'s Arc<Object>| {
             let known = last.filter(|(body, _)| Arc::ptr_eq(body, &pod.body) && pod.controller().is_some());
             let makes = || {
                 let controller = model::controller_of(state, pod);
-                controller.is_some_and(|c| model::template_path(c).is_some() && !may_go(c))
+                controller.is_some_and(|c| model::template_path(c).is_some() && !scene.may_go(c))
             };
             let found = known.map_or_else(makes, |(_, makes)| makes);
             last = Some((&pod.body, found));
@@ -145,8 +138,8 @@ where
         let mut counted = model::selected(state, budget);
         counted.retain(|pod| !makes(pod));
         let others = model::counted_workloads(state, budget);
-        let others: Vec<_> = others.into_iter().filter(|o| may_go(o)).collect();
-        let makers = others.iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k)));
+        let others: Vec<_> = others.into_iter().filter(|o| scene.may_go(o)).collect();
+        let makers = others.iter().filter(|o| DECIDING.iter().any(|k| o.key.kind.is(k)));
         let groups = makers.map(|o| suture_model::effects::group_name(state, o)).collect();
         (counted.into_iter().chain(others).cloned().collect(), groups)
     }
@@ -166,7 +159,7 @@ where
             return self.expand(found, &|_| true).map(Sym::Bag);
         }
         let mut groups = self.scene.groups_of(found);
-        for maker in MAKERS.iter().filter_map(|k| Kind::builtin(k)) {
+        for maker in DECIDING.iter().filter_map(|k| Kind::builtin(k)) {
             let workloads: Vec<Arc<Object>> = state.list(&maker, None).into_iter().cloned().collect();
             groups.extend(workloads.iter().map(|o| suture_model::effects::group_name(state, o)));
         }
@@ -226,9 +219,9 @@ where
     fn at(&mut self, arg: Option<&Sym>, object: &Arc<Object>) -> Answer {
         let absent = || Sym::Error(EvalErrorKind::NoSuchObject { object: object.key.to_string(), state: "now" }.into());
         let mut alternatives = Vec::new();
-        for (count, member) in self.fates(arg, object)? {
-            let guard = Bool::ge(&count, &Int::constant(1), &self.scene.vars)?;
-            alternatives.push((guard, member.map_or_else(absent, Sym::Member)));
+        for (count, member) in self.fates(arg, object)?.iter() {
+            let guard = Bool::ge(count, &Int::constant(1), &self.scene.vars)?;
+            alternatives.push((guard, member.clone().map_or_else(absent, Sym::Member)));
         }
         match alternatives.len() {
             0 => Ok(absent()),
@@ -244,39 +237,53 @@ where
             return Err(Refusal::Unknown(format!("objects of kind `{}` were not read", object.key.kind)));
         }
         let mut yes = Vec::new();
-        for (count, member) in self.fates(arg, object)? {
-            if member.is_some_and(|m| holds(&m.object)) {
-                yes.push(Bool::ge(&count, &Int::constant(1), &self.scene.vars)?);
+        for (count, member) in self.fates(arg, object)?.iter() {
+            if member.as_ref().is_some_and(|m| holds(&m.object)) {
+                yes.push(Bool::ge(count, &Int::constant(1), &self.scene.vars)?);
             }
         }
         Ok(Sym::truth(Bool::or(yes)))
     }
 
-    /// The alternatives of one object: how many times (0 or 1) each fate, and the object in it.
-    fn fates(&mut self, arg: Option<&Sym>, object: &Arc<Object>) -> Result<Vec<(Int, Option<Member>)>, Refusal> {
-        let one = Int::constant(1);
-        self.scene.reads_nodes |= object.key.kind.is("Node");
+    /// The alternatives of one object.
+    fn fates(&mut self, arg: Option<&Sym>, object: &Arc<Object>) -> Result<Fates, Refusal> {
+        let one = |member| Fates::from([(Int::constant(1), member)]);
         if let Some(Sym::Member(Member { fate: Some((id, at)), .. })) = arg {
             let there = self.scene.class(*id).and_then(|c| c.object_in(c.fates.get(*at)?));
-            return Ok(vec![(one, there.map(|object| Member { object, fate: Some((*id, *at)) }))]);
+            self.scene.reads_nodes |= object.key.kind.is("Node");
+            return Ok(one(there.map(|object| Member { object, fate: Some((*id, *at)) })));
         }
-        if let Some(failed) = self.scene.failed(&object.key) {
-            return Ok(vec![(one, Some(Member { object: failed, fate: None }))]);
+        if let Some((last, fates)) = &self.last_fates
+            && Arc::ptr_eq(last, object)
+        {
+            return Ok(fates.clone());
         }
-        let Some(here) = self.scene.state().get(&object.key).cloned() else { return Ok(vec![(one, None)]) };
-        let Some(id) = self.scene.class_of(&here)? else {
-            return Ok(vec![(one, Some(Member { object: here, fate: None }))]);
+        self.scene.reads_nodes |= object.key.kind.is("Node");
+        let fates = if let Some(failed) = self.scene.failed(&object.key) {
+            one(Some(Member { object: failed, fate: None }))
+        } else if let Some(here) = self.scene.state().get(&object.key).cloned() {
+            match self.scene.class_of(&here)? {
+                Some(id) => self.fates_in(id)?,
+                None => one(Some(Member { object: here, fate: None })),
+            }
+        } else {
+            one(None)
         };
-        let Some(class) = self.scene.class(id) else { return Ok(Vec::new()) };
+        self.last_fates = Some((object.clone(), fates.clone()));
+        Ok(fates)
+    }
+
+    /// The alternatives of the only object of a class.
+    fn fates_in(&self, id: ClassId) -> Result<Fates, Refusal> {
+        let Some(class) = self.scene.class(id) else { return Ok(Fates::from([])) };
         if class.total > 1 {
             return Err(Refusal::FinerIdentity);
         }
         let fates = class.fates.iter().zip(&class.counts).enumerate();
-        Ok(fates
-            .map(|(at, (fate, count))| {
-                (count.clone(), class.object_in(fate).map(|object| Member { object, fate: Some((id, at)) }))
-            })
-            .collect())
+        let fates = fates.map(|(at, (fate, count))| {
+            (count.clone(), class.object_in(fate).map(|object| Member { object, fate: Some((id, at)) }))
+        });
+        Ok(fates.collect())
     }
 
     /// Pods of a namespace that a selector means, existing and new.
@@ -285,7 +292,7 @@ where
         let groups = self.scene.selected(ns, &selector, |scene| {
             let state = scene.state();
             let mut groups = scene.groups_of(state.pods_matching(ns, &selector));
-            let makers: Vec<Kind> = MAKERS.iter().filter_map(|k| Kind::builtin(k)).collect();
+            let makers: Vec<Kind> = DECIDING.iter().filter_map(|k| Kind::builtin(k)).collect();
             let makers = state.making(&makers, ns, &selector);
             groups.extend(makers.into_iter().map(|o| suture_model::effects::group_name(state, o)));
             groups
@@ -308,7 +315,7 @@ where
                 open.push(child.clone());
             }
         }
-        between.retain(|o| o.key != object.key && (!o.live() || expected_to_go(state, o)));
+        between.retain(|o| o.key != object.key && self.scene.may_go(o));
         let mut alternatives = Vec::new();
         for (guard, state) in self.cases(func, between, &BTreeSet::new())? {
             alternatives.push((guard, self.owned_in(&state, object)?));
@@ -324,7 +331,7 @@ where
         let here = |o: &Object| object.key.ns.is_empty() || o.key.ns == object.key.ns;
         let controlled = |o: &&Arc<Object>| here(o) && o.controller().is_some_and(|c| c.uid == object.uid);
         below.extend(state.owned_by(&object.uid).into_iter().filter(controlled).cloned());
-        for workload in below.iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k))) {
+        for workload in below.iter().filter(|o| DECIDING.iter().any(|k| o.key.kind.is(k))) {
             groups.insert(suture_model::effects::group_name(self.scene.state(), workload));
         }
         let uids: BTreeSet<Str> = below.iter().map(|o| o.uid.clone()).collect();
@@ -363,7 +370,7 @@ where
         let is_pod = |o: &Arc<Object>| o.key.kind.is("Pod");
         let (pods, others): (Vec<_>, Vec<_>) = list.iter().filter_map(|v| v.as_object().cloned()).partition(is_pod);
         let mut groups = self.scene.groups_of(&pods);
-        for maker in state.referrers(&target.key).into_iter().filter(|o| MAKERS.iter().any(|k| o.key.kind.is(k))) {
+        for maker in state.referrers(&target.key).into_iter().filter(|o| DECIDING.iter().any(|k| o.key.kind.is(k))) {
             groups.insert(suture_model::effects::group_name(state, maker));
         }
         let is_claim = target.key.kind.is("PersistentVolumeClaim");
@@ -387,7 +394,7 @@ where
         let state = self.scene.state();
         let kinds = ["IngressClass", "Gateway"].iter().filter_map(|k| Kind::builtin(k));
         let all: Vec<_> = kinds.flat_map(|kind| state.list(&kind, None)).cloned().collect();
-        all.into_iter().filter(|o| !o.live() || expected_to_go(state, o)).collect()
+        all.into_iter().filter(|o| self.scene.may_go(o)).collect()
     }
 
     /// A known list with each object in the fates in which it lives.
@@ -468,9 +475,9 @@ where
         for owner in object.owners() {
             let Some(solid) = model::owner_object(self.scene.state(), object, owner).cloned() else { continue };
             let mut gone = Int::constant(0);
-            for (count, member) in self.fates(None, &solid)? {
-                if member.is_none_or(|member| member.object.uid != owner.uid) {
-                    gone = gone.add(&count)?;
+            for (count, member) in self.fates(None, &solid)?.iter() {
+                if member.as_ref().is_none_or(|member| member.object.uid != owner.uid) {
+                    gone = gone.add(count)?;
                 }
             }
             if gone.as_constant() != Some(0) {
@@ -492,4 +499,9 @@ fn label_selector(value: &Value) -> Option<Selector> {
         Val::Map(_) => Some(Selector::from_label_selector(&val)),
         _ => None,
     }
+}
+
+/// Whether an object is one of another's owners: a pod that takes the place and name of one is not.
+fn owns(owner: &Object, object: &Object) -> bool {
+    object.owners().iter().any(|named| named.uid == owner.uid)
 }

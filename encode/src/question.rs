@@ -38,7 +38,12 @@ pub struct Question<'s, 'a> {
 }
 
 /// The variables of an evaluation over these worlds.
-pub fn environment<'w>(compiled: &CompiledInvariant, instance: &Value, inputs: &Inputs, worlds: Worlds<'w>) -> Env<'w> {
+pub fn environment<'w>(
+    compiled: &'w CompiledInvariant,
+    instance: &Value,
+    inputs: &Inputs,
+    worlds: Worlds<'w>,
+) -> Env<'w> {
     let mut env = Env::new(worlds);
     env.bind(&compiled.for_each.var, Ok(instance.clone()));
     env.bind("request", Ok(inputs.request.clone()));

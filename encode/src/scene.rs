@@ -250,6 +250,11 @@ impl<'s, 'a> Scene<'s, 'a> {
         &self.scenario.state
     }
 
+    /// Whether an object is on its way out, or goes with what owns or holds it.
+    pub fn may_go(&self, object: &Object) -> bool {
+        !object.live() || self.expected.goes(object)
+    }
+
     /// The groups encoded so far.
     pub fn coded(&self) -> &[Coded] {
         &self.coded
@@ -268,14 +273,14 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// The node as it is when it has failed in this outage.
     pub fn failed(&self, key: &Key) -> Option<Arc<Object>> {
         let fails = key.kind.is("Node") && self.view.outage.nodes.contains(&key.name);
-        self.state().get(key).filter(|_| fails).map(|node| Arc::new(failed_node(node)))
+        fails.then(|| self.state().get(key).map(|node| Arc::new(failed_node(node)))).flatten()
     }
 
     /// The class of an object that exists in the scenario; `None` when it simply stays as it is.
     pub fn class_of(&mut self, object: &Object) -> Result<Option<ClassId>, TermError> {
         let id = if object.key.kind.is("Pod") {
             GroupId::Pods(self.group_of(object))
-        } else if object.leaving || object.terminating() || self.expected.goes(object) {
+        } else if self.may_go(object) {
             GroupId::Own(object.key.clone())
         } else {
             return Ok(None);

@@ -95,6 +95,10 @@ pub fn cascade(
         follow_adapter(state, &object, &mut found);
         follow_volumes(state, &object, propagation, &mut found);
         follow_owner(state, &object, propagation, &mut found);
+        // more than are left, whichever of them are marked already
+        if found.len() > left.saturating_add(leaving.len()) {
+            return false;
+        }
         for (next, cause) in found {
             if left == 0 {
                 return false;

@@ -82,7 +82,7 @@ pub struct Clause {
 impl CompiledInvariant {
     /// The environment of its expressions for an instance: states, variable, named values, parameters, request (a map;
     /// null when there is none) and time (nanoseconds since 1970; `None` when unknown).
-    pub fn env<'a>(&self, worlds: Worlds<'a>, instance: &Arc<Object>, request: &Val, time: Option<i128>) -> Env<'a> {
+    pub fn env<'a>(&'a self, worlds: Worlds<'a>, instance: &Arc<Object>, request: &Val, time: Option<i128>) -> Env<'a> {
         let mut env = Env::new(worlds);
         env.bind(&self.for_each.var, Ok(Value::Object(instance.clone())));
         env.bind("params", Ok(Value::from(&self.params)));

@@ -21,7 +21,10 @@ pub const STEPS_MAX: u64 = 20_000_000;
 #[derive(Clone, Debug)]
 pub struct Env<'a> {
     worlds: Option<Worlds<'a>>,
-    vars: BTreeMap<Str, Answer>,
+    /// What else is bound.
+    outer: Option<&'a Env<'a>>,
+    /// The few variables bound here; the last one of a name counts.
+    vars: Vec<(&'a str, Answer)>,
     steps_max: u64,
 }
 
@@ -36,7 +39,12 @@ impl<'a> Env<'a> {
 
     /// An environment without a cluster, for adapters.
     pub fn without_worlds() -> Self {
-        Self { worlds: None, vars: BTreeMap::new(), steps_max: STEPS_MAX }
+        Self { worlds: None, outer: None, vars: Vec::new(), steps_max: STEPS_MAX }
+    }
+
+    /// An environment in which all that `outer` binds has its value, unless it is bound anew.
+    pub fn within(outer: &'a Self) -> Self {
+        Self { worlds: outer.worlds, outer: Some(outer), vars: Vec::new(), steps_max: outer.steps_max }
     }
 
     /// This environment with another limit on the steps of one evaluation.
@@ -46,13 +54,14 @@ impl<'a> Env<'a> {
     }
 
     /// Binds a variable to a value, or to the error that computing it gave: only an expression that reads it fails.
-    pub fn bind(&mut self, name: &str, value: Answer) {
-        self.vars.insert(name.into(), value);
+    pub fn bind(&mut self, name: &'a str, value: Answer) {
+        self.vars.push((name, value));
     }
 
     /// The value of a variable.
     pub fn get(&self, name: &str) -> Option<&Answer> {
-        self.vars.get(name)
+        let here = self.vars.iter().rev().find(|(bound, _)| *bound == name).map(|(_, value)| value);
+        here.or_else(|| self.outer?.get(name))
     }
 
     /// The states.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::{Assignment, Int, Lin, TermError, VarId, Vars};
 
@@ -46,7 +46,9 @@ enum Join {
 impl Bool {
     /// A constant.
     pub fn truth(value: bool) -> Bool {
-        Bool::new(if value { Kind::True } else { Kind::False })
+        static CONSTANTS: LazyLock<[Bool; 2]> = LazyLock::new(|| [Kind::False, Kind::True].map(Bool::new));
+        let [no, yes] = &*CONSTANTS;
+        if value { yes.clone() } else { no.clone() }
     }
 
     /// What the term is.
@@ -77,6 +79,9 @@ impl Bool {
 
     /// `a ≤ b`
     pub fn le(a: &Int, b: &Int, vars: &Vars) -> Result<Bool, TermError> {
+        if let (Some(a), Some(b)) = (a.as_constant(), b.as_constant()) {
+            return Ok(Bool::truth(a <= b));
+        }
         Bool::at_most_zero(&a.sub(b)?, vars)
     }
 
@@ -316,7 +321,18 @@ impl Join {
 
 fn join(by: Join, conditions: impl IntoIterator<Item = Bool>) -> Bool {
     let mut flat = Vec::new();
-    let mut waiting: Vec<Bool> = conditions.into_iter().collect();
+    let mut waiting: Vec<Bool> = Vec::new();
+    for condition in conditions {
+        match condition.as_constant() {
+            Some(value) if value == by.unit() => {}
+            Some(_) => return condition,
+            None => waiting.push(condition),
+        }
+    }
+    // what stands alone is written as it is, but for a negation that turns into the negations of its members
+    if waiting.len() <= 1 && !waiting.iter().any(|only| matches!(only.kind(), Kind::Not(_))) {
+        return waiting.pop().unwrap_or_else(|| Bool::truth(by.unit()));
+    }
     while let Some(condition) = waiting.pop() {
         match (condition.as_constant(), by.opened(&condition)) {
             (Some(value), _) if value == by.unit() => {}

@@ -46,8 +46,8 @@ pub use hazard::at_risk;
 pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
 
-/// Built-in kinds that decide how many pods there are of them, and which go.
-const DECIDING: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicationController"];
+/// Built-in kinds that make pods and decide how many there are of them, and which go.
+pub const DECIDING: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicationController"];
 
 /// Those that adopt pods which they select and nothing controls.
 const ADOPTING: [&str; 4] = ["ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"];
