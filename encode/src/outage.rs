@@ -69,9 +69,9 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         let nodes = scene.state().list(&Kind::new("", "Node"), None).into_iter();
         return nodes.filter(|n| n.live()).map(|n| vec![n.key.name.clone()]).collect();
     }
-    let mut holds: Vec<(&Str, (usize, usize))> = Vec::new();
+    let mut holds: Vec<(&Str, Number)> = Vec::new();
     // pods that nothing controls are groups of their own; equal ones are alike all the same
-    let mut lone: BTreeMap<Lone, (usize, usize)> = BTreeMap::new();
+    let mut lone: BTreeMap<Lone, Number> = BTreeMap::new();
     for (at, coded) in scene.coded().iter().enumerate() {
         for (class_at, class) in coded.classes.iter().enumerate() {
             let (at, class_at) = match Lone::of(scene, coded, class) {
@@ -95,7 +95,7 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         })
         .collect();
     // nodes that hold nothing, with what they admit
-    let mut empty: BTreeMap<Str, Held> = BTreeMap::new();
+    let mut empty: BTreeMap<Str, Vec<Number>> = BTreeMap::new();
     if !scene.view.coarse {
         let makers = scene.coded().iter().enumerate().map(|(at, coded)| (at, coded, new_templates(&coded.group)));
         let makers: Vec<_> = makers.filter(|(_, coded, new)| coded.group.name.is_some() && !new.is_empty()).collect();
@@ -127,9 +127,9 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
         let node = (faults.zones > 0).then(|| scene.state().get(&Key::global("Node", name)));
         node.flatten().and_then(|node| node_zone(node))
     };
-    let holding = held.iter().map(|known| (known.node, known.holds.clone(), known.admits.clone()));
-    let empty = empty.iter().map(|(node, admits)| (node, Held::new(), admits.clone()));
-    let mut classes: BTreeMap<(Held, Held, Option<Str>), Vec<Str>> = BTreeMap::new();
+    let holding = held.iter().map(|known| (known.node, known.holds.as_slice(), known.admits.as_slice()));
+    let empty = empty.iter().map(|(node, admits)| (node, &[][..], admits.as_slice()));
+    let mut classes: BTreeMap<Likeness<'_>, Vec<Str>> = BTreeMap::new();
     for (node, holds, admits) in holding.chain(empty) {
         let class = classes.entry((holds, admits, zone(node))).or_default();
         if class.len() < faults.nodes as usize && is_live(node) {
@@ -147,14 +147,17 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     found
 }
 
-/// Groups with classes of entities, or of nodes, by their numbers.
-type Held = Vec<(usize, usize)>;
+/// A group with a class of entities, or of nodes, by their numbers.
+type Number = (usize, usize);
+
+/// What a node holds, what of new pods it admits, and its zone where zones fail.
+type Likeness<'n> = (&'n [Number], &'n [Number], Option<Str>);
 
 /// A node that holds pods, and what of new ones it admits.
 struct Holding<'n> {
     node: &'n Str,
-    holds: Held,
-    admits: Held,
+    holds: Vec<Number>,
+    admits: Vec<Number>,
 }
 
 /// Whether a node is among these, which are in the order of their names.

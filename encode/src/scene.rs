@@ -474,7 +474,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             let down = prepared.down.get(&class).cloned();
             let fates = down.or_else(|| first.map(|e| e.fates.clone())).unwrap_or_default();
             let object = first.and_then(|e| e.object.clone());
-            let counts = self.counts(&fates, total, &format!("{name}#{number}"))?;
+            let counts = self.counts(&fates, total, name, number)?;
             classes.push(Class { entities, fates, object, counts, total });
         }
         Ok(classes)
@@ -522,8 +522,8 @@ impl<'s, 'a> Scene<'s, 'a> {
         }
     }
 
-    /// A variable per fate; the last one is what is left.
-    fn counts(&mut self, fates: &[Fate], total: u32, name: &str) -> Result<Vec<Int>, TermError> {
+    /// A variable per fate of a group's class; the last one is what is left.
+    fn counts(&mut self, fates: &[Fate], total: u32, group: &Key, class: usize) -> Result<Vec<Int>, TermError> {
         let total = i64::from(total);
         let mut counts = Vec::with_capacity(fates.len());
         let mut rest = Int::constant(total);
@@ -532,7 +532,7 @@ impl<'s, 'a> Scene<'s, 'a> {
                 counts.push(rest.clone());
                 break;
             }
-            let var = self.vars.fresh(0, total, format!("{name} {:?}", fate.kind))?;
+            let var = self.vars.fresh(0, total, format!("{group}#{class} {:?}", fate.kind))?;
             rest = rest.sub(&Int::var(var))?;
             counts.push(Int::var(var));
         }

@@ -90,7 +90,7 @@ fn number(value: i64) -> String {
 
 /// A symbol that is unique by its number and readable by its name.
 fn symbol(var: VarId, vars: &Vars) -> String {
-    let name = vars.info(var).map(|info| info.name.as_str()).unwrap_or_default();
+    let name = vars.info(var).map(|info| &*info.name).unwrap_or_default();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-.".contains(c) { c } else { '_' };
     let name: String = name.chars().take(NAME_CHARS_MAX).map(plain).collect();
     if name.is_empty() { var.to_string() } else { format!("{var}_{name}") }

@@ -20,6 +20,8 @@ pub use self::lin::Lin;
 
 use std::fmt;
 
+use suture_model::value::Str;
+
 /// How far from zero a variable may range. Counts of entities and bounded numbers fit with room to spare, and a sum of 2^23
 /// products of any coefficient with such a variable still fits `i128`, in which bounds and values are computed.
 pub const VAR_ABS_MAX: i64 = 1 << 40;
@@ -50,7 +52,7 @@ pub struct VarInfo {
     /// The greatest value.
     pub hi: i64,
     /// Only for printing; nothing is decided by it.
-    pub name: String,
+    pub name: Str,
 }
 
 /// The table of variables that a set of terms is over.
@@ -66,7 +68,7 @@ impl Vars {
     }
 
     /// Adds a variable that takes a value of `lo..=hi`. The name is only printed.
-    pub fn fresh(&mut self, lo: i64, hi: i64, name: impl Into<String>) -> Result<VarId, TermError> {
+    pub fn fresh(&mut self, lo: i64, hi: i64, name: impl Into<Str>) -> Result<VarId, TermError> {
         if lo > hi {
             return Err(TermError::EmptyRange { lo, hi });
         }

@@ -166,9 +166,19 @@ impl Touch {
         for child in state.owned_by(&workload.uid) {
             self.template(state, child);
         }
-        let pods = navigate::pods_owned_by(state, &workload).into_iter().chain(navigate::selected(state, &workload));
-        for pod in pods {
+        // pods of one body have one controller
+        let owned = navigate::pods_owned_by(state, &workload);
+        let bodies: BTreeSet<*const Body> = owned
+            .chunk_by(|a, b| Arc::ptr_eq(&a.body, &b.body))
+            .filter_map(|same| Some(Arc::as_ptr(&same.first()?.body)))
+            .collect();
+        for pod in owned {
             self.beside(state, pod);
+        }
+        for pod in navigate::selected(state, &workload) {
+            if !bodies.contains(&Arc::as_ptr(&pod.body)) {
+                self.beside(state, pod);
+            }
         }
     }
 }
