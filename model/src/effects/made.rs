@@ -1,12 +1,14 @@
 //! What effects make of a scenario's objects, worked out once for all views of it: changed bodies and new pods.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::placement::Template;
 use crate::futures::FateKind;
+use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
+use crate::state::State;
 use crate::value::{Str, Val};
 
 /// What was made so far; valid as long as the scenario stays as it is.
@@ -16,6 +18,8 @@ pub struct Made {
     bodies: RefCell<BTreeMap<(FateKind, *const Body), Changed>>,
     /// By workload and name.
     pods: RefCell<BTreeMap<(Key, Str), Vec<New>>>,
+    /// The pods on nodes that are not plainly well, by where they are in memory.
+    stormy: OnceCell<BTreeSet<*const Object>>,
 }
 
 /// A body and what it becomes. It stays where it is in memory as long as it is held.
@@ -40,6 +44,20 @@ impl New {
 }
 
 impl Made {
+    /// Whether a pod of the scenario's state is on a node where something may happen to it whatever its controller does;
+    /// all other nodes are calm.
+    pub fn in_storm(&self, state: &State<'_>, pod: &Object) -> bool {
+        let stormy = self.stormy.get_or_init(|| {
+            let pools = state.base().pools().iter().filter(|(_, pool)| !pool.is_calm());
+            let unwell = pools.flat_map(|(_, pool)| pool.nodes());
+            let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| &key.name);
+            unwell.chain(changed).flat_map(|node| state.pods_on(node)).map(Arc::as_ptr).collect()
+        });
+        let is_of_state = || pod.node.is_empty() || state.get(&pod.key).is_some_and(|here| std::ptr::eq(&**here, pod));
+        debug_assert!(is_of_state(), "{} is known by where it is in memory", pod.key);
+        stormy.contains(&std::ptr::from_ref(pod))
+    }
+
     /// The body of an object in a fate of this kind, the same for all objects of the same body.
     pub fn body(&self, kind: FateKind, object: &Object, change: impl FnOnce(&Object) -> Object) -> Arc<Body> {
         let mut bodies = self.bodies.borrow_mut();

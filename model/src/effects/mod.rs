@@ -25,7 +25,7 @@ mod replicas;
 mod statefulset;
 mod volumes;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -229,8 +229,6 @@ struct Builder<'s, 'a> {
     going: RefCell<BTreeMap<(Str, *const Body), bool>>,
     /// The last one that was asked for.
     last_going: RefCell<Option<(Str, *const Body, bool)>>,
-    /// Nodes on which something may happen to a pod whatever its controller does; all others are calm.
-    stormy: OnceCell<BTreeSet<Str>>,
     /// The last existing object that was described: the next one mostly is its equal.
     last: RefCell<Option<(Case, Entity)>>,
 }
@@ -250,7 +248,6 @@ impl<'s, 'a> Builder<'s, 'a> {
             alive: None,
             going: RefCell::default(),
             last_going: RefCell::default(),
-            stormy: OnceCell::new(),
             last: RefCell::default(),
         }
     }
@@ -286,13 +283,7 @@ impl<'s, 'a> Builder<'s, 'a> {
 
     /// Whether a pod is on a node that is not plainly well.
     fn in_storm(&self, pod: &Object) -> bool {
-        let stormy = self.stormy.get_or_init(|| {
-            let state = self.state();
-            let pools = state.base().pools().iter().filter(|(_, pool)| !pool.is_calm());
-            let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| key.name.clone());
-            pools.flat_map(|(_, pool)| pool.nodes().iter().cloned()).chain(changed).collect()
-        });
-        !stormy.is_empty() && stormy.contains(&pod.node)
+        self.scenario.made.in_storm(self.state(), pod)
     }
 
     fn going(&self, object: &Object) -> bool {
