@@ -4,7 +4,7 @@
 //! invariant must survive is one problem. Most fold to a constant or have a plain witness; the others go to the solver
 //! by way of a cache that isomorphic problems share. A witness counts only when the concrete interpreter reaches the
 //! same violation ([`Distrust`](Undecided::Distrust) otherwise). A refuted instance that breaks without the change as
-//! well is not the change's fault, unless the change makes it worse.
+//! well, when the same has landed of what is in flight, is not the change's fault, unless the change makes it worse.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -552,7 +552,8 @@ impl Engine {
         blind_message(instance.compiled, violation.clause) && explain::names_none(violation, &mates.iter().collect())
     }
 
-    /// The violation that the change is to blame for, if there is one.
+    /// The violation that the change is to blame for, if there is one: what breaks when certain changes in flight have
+    /// landed is compared with what would break then without the change.
     fn judge<'s, 'a>(
         &mut self,
         instance: &Instance<'s, 'a>,
@@ -560,32 +561,33 @@ impl Engine {
         baseline: &'s [Scenario<'a>],
         effort: &mut Effort,
     ) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
-        let Some(violation) = self.first(instance, with, None, effort)? else { return Ok(None) };
-        if instance.compiled.violations == Violations::Strict {
-            return Ok(Some(violation));
-        }
-        if self.first(instance, baseline, None, effort)?.is_none() {
-            return Ok(Some(violation));
-        }
-        if instance.compiled.degree.is_none() {
-            return Ok(None);
-        }
-        // broken before: the change is to blame only if it can make it worse than it could become without
-        let worst = self.worst(instance, baseline, effort)?;
-        self.first(instance, with, Some(worst), effort)
-    }
-
-    /// The first violation in these scenarios, worse than a degree if one is given.
-    fn first<'s, 'a>(
-        &mut self,
-        instance: &Instance<'s, 'a>,
-        scenarios: &'s [Scenario<'a>],
-        worse_than: Option<i64>,
-        effort: &mut Effort,
-    ) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
         let mut unclear = None;
-        for scenario in scenarios.iter().filter(|scenario| scenario.knew(&instance.object.key)) {
-            match self.examine(instance, scenario, worse_than, effort) {
+        for scenario in with.iter().filter(|scenario| scenario.knew(&instance.object.key)) {
+            let violation = match self.examine(instance, scenario, None, effort) {
+                Examined::Holds => continue,
+                Examined::Breaks(violation) => violation,
+                Examined::Unclear(why) => {
+                    unclear = unclear.or(Some(why));
+                    continue;
+                }
+            };
+            if instance.compiled.violations == Violations::Strict {
+                return Ok(Some(violation));
+            }
+            // where what is in flight may be refused yet, nothing of it has landed without the change
+            let same = |without: &&Scenario<'a>| without.landed == scenario.landed || baseline.len() == 1;
+            let Some(without) = baseline.iter().find(same).filter(|without| without.knew(&instance.object.key)) else {
+                return Ok(Some(violation));
+            };
+            match self.examine(instance, without, None, effort) {
+                Examined::Holds => return Ok(Some(violation)),
+                Examined::Unclear(why) => return Err(why),
+                Examined::Breaks(_) if instance.compiled.degree.is_none() => continue,
+                Examined::Breaks(_) => {}
+            }
+            // broken before: the change is to blame only if it can make it worse than it could become without
+            let worst = self.worst(instance, without, effort)?;
+            match self.examine(instance, scenario, Some(worst), effort) {
                 Examined::Holds => {}
                 Examined::Breaks(violation) => return Ok(Some(violation)),
                 Examined::Unclear(why) => unclear = unclear.or(Some(why)),
@@ -594,31 +596,25 @@ impl Engine {
         unclear.map_or(Ok(None), Err)
     }
 
-    /// The greatest degree over the violating futures of these scenarios.
+    /// The greatest degree over the violating futures of a scenario.
     fn worst(
         &mut self,
         instance: &Instance<'_, '_>,
-        scenarios: &[Scenario<'_>],
+        scenario: &Scenario<'_>,
         effort: &mut Effort,
     ) -> Result<i64, Undecided> {
         let mut worst = i64::MIN;
-        for scenario in scenarios.iter().filter(|scenario| scenario.knew(&instance.object.key)) {
-            loop {
-                let asked = (worst > i64::MIN).then_some(worst);
-                match self.examine(instance, scenario, asked, effort) {
-                    Examined::Holds => break,
-                    Examined::Unclear(why) => return Err(why),
-                    Examined::Breaks(violation) => {
-                        let degree = violation.degree(instance);
-                        match degree {
-                            Some(degree) if degree > worst => worst = degree,
-                            _ => break,
-                        }
-                    }
-                }
+        loop {
+            let asked = (worst > i64::MIN).then_some(worst);
+            match self.examine(instance, scenario, asked, effort) {
+                Examined::Holds => return Ok(worst),
+                Examined::Unclear(why) => return Err(why),
+                Examined::Breaks(violation) => match violation.degree(instance) {
+                    Some(degree) if degree > worst => worst = degree,
+                    _ => return Ok(worst),
+                },
             }
         }
-        Ok(worst)
     }
 
     /// Whether some future of one scenario, under some outage, violates the instance.

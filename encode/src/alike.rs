@@ -58,14 +58,20 @@ fn never(expr: &Expr, var: &str, env: &Env) -> bool {
             Ok(holds) => never(if holds { then } else { otherwise }, var, env),
             Err(_) => false,
         },
-        Node::Call { func: Func::IsQuorumGroup, args } => match args.first().map(|object| (object, &object.node)) {
-            Some((object, Node::Var(name))) if &**name == var => {
-                let kind = eval(object, env).ok().and_then(|value| Some(value.as_object()?.key.kind.clone()));
-                kind.is_some_and(|kind| !may_be_quorum_group(&kind))
-            }
-            _ => false,
-        },
+        Node::Call { func: Func::IsQuorumGroup, args } if args.first().is_some_and(|o| is_instance(o, var)) => {
+            let kind = env.get(var).and_then(|value| Some(value.as_ref().ok()?.as_object()?.key.kind.clone()));
+            kind.is_some_and(|kind| !may_be_quorum_group(&kind))
+        }
         _ => reads_kind_only(expr, var) && eval_bool(expr, env) == Ok(false),
+    }
+}
+
+/// Whether an expression is the instance, in some state.
+fn is_instance(expr: &Expr, var: &str) -> bool {
+    match &expr.node {
+        Node::Var(name) => &**name == var,
+        Node::Call { func: Func::At, args } => args.first().is_some_and(|object| is_instance(object, var)),
+        _ => false,
     }
 }
 
@@ -148,7 +154,7 @@ impl Folded<'_> {
                 [object, rest @ ..]
                     if matches!(func, Func::ExistsIn | Func::LiveIn | Func::RestrictsNodes | Func::AdmittedNodes) =>
                 {
-                    self.is_instance(object) && rest.iter().all(|a| a.ty == Type::World)
+                    is_instance(object, &self.compiled.for_each.var) && rest.iter().all(|a| a.ty == Type::World)
                 }
                 args => {
                     let plain = args.iter().all(|a| !holds_objects(&a.ty) || *func == Func::Size);
@@ -163,15 +169,6 @@ impl Folded<'_> {
                 Some(false) => self.reads_nodes_only(otherwise),
                 None => all(&[cond.as_ref(), then.as_ref(), otherwise.as_ref()]),
             },
-            _ => false,
-        }
-    }
-
-    /// Whether an expression is the instance, in some state.
-    fn is_instance(&self, expr: &Expr) -> bool {
-        match &expr.node {
-            Node::Var(name) => *name == self.compiled.for_each.var,
-            Node::Call { func: Func::At, args } => args.first().is_some_and(|object| self.is_instance(object)),
             _ => false,
         }
     }

@@ -134,7 +134,7 @@ where
             }
             Node::Not(a) => Ok(Sym::from_truth(self.truth(a)?.not())),
             Node::And(a, b) => {
-                let left = self.truth(a)?;
+                let left = self.side(a, b, |truth| truth.no.is_true())?;
                 if left.no.is_true() {
                     return Ok(Sym::Known(Value::Bool(false)));
                 }
@@ -142,7 +142,7 @@ where
                 Ok(Sym::from_truth(left.and(&right)))
             }
             Node::Or(a, b) => {
-                let left = self.truth(a)?;
+                let left = self.side(a, b, |truth| truth.yes.is_true())?;
                 if left.yes.is_true() {
                     return Ok(Sym::Known(Value::Bool(true)));
                 }
@@ -184,6 +184,14 @@ where
                 let range = self.eval(range)?;
                 self.comprehend(*kind, range, vars, filter.as_deref(), body)
             }
+        }
+    }
+
+    /// One side of a conjunction or disjunction; where it reads what was not read, the other side if that decides.
+    fn side(&mut self, one: &Expr, other: &Expr, decides: impl Fn(&Truth) -> bool) -> Result<Truth, Refusal> {
+        match self.truth(one) {
+            Err(Refusal::Unknown(why)) => self.truth(other).ok().filter(decides).ok_or(Refusal::Unknown(why)),
+            truth => truth,
         }
     }
 
@@ -240,7 +248,12 @@ where
                 if &**name == World::Now.name() && !self.locals.iter().any(|(n, _)| n == name) {
                     return Ok(false);
                 }
-                Ok(matches!(self.var(name)?, Sym::Known(_) | Sym::Member(_)))
+                match self.var(name) {
+                    Ok(value) => Ok(matches!(value, Sym::Known(_) | Sym::Member(_))),
+                    // what was not read matters only where nothing else decides
+                    Err(Refusal::Unknown(_)) => Ok(false),
+                    Err(refusal) => Err(refusal),
+                }
             }
             Node::Comprehension { range, vars, filter, body, .. } => {
                 if !self.ground(range, bound)? {

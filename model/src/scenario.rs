@@ -19,6 +19,8 @@ pub const IN_FLIGHT_MAX: usize = 10;
 pub struct Scenario<'a> {
     /// The cluster, with everything that leaves marked.
     pub state: State<'a>,
+    /// Which changes in flight have landed, a bit for each.
+    pub landed: u32,
     /// What leaves, and why.
     pub leaving: Leaving,
     /// What has happened so far, for the report.
@@ -38,6 +40,7 @@ impl<'a> Scenario<'a> {
     pub fn observed(snapshot: &'a Snapshot) -> Self {
         Self {
             state: State::new(snapshot),
+            landed: 0,
             leaving: Leaving::new(),
             steps: Vec::new(),
             removed: BTreeSet::new(),
@@ -166,7 +169,7 @@ pub fn scenarios_within<'a>(
     let mut all = Vec::new();
     let mut whole = true;
     for subset in 0..(1_u32 << in_flight.len()) {
-        let mut start = Scenario::observed(snapshot);
+        let mut start = Scenario { landed: subset, ..Scenario::observed(snapshot) };
         let mut distinct = true;
         for (at, landed) in in_flight.iter().enumerate() {
             if subset & (1 << at) != 0 {

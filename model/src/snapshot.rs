@@ -430,8 +430,12 @@ const HOST: &str = "(host)";
 /// The label under which PersistentVolumes are indexed by their claim.
 const CLAIM: &str = "(claim)";
 
-/// What restricts the nodes of an object's pods, or of the pod that it is; `None` where nothing does.
+/// What restricts the nodes of an object's pods, or of the pod that it is; `None` where nothing does, or it makes none any
+/// more.
 pub fn constraint_of(object: &Object) -> Option<Val> {
+    if crate::navigate::makes_no_more(object) {
+        return None;
+    }
     let spec = match crate::navigate::template_path(object) {
         Some(path) => object.val().at(path).and_then(|template| template.get("spec")),
         None => object.val().get("spec").filter(|_| object.key.kind.is("Pod")),

@@ -58,15 +58,20 @@ pub(super) fn whole(state: &State, old: &Object, new: &Val) -> Val {
     next_generation(old.val(), &kept(&val, old))
 }
 
-/// The status is written, and of pods and nodes labels and annotations too: their status strategy leaves them
-/// (`pkg/registry/core/{pod,node}/strategy.go`).
+/// The status is written, and of built-in kinds the metadata too: their status strategies put the old spec back, and little
+/// else (`pkg/registry/*/*/strategy.go`, `PrepareForUpdate`: a Deployment keeps its labels, a pod its owners). Of custom
+/// resources and their definitions the old metadata stays (`apimachinery/pkg/apis/meta/v1/helpers.go`,
+/// `ResetObjectMetaForStatus`).
 pub(super) fn status(_: &State, old: &Object, new: &Val) -> Val {
+    let kind = &old.key.kind;
     let mut val = old.to_val();
     val = put(&val, &["status"], new.at_some(&["status"]));
-    if old.key.kind.is("Pod") || old.key.kind.is("Node") {
-        for field in ["labels", "annotations"] {
-            val = put(&val, &["metadata", field], new.at_some(&["metadata", field]));
-        }
+    let resets = kind.builtin_namespaced().is_none() || kind.is("CustomResourceDefinition");
+    let keeps = |field: &str| {
+        resets || (field == "labels" && kind.is("Deployment")) || (field == "ownerReferences" && kind.is("Pod"))
+    };
+    for field in ["labels", "annotations", "ownerReferences", "finalizers"].into_iter().filter(|field| !keeps(field)) {
+        val = put(&val, &["metadata", field], new.at_some(&["metadata", field]));
     }
     val
 }

@@ -35,7 +35,7 @@ pub use storage::{
     claim_of, claim_ordinal, claims_wanted, deletes_when_scaled, goes_with_pod, ordinals, pod_ordinal, volume,
     wants_claim,
 };
-pub use template::{finished, pod_spec, template_labels, template_of, template_path, wanted_replicas};
+pub use template::{finished, makes_no_more, pod_spec, template_labels, template_of, template_path, wanted_replicas};
 pub use users::{is_made_again, live_referrers, resolves, unread_users};
 
 use crate::kinds::Kind;

@@ -70,8 +70,12 @@ pub fn leaves_with_controller(state: &State, object: &Object) -> bool {
 /// The live owners that want an object, in the order of their keys.
 ///
 /// That is its controller, if it is live and its adapter lists no children or this one, and every live custom resource
-/// whose adapter lists it. What is history is not wanted: its controller cleans it up itself.
+/// whose adapter lists it. What is history is not wanted: its controller cleans it up itself. Nothing is in a namespace
+/// that was being deleted before: it would never end (`pkg/controller/namespace/deletion`).
 pub fn wanted_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+    if state.base().get(&Key::global("Namespace", &object.key.ns)).is_some_and(|ns| !ns.live()) {
+        return Vec::new();
+    }
     let controller = controller_of(state, object).filter(|owner| {
         let children = state.adapter(owner).and_then(|facts| facts.children.clone());
         owner.live() && children.is_none_or(|c| lists(&c, object)) && !is_history(object, owner)

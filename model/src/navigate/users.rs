@@ -100,9 +100,11 @@ pub fn resolves(state: &State, reference: &Reference) -> Result<bool, UnknownKin
     }
 }
 
-/// Whether this is an object that every live namespace has: deleted, it is made again at once.
+/// Whether this is an object that every live namespace has: deleted, it is made again at once. Every pod names the root
+/// certificate (`pkg/controller/certificates/rootcacertpublisher/publisher.go`).
 pub fn is_made_again(target: &Key) -> bool {
-    target.kind.is("ServiceAccount") && &*target.name == "default"
+    (target.kind.is("ServiceAccount") && &*target.name == "default")
+        || (target.kind.is("ConfigMap") && &*target.name == "kube-root-ca.crt")
 }
 
 /// Whether a Secret or ConfigMap has a key.

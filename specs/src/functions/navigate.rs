@@ -287,7 +287,7 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
         (Func::HasSelector, []) => bool(navigate::selector_of(worlds.before, o).is_some()),
         (Func::RestrictsNodes, []) => {
             let spec = navigate::pod_spec(worlds.before, o);
-            bool(spec.is_some_and(|spec| navigate::restricts_nodes(&spec)))
+            bool(spec.is_some_and(|spec| navigate::restricts_nodes(&spec)) && !navigate::makes_no_more(o))
         }
         (Func::References, []) => {
             let adapters = worlds.before.base().adapters().as_ref();

@@ -78,18 +78,35 @@ pub fn truth(
     let all = instances(compiled, &before, &during, &with);
     let inputs = inputs(case.change.requests.first());
     let judge = Judge { compiled, before: &before, inputs: &inputs, worlds_max };
-    let seen = judge.all(&with, &all, compiled.degree.is_none())?;
-    let suspects: Vec<Arc<Object>> =
-        all.iter().zip(&seen).filter(|(_, s)| s.broken || s.fails).map(|(o, _)| o.clone()).collect();
-    let without =
-        if suspects.is_empty() { Vec::new() } else { judge.all(&baseline, &suspects, compiled.degree.is_none())? };
-    let mut verdicts = BTreeMap::new();
-    for (object, seen) in all.iter().zip(&seen) {
-        let base = suspects.iter().position(|s| s.key == object.key).and_then(|at| without.get(at));
-        let broken_before = base.is_some_and(|b| b.broken);
-        verdicts.insert(object.key.to_string(), (verdict(compiled, seen, base), broken_before));
+    let mut verdicts: BTreeMap<String, (Truth, bool)> = BTreeMap::new();
+    let landed: BTreeSet<u32> = with.iter().map(|scenario| scenario.landed).collect();
+    for landed in landed {
+        let seen = judge.all(&landing(&with, landed), &all, compiled.degree.is_none())?;
+        let suspects: Vec<Arc<Object>> =
+            all.iter().zip(&seen).filter(|(_, s)| s.broken || s.fails).map(|(o, _)| o.clone()).collect();
+        let without = judge.all(&landing(&baseline, landed), &suspects, compiled.degree.is_none())?;
+        for (object, seen) in all.iter().zip(&seen) {
+            let base = suspects.iter().position(|s| s.key == object.key).and_then(|at| without.get(at));
+            let (found, broken) = (verdict(compiled, seen, base), base.is_some_and(|b| b.broken));
+            let known = verdicts.entry(object.key.to_string()).or_insert((Truth::Proved, false));
+            *known = (worse(known.0, found), known.1 || broken);
+        }
     }
     Ok(verdicts)
+}
+
+/// The scenarios in which these changes in flight have landed.
+fn landing<'s, 'a>(scenarios: &'s [Scenario<'a>], landed: u32) -> Vec<&'s Scenario<'a>> {
+    scenarios.iter().filter(|scenario| scenario.landed == landed).collect()
+}
+
+/// What two sets of changes in flight that may have landed say together: one that refutes suffices.
+fn worse(one: Truth, other: Truth) -> Truth {
+    match (one, other) {
+        (Truth::Refuted, _) | (_, Truth::Refuted) => Truth::Refuted,
+        (Truth::Fails, _) | (_, Truth::Fails) => Truth::Fails,
+        _ => Truth::Proved,
+    }
 }
 
 /// Blame, as DESIGN says it.
@@ -118,7 +135,7 @@ struct Judge<'j, 'a> {
 impl Judge<'_, '_> {
     /// What becomes of these instances over all worlds of these scenarios. With `settle`, an instance that was seen
     /// broken is not looked at again.
-    fn all(&self, scenarios: &[Scenario<'_>], instances: &[Arc<Object>], settle: bool) -> Result<Vec<Seen>, Unfit> {
+    fn all(&self, scenarios: &[&Scenario<'_>], instances: &[Arc<Object>], settle: bool) -> Result<Vec<Seen>, Unfit> {
         let mut seen = vec![Seen::default(); instances.len()];
         let mut left = self.worlds_max;
         if instances.is_empty() {
