@@ -36,8 +36,8 @@ pub fn live_referrers<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Obje
     if is_claim {
         found.extend(claimants(state, target));
     }
-    // a pod goes with its controller, and also after it
-    let orphaned = |o: &Object| o.key.kind.is("Pod") && expected_to_go(state, o);
+    // what goes with its controller goes also after it
+    let orphaned = |o: &Object| expected_to_go(state, o);
     found.retain(|o| {
         o.live() && !finished(o) && !is_spent(state, o) && !leaves_with_controller(state, o) && !orphaned(o)
     });
