@@ -61,16 +61,7 @@ impl Bench {
     /// Asks for what breaks nothing.
     #[track_caller]
     fn allowed(&mut self, invariant: &str, what: &str, ask: Ask) {
-        // what a stalled machine had no time for is asked again, as a client would, and the table shows the last time
-        let late =
-            |output: &Output| ["not judged in time", "the deadline passed"].iter().any(|w| output.stderr.contains(w));
-        let (mut output, mut took) = self.ask(&ask);
-        for _ in 0..2 {
-            if late(&output) {
-                println!("asked again, late: {what}");
-                (output, took) = self.ask(&ask);
-            }
-        }
+        let (output, took) = self.ask(&ask);
         assert!(output.success, "{invariant}: {what} is to be allowed: {}{}", output.stdout, output.stderr);
         self.note(invariant, what, "allowed", took);
     }
