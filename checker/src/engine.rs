@@ -579,14 +579,14 @@ impl Engine {
             let Some(without) = baseline.iter().find(same).filter(|without| without.knew(&instance.object.key)) else {
                 return Ok(Some(violation));
             };
-            match self.examine(instance, without, None, effort) {
+            let before = match self.examine(instance, without, None, effort) {
                 Examined::Holds => return Ok(Some(violation)),
                 Examined::Unclear(why) => return Err(why),
                 Examined::Breaks(_) if instance.compiled.degree.is_none() => continue,
-                Examined::Breaks(_) => {}
-            }
+                Examined::Breaks(before) => before,
+            };
             // broken before: the change is to blame only if it can make it worse than it could become without
-            let worst = self.worst(instance, without, effort)?;
+            let worst = self.worst(instance, without, &before, effort)?;
             match self.examine(instance, scenario, Some(worst), effort) {
                 Examined::Holds => {}
                 Examined::Breaks(violation) => return Ok(Some(violation)),
@@ -596,17 +596,17 @@ impl Engine {
         unclear.map_or(Ok(None), Err)
     }
 
-    /// The greatest degree over the violating futures of a scenario.
+    /// The greatest degree over the violating futures of a scenario, of which one is known.
     fn worst(
         &mut self,
         instance: &Instance<'_, '_>,
         scenario: &Scenario<'_>,
+        known: &Violation<'_, '_>,
         effort: &mut Effort,
     ) -> Result<i64, Undecided> {
-        let mut worst = i64::MIN;
+        let Some(mut worst) = known.degree(instance) else { return Ok(i64::MIN) };
         loop {
-            let asked = (worst > i64::MIN).then_some(worst);
-            match self.examine(instance, scenario, asked, effort) {
+            match self.examine(instance, scenario, Some(worst), effort) {
                 Examined::Holds => return Ok(worst),
                 Examined::Unclear(why) => return Err(why),
                 Examined::Breaks(violation) => match violation.degree(instance) {

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::cascade::expected_to_go;
 use suture_model::effects::DECIDING;
 use suture_model::kinds::Kind;
 use suture_model::navigate as model;
@@ -380,8 +379,7 @@ where
             let names = references(pod, adapters)
                 .into_iter()
                 .any(|r| r.target.means(&target.key) && !r.write && (is_claim || (r.needed && !r.optional)));
-            let stays = pod.live() && !model::finished(pod) && !model::leaves_with_controller(state, pod);
-            names && stays && !expected_to_go(state, pod) && !(is_claim && model::goes_with_pod(state, pod, target))
+            names && model::stays_in_use(state, pod) && !(is_claim && model::goes_with_pod(state, pod, target))
         };
         if let Sym::Bag(pods) = self.pods_of(&groups, &needs)? {
             items.extend(pods);

@@ -168,10 +168,7 @@ impl Touch {
         }
         // pods of one body have one controller
         let owned = navigate::pods_owned_by(state, &workload);
-        let bodies: BTreeSet<*const Body> = owned
-            .chunk_by(|a, b| Arc::ptr_eq(&a.body, &b.body))
-            .filter_map(|same| Some(Arc::as_ptr(&same.first()?.body)))
-            .collect();
+        let bodies: BTreeSet<*const Body> = owned.iter().map(|pod| Arc::as_ptr(&pod.body)).collect();
         for pod in owned {
             self.beside(state, pod);
         }

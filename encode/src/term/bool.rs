@@ -320,7 +320,6 @@ impl Join {
 }
 
 fn join(by: Join, conditions: impl IntoIterator<Item = Bool>) -> Bool {
-    let mut flat = Vec::new();
     let mut waiting: Vec<Bool> = Vec::new();
     for condition in conditions {
         match condition.as_constant() {
@@ -333,12 +332,12 @@ fn join(by: Join, conditions: impl IntoIterator<Item = Bool>) -> Bool {
     if waiting.len() <= 1 && !waiting.iter().any(|only| matches!(only.kind(), Kind::Not(_))) {
         return waiting.pop().unwrap_or_else(|| Bool::truth(by.unit()));
     }
+    let mut flat = Vec::new();
+    // no member of a condition is a constant
     while let Some(condition) = waiting.pop() {
-        match (condition.as_constant(), by.opened(&condition)) {
-            (Some(value), _) if value == by.unit() => {}
-            (Some(_), _) => return condition,
-            (None, Some(inner)) => waiting.extend(inner),
-            (None, None) => flat.push(condition),
+        match by.opened(&condition) {
+            Some(inner) => waiting.extend(inner),
+            None => flat.push(condition),
         }
     }
     flat.sort_unstable();

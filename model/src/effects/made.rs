@@ -18,8 +18,8 @@ pub struct Made {
     bodies: RefCell<BTreeMap<(FateKind, *const Body), Changed>>,
     /// By workload and name.
     pods: RefCell<BTreeMap<(Key, Str), Vec<New>>>,
-    /// The pods on nodes that are not plainly well, by where they are in memory.
-    stormy: OnceCell<BTreeSet<*const Object>>,
+    /// Nodes on which something may happen to a pod whatever its controller does; all others are calm.
+    stormy: OnceCell<BTreeSet<Str>>,
 }
 
 /// A body and what it becomes. It stays where it is in memory as long as it is held.
@@ -44,18 +44,14 @@ impl New {
 }
 
 impl Made {
-    /// Whether a pod of the scenario's state is on a node where something may happen to it whatever its controller does;
-    /// all other nodes are calm.
+    /// Whether a pod is on a node of the scenario's state that is not plainly well.
     pub fn in_storm(&self, state: &State<'_>, pod: &Object) -> bool {
         let stormy = self.stormy.get_or_init(|| {
             let pools = state.base().pools().iter().filter(|(_, pool)| !pool.is_calm());
-            let unwell = pools.flat_map(|(_, pool)| pool.nodes());
             let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| &key.name);
-            unwell.chain(changed).flat_map(|node| state.pods_on(node)).map(Arc::as_ptr).collect()
+            pools.flat_map(|(_, pool)| pool.nodes()).chain(changed).cloned().collect()
         });
-        let is_of_state = || pod.node.is_empty() || state.get(&pod.key).is_some_and(|here| std::ptr::eq(&**here, pod));
-        debug_assert!(is_of_state(), "{} is known by where it is in memory", pod.key);
-        stormy.contains(&std::ptr::from_ref(pod))
+        !stormy.is_empty() && stormy.contains(&pod.node)
     }
 
     /// The body of an object in a fate of this kind, the same for all objects of the same body.

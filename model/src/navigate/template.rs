@@ -67,14 +67,18 @@ pub fn finished(object: &Object) -> bool {
         })
 }
 
+/// Whether an object is a ReplicaSet at 0 that names a controller: a rollback gives the controller that template, and is
+/// judged as its change.
+pub(super) fn is_spent(object: &Object) -> bool {
+    object.key.kind.is("ReplicaSet")
+        && object.val().int_at(&["spec", "replicas"]) == Some(0)
+        && object.controller().is_some()
+}
+
 /// Whether an object makes no pod any more, whatever its template says: a Job that has finished, a ReplicaSet at 0 that its
-/// controller keeps (a rollback gives the controller that template, and is judged as its change).
+/// controller keeps.
 pub fn makes_no_more(object: &Object) -> bool {
-    let kept = || object.val().int_at(&["spec", "replicas"]) == Some(0) && object.controller().is_some();
-    match object.key.kind.is("ReplicaSet") {
-        true => kept(),
-        false => object.key.kind.is("Job") && finished(object),
-    }
+    is_spent(object) || (object.key.kind.is("Job") && finished(object))
 }
 
 /// How many pods an object wants at a time; `None` when it makes none, or only through Jobs (CronJob).

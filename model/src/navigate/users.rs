@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::owners::{controller_of, leaves_with_controller};
 use super::storage::{goes_with_pod, wants_claim};
-use super::template::finished;
+use super::template::{finished, is_spent};
 use super::{UnknownKind, known};
 use crate::cascade::expected_to_go;
 use crate::kinds::Kind;
@@ -36,11 +36,7 @@ pub fn live_referrers<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Obje
     if is_claim {
         found.extend(claimants(state, target));
     }
-    // what goes with its controller goes also after it
-    let orphaned = |o: &Object| expected_to_go(state, o);
-    found.retain(|o| {
-        o.live() && !finished(o) && !is_spent(state, o) && !leaves_with_controller(state, o) && !orphaned(o)
-    });
+    found.retain(|o| stays_in_use(state, o) && !(is_spent(o) && controller_of(state, o).is_some()));
     if is_claim {
         found.retain(|o| !goes_with_pod(state, o, target));
     }
@@ -63,11 +59,9 @@ fn claimants<'s>(state: &'s State, claim: &Object) -> Vec<&'s Arc<Object>> {
     found
 }
 
-/// A ReplicaSet at 0 that its controller keeps for a rollback: the controller's template speaks for it.
-fn is_spent(state: &State, object: &Object) -> bool {
-    object.key.kind.is("ReplicaSet")
-        && object.val().int_at(&["spec", "replicas"]) == Some(0)
-        && controller_of(state, object).is_some()
+/// Whether an object is there to stay, and at work: it goes neither with its controller nor after it.
+pub fn stays_in_use(state: &State, object: &Object) -> bool {
+    object.live() && !finished(object) && !leaves_with_controller(state, object) && !expected_to_go(state, object)
 }
 
 /// The kinds that were not read and of which an object might use `target`: while there are any, an empty answer of
