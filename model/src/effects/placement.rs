@@ -41,6 +41,10 @@ struct Term {
     by_revision: bool,
     /// Whether a spread constraint passes over nodes whose taints the pod does not tolerate (`nodeTaintsPolicy: Honor`).
     heeds_taints: bool,
+    /// Whether a spread constraint passes over nodes that the pod does not select (not with `nodeAffinityPolicy: Ignore`).
+    heeds_selection: bool,
+    /// With fewer domains than that, a spread constraint takes it that there is an empty one (`minDomains`).
+    min_domains: i64,
 }
 
 /// The template of new pods, with what decides where they may go.
@@ -169,12 +173,15 @@ fn term(val: &Val, ns: &str, max_skew: Option<i64>) -> Option<Term> {
     }
     let selector = val.get("labelSelector").filter(|s| !s.is_null())?;
     let by_revision = val.items_at(&["matchLabelKeys"]).len() + val.items_at(&["mismatchLabelKeys"]).len() > 0;
+    let policy = |field: &str, name: &str| val.str_at(&[field]).is_some_and(|policy| **policy == *name);
     Some(Term {
         topology: val.str_at(&["topologyKey"])?.clone(),
         selector: Selector::from_label_selector(selector),
         max_skew,
         by_revision,
-        heeds_taints: val.str_at(&["nodeTaintsPolicy"]).is_some_and(|policy| &**policy == "Honor"),
+        heeds_taints: policy("nodeTaintsPolicy", "Honor"),
+        heeds_selection: !policy("nodeAffinityPolicy", "Ignore"),
+        min_domains: val.int_at(&["minDomains"]).unwrap_or(1),
     })
 }
 
@@ -610,7 +617,8 @@ struct Topology {
     /// For each place, its nodes' labels by topology key are alike except for the hostname.
     nodes: Vec<Arc<Object>>,
     sizes: Vec<i64>,
-    /// Existing pods of the group: index into entities, node name, object.
+    /// Existing pods of the group that have not finished, which the scheduler does not see any more (`pkg/scheduler/
+    /// scheduler.go`, `NewInformerFactory`): index into entities, object.
     existing: Vec<(usize, Arc<Object>)>,
     /// The node objects of existing pods.
     homes: BTreeMap<Str, Arc<Object>>,
@@ -628,7 +636,7 @@ impl Topology {
             .iter()
             .enumerate()
             .filter_map(|(at, e)| Some((at, state.get(e.key()?)?.clone())))
-            .filter(|(_, o)| o.key.kind.is("Pod") && !o.node.is_empty())
+            .filter(|(_, o)| o.key.kind.is("Pod") && !o.node.is_empty() && !hazard::finished(o))
             .collect();
         let homes = existing.iter().filter_map(|(_, o)| Some((o.node.clone(), node(&o.node)?))).collect();
         Self { nodes, sizes, existing, homes }
@@ -806,8 +814,9 @@ fn outsider_in(builder: &Builder<'_, '_>, topology: &Topology, key: &str, value:
 /// than `max_skew` less; what has gone since only makes the bound looser. All of them together held no more pods then than
 /// there are at one time, which bounds it again: where pods come one for one, each comes to a domain that lacks it.
 ///
-/// Other domains count if they have a node that the pod's node selector and affinity admit (`filtering.go`,
-/// `calPreFilterState`). With `matchLabelKeys`, pods of other revisions are not counted.
+/// Other domains count if they have a node that the pod's node selector and affinity admit, pods that are being deleted do
+/// not, and a node without the label takes none (`filtering.go`, `calPreFilterState`; `common.go`,
+/// `countPodsMatchSelector`). With `matchLabelKeys`, pods of other revisions are not counted.
 #[expect(clippy::too_many_arguments, reason = "one constraint needs the whole picture once")]
 fn spread(
     builder: &mut Builder<'_, '_>,
@@ -823,10 +832,14 @@ fn spread(
     let domains = topology.domains(&term.topology);
     let by_node = term.topology.as_ref() == HOSTNAME;
     let too_many = by_node && (topology.nodes.len() > SPREAD_DOMAINS_MAX || topology.sizes.iter().any(|s| *s > 1));
-    if !term.selector.matches(own.labels()) || too_many {
-        for place in domains.values().flatten() {
-            stuck.entry(*place).or_default().push(Linear { terms: Vec::new(), at_most: 0 });
-        }
+    let is_told = term.selector.matches(own.labels()) && !too_many;
+    // nodes that are no place may be domains as well, and never get a pod
+    let is_open = !is_told || !term.heeds_selection;
+    let labelled: BTreeSet<usize> = domains.values().flatten().copied().collect();
+    for place in (0..topology.nodes.len()).filter(|place| is_open || !labelled.contains(place)) {
+        stuck.entry(place).or_default().push(Linear { terms: Vec::new(), at_most: 0 });
+    }
+    if !is_told {
         return;
     }
     let others = meant_new(builder, asked, &term.selector);
@@ -843,7 +856,8 @@ fn spread(
     };
     let eligible: BTreeSet<&Str> =
         domains.iter().filter(|(_, places)| places.iter().any(is_eligible)).map(|(value, _)| value).collect();
-    let means = |pod: &Object| term.selector.matches(pod.labels());
+    let too_few_domains = i64::try_from(eligible.len()).is_ok_and(|domains| domains < term.min_domains);
+    let means = |pod: &Object| !pod.terminating() && term.selector.matches(pod.labels());
     let mut held: BTreeMap<Str, (Option<SetId>, i64, i64)> = BTreeMap::new();
     for value in domains.keys() {
         let found = topology.existing_in(&term.topology, value, means);
@@ -864,6 +878,14 @@ fn spread(
         let kept = here_set.filter(|_| !term.by_revision).map(|s| count(s, &STAY));
         let last: Vec<Count> = in_domain(&equals, here).into_iter().chain(kept).collect();
         let elsewhere = eligible.iter().filter(|value| **value != here).count();
+        let in_here = in_domain(&others, here).into_iter().chain(here_set.map(|s| count(s, &STAY)));
+        let in_here: Vec<Count> = in_here.collect();
+        if too_few_domains {
+            // one more pod here would exceed the skew against none: here >= skew
+            for place in places {
+                stuck.entry(*place).or_default().push(at_least(in_here.clone(), skew - *here_outside));
+            }
+        }
         if let (Some(alive), Ok(elsewhere @ 1..)) = (alive, i64::try_from(elsewhere)) {
             // each of the others held at least `last - skew` then
             let terms = last.iter().map(|c| (elsewhere + 1, c.clone())).collect();
@@ -879,8 +901,7 @@ fn spread(
                 builder.limit(label(), vec![none(), Linear { terms, at_most }]);
             }
             // one more pod here would exceed the skew: here - there >= skew
-            let mut fuller: Vec<(i64, Count)> = in_domain(&others, here).into_iter().map(|c| (-1, c)).collect();
-            fuller.extend(here_set.map(|s| (-1, count(s, &STAY))));
+            let mut fuller: Vec<(i64, Count)> = in_here.iter().map(|c| (-1, c.clone())).collect();
             fuller.extend(in_domain(&others, there).into_iter().map(|c| (1, c)));
             fuller.extend(there_set.filter(|_| !term.by_revision).map(|s| (1, count(s, &STAY))));
             let exceeds = Linear { terms: fuller, at_most: *here_outside - skew };
