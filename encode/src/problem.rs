@@ -8,7 +8,6 @@ pub use canon::Canon;
 use std::collections::BTreeSet;
 
 use crate::term::{Assignment, Bool, TERM_NODES_MAX, TermError, VarId, Vars};
-use narrow::Narrowed;
 
 /// Names an assumption in the caller's own table. Assertions that share a label are kept or dropped together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,7 +69,8 @@ impl Problem {
     }
 
     /// Answers if a condition is plainly false, if one of the caller's candidates or the two extreme corners is a violating
-    /// future, tried in this order: candidates, all variables least, all greatest; or if narrowing the variables' ranges tells.
+    /// future, tried in this order: candidates, all variables least, all greatest; or if narrowing the variables' ranges
+    /// tells, also with one disjunction after the other taken apart.
     pub fn presolve(&self, candidates: &[Assignment]) -> Result<Presolved, TermError> {
         self.check()?;
         if self.goal.is_false() {
@@ -84,10 +84,7 @@ impl Problem {
                 return Ok(Presolved::Sat(candidate.clone()));
             }
         }
-        match narrow::narrow(self) {
-            Narrowed::Empty(core) => Ok(Presolved::Unsat { core }),
-            Narrowed::Left(ranges) => Ok(ranges.witness(self)?.map_or(Presolved::Open, Presolved::Sat)),
-        }
+        narrow::presolve(self)
     }
 
     /// The form that isomorphic problems share: same conditions, other variables, labels, names and order. Its `key` is what a cache

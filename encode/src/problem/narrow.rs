@@ -6,13 +6,18 @@
 //! The last fate of a class has no variable: it is what is left of the class, a sum over all the others. Such a
 //! *remainder* is given a variable here, since its range says what those of the others do not.
 
-use crate::problem::{Label, Problem};
+use std::rc::Rc;
+
+use crate::problem::{Label, Presolved, Problem};
 use crate::term::{Assignment, Bool, Kind, Lin, TermError, VarId};
 
 /// How often all conditions are gone through, to narrow and to mend; more seldom tells more.
 const ROUNDS_MAX: usize = 8;
 /// A core of more labels than these is not reduced to what it needs.
 const REDUCED_MAX: usize = 32;
+/// How many members of disjunctions are assumed before a solver does better, and the size of a problem up to which any are.
+const SPLITS_MAX: usize = 32;
+const SPLIT_SIZE_MAX: u64 = 4_096;
 /// So many remainders are told; more make narrowing as slow as solving.
 const REMAINDERS_MAX: usize = 32;
 /// Up to so many are put for one another as well.
@@ -54,81 +59,159 @@ fn remainders(problem: &Problem) -> Vec<Remainder> {
     sums.into_iter().enumerate().map_while(with).collect()
 }
 
-/// What narrowing says of a problem.
-pub(super) enum Narrowed {
-    /// Nothing satisfies the goal and the assertions with these labels.
-    Empty(Vec<Label>),
-    /// Whatever satisfies all is in here.
-    Left(Ranges),
-}
-
-/// Narrows the ranges of a problem's variables by its goal and its assertions.
-pub(super) fn narrow(problem: &Problem) -> Narrowed {
-    let mut used: Vec<Label> = Vec::new();
-    match narrowed(problem, &mut |label| used.push(label), &|_| true) {
-        Ok(left) => Narrowed::Left(left),
-        Err(Empty) => {
-            used.sort_unstable();
-            used.dedup();
-            Narrowed::Empty(reduced(problem, used))
+/// What narrowing says of a problem. Where the ranges alone do not tell, its disjunctions are taken apart, one after the other.
+pub(super) fn presolve(problem: &Problem) -> Result<Presolved, TermError> {
+    let attempts = if problem.size() > SPLIT_SIZE_MAX { &[0][..] } else { &[0, SPLITS_MAX] };
+    for splits in attempts.iter().copied() {
+        let mut search = Search { problem, takes: &|_| true, used: Vec::new(), splits };
+        match search.left() {
+            Ok(left) => {
+                if let Some(witness) = left.witness(problem)? {
+                    return Ok(Presolved::Sat(witness));
+                }
+            }
+            Err(Empty) => {
+                let mut used = search.used;
+                used.sort_unstable();
+                used.dedup();
+                return Ok(Presolved::Unsat { core: reduced(problem, used, splits) });
+            }
         }
     }
+    Ok(Presolved::Open)
 }
 
 /// Those of the labels without which something would be left.
-fn reduced(problem: &Problem, mut labels: Vec<Label>) -> Vec<Label> {
+fn reduced(problem: &Problem, mut labels: Vec<Label>, splits: usize) -> Vec<Label> {
     if labels.len() > REDUCED_MAX {
         return labels;
     }
     for label in labels.clone() {
         let others = |other: Label| other != label && labels.contains(&other);
-        if narrowed(problem, &mut |_| {}, &others).is_err() {
+        if (Search { problem, takes: &others, used: Vec::new(), splits }).left().is_err() {
             labels.retain(|other| *other != label);
         }
     }
     labels
 }
 
-/// The ranges by the goal and the assertions that `takes` says; `uses` is told which narrow them.
-fn narrowed(problem: &Problem, uses: &mut dyn FnMut(Label), takes: &dyn Fn(Label) -> bool) -> Result<Ranges, Empty> {
-    let remainders = remainders(problem);
-    let mut ranges = Ranges(problem.vars.iter().map(|(_, info)| (info.lo, info.hi)).collect());
-    ranges.0.extend(std::iter::repeat_n((i64::MIN, i64::MAX), remainders.len()));
-    let mut ranges = Narrowing { ranges, remainders };
-    for _ in 0..ROUNDS_MAX {
-        let mut changed = ranges.define()?;
-        changed |= ranges.assume(&problem.goal)?;
-        for (label, condition) in problem.assertions.iter().filter(|(label, _)| takes(*label)) {
-            match ranges.assume(condition) {
-                Ok(false) => {}
-                Ok(true) => {
-                    uses(*label);
-                    changed = true;
-                }
-                Err(Empty) => {
-                    uses(*label);
-                    return Err(Empty);
-                }
-            }
-        }
-        if !changed {
-            break;
-        }
+/// A search for what satisfies the goal and some of the assertions.
+struct Search<'p> {
+    problem: &'p Problem,
+    takes: &'p dyn Fn(Label) -> bool,
+    /// The labels that narrowed something.
+    used: Vec<Label>,
+    /// How many members of disjunctions may still be assumed.
+    splits: usize,
+}
+
+impl<'p> Search<'p> {
+    /// Ranges in which something may be left.
+    fn left(&mut self) -> Result<Ranges, Empty> {
+        let mut narrowing = Narrowing::of(self.problem);
+        narrowing.settle(self)?;
+        let choices = self.choices();
+        narrowing.split(&choices, self)
     }
-    Ok(ranges.ranges)
+
+    fn taken(&self) -> impl Iterator<Item = &'p (Label, Bool)> + use<'p> {
+        let takes = self.takes;
+        self.problem.assertions.iter().filter(move |(label, _)| takes(*label))
+    }
+
+    /// The disjunctions, with their labels if they are no part of the goal.
+    fn choices(&self) -> Vec<(Option<Label>, &'p [Bool])> {
+        if self.splits == 0 {
+            return Vec::new();
+        }
+        let conditions = self.taken().map(|(label, condition)| (Some(*label), condition));
+        let parts = conditions.chain([(None, &self.problem.goal)]).flat_map(|(label, condition)| {
+            let parts = match condition.kind() {
+                Kind::And(inner) => inner.as_slice(),
+                _ => std::slice::from_ref(condition),
+            };
+            parts.iter().map(move |part| (label, part))
+        });
+        let members = |(label, part): (_, &'p Bool)| match part.kind() {
+            Kind::Or(members) => Some((label, members.as_slice())),
+            _ => None,
+        };
+        parts.filter_map(members).collect()
+    }
 }
 
 /// Ranges that are being narrowed.
-struct Narrowing {
+#[derive(Clone)]
+struct Narrowing<'p> {
     ranges: Ranges,
-    remainders: Vec<Remainder>,
+    remainders: Rc<[Remainder]>,
+    /// Members of disjunctions that are taken to hold.
+    assumed: Vec<&'p Bool>,
 }
 
-impl Narrowing {
+impl<'p> Narrowing<'p> {
+    fn of(problem: &Problem) -> Self {
+        let remainders = remainders(problem);
+        let mut ranges = Ranges(problem.vars.iter().map(|(_, info)| (info.lo, info.hi)).collect());
+        ranges.0.extend(std::iter::repeat_n((i64::MIN, i64::MAX), remainders.len()));
+        Self { ranges, remainders: remainders.into(), assumed: Vec::new() }
+    }
+
+    /// Narrows by the goal, the assertions that the search takes and what is assumed.
+    fn settle(&mut self, search: &mut Search<'p>) -> Result<(), Empty> {
+        for _ in 0..ROUNDS_MAX {
+            let mut changed = self.define()?;
+            changed |= self.assume(&search.problem.goal)?;
+            for member in self.assumed.clone() {
+                changed |= self.assume(member)?;
+            }
+            for (label, condition) in search.taken() {
+                match self.assume(condition) {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        search.used.push(*label);
+                        changed = true;
+                    }
+                    Err(Empty) => {
+                        search.used.push(*label);
+                        return Err(Empty);
+                    }
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes disjunctions apart until something is left with each of them, or the search has no more splits.
+    fn split(self, choices: &[(Option<Label>, &'p [Bool])], search: &mut Search<'p>) -> Result<Ranges, Empty> {
+        let is_open = |members: &[Bool]| !members.iter().any(|member| self.ranges.assures(member));
+        let Some(at) = choices.iter().position(|(_, members)| is_open(members)) else { return Ok(self.ranges) };
+        let Some(((label, members), rest)) = choices.get(at..).and_then(<[_]>::split_first) else {
+            return Ok(self.ranges);
+        };
+        search.used.extend(label);
+        for member in members.iter().filter(|member| self.ranges.admits(member)) {
+            if search.splits == 0 {
+                return Ok(self.ranges);
+            }
+            search.splits -= 1;
+            let mut narrower = self.clone();
+            narrower.assumed.push(member);
+            let settled = narrower.settle(search);
+            if let Ok(left) = settled.and_then(|()| narrower.split(rest, search)) {
+                return Ok(left);
+            }
+        }
+        Err(Empty)
+    }
+
     /// Narrows by what remainders are.
     fn define(&mut self) -> Result<bool, Empty> {
         let mut changed = false;
-        for Remainder(zero) in &self.remainders {
+        for Remainder(zero) in &*self.remainders {
             changed |= self.ranges.at_most_zero(zero)?;
             let Ok(negated) = zero.scale(-1) else { continue };
             changed |= self.ranges.at_most_zero(&negated)?;
@@ -157,7 +240,8 @@ impl Narrowing {
     /// Narrows by `sum ≤ 0`, also as it reads with remainders in place of the counts that they stand for.
     fn at_most_zero(&mut self, sum: &Lin) -> Result<bool, Empty> {
         let mut changed = self.ranges.at_most_zero(sum)?;
-        for (at, remainder) in self.remainders.iter().enumerate() {
+        let remainders = self.remainders.clone();
+        for (at, remainder) in remainders.iter().enumerate() {
             for rewritten in remainder.rewritten(sum) {
                 changed |= self.ranges.at_most_zero(&rewritten)?;
                 if self.remainders.len() > PAIRED_MAX {
@@ -237,6 +321,17 @@ impl Ranges {
             }
         }
         Ok(changed)
+    }
+
+    /// Whether a condition holds all over the ranges, as far as that is plain.
+    fn assures(&self, condition: &Bool) -> bool {
+        match condition.kind() {
+            Kind::True => true,
+            Kind::Le(term) => term.as_lin().and_then(|lin| lin.scale(-1).ok()).is_some_and(|lin| self.least(&lin) >= 0),
+            Kind::And(inner) => inner.iter().all(|one| self.assures(one)),
+            Kind::Or(inner) => inner.iter().any(|one| self.assures(one)),
+            Kind::False | Kind::Not(_) => false,
+        }
     }
 
     /// Whether a condition may hold; never false for one that does somewhere in the ranges.

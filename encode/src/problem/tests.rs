@@ -161,6 +161,23 @@ fn narrowing_follows_what_is_left_of_a_class() {
 }
 
 #[test]
+fn disjunctions_that_come_to_the_same_need_no_solver() {
+    // three pods, of which one is lost with its node: one waits only if all do, whichever place is asked
+    let mut vars = Vars::new();
+    let mut some = |name: &str| (0..3).map(|_| Int::var(vars.fresh(0, 1, name).unwrap())).collect::<Vec<_>>();
+    let (waiting, lost) = (some("waiting"), some("lost"));
+    let sum = |pods: &[Int]| Int::sum(pods).unwrap();
+    let none = |pods: &[Int]| Bool::le(&sum(pods), &0.into(), &vars).unwrap();
+    let all = none(&[waiting.as_slice(), &lost].concat());
+    let one = Bool::le(&sum(&lost), &1.into(), &vars).unwrap();
+    let only_if_stuck = Bool::or([none(&waiting), all]);
+    let goal = Bool::ge(&sum(&waiting).add(&sum(&lost)).unwrap(), &2.into(), &vars).unwrap();
+    let assertions = vec![(Label(0), one), (Label(1), only_if_stuck)];
+    let problem = Problem { vars: vars.clone(), assertions, goal };
+    assert_eq!(problem.presolve(&[]), Ok(Presolved::Unsat { core: vec![Label(0), Label(1)] }));
+}
+
+#[test]
 fn presolve_tries_the_callers_candidates() {
     let mut vars = Vars::new();
     let x = Int::var(vars.fresh(0, 9, "x").unwrap());
