@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::effects::group_name;
+use suture_model::effects::{group_name, ordinal_labels};
 use suture_model::kinds::Kind;
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
@@ -137,7 +137,19 @@ impl Touch {
         self.last = Some(this.clone());
         if self.labelled.insert(this) {
             self.labels.insert((pod.key.ns.clone(), pod.labels().clone()));
+            self.remade(state, pod);
             self.above(state, pod);
+        }
+    }
+
+    /// The labels of the pod that a StatefulSet makes in the place of this one.
+    fn remade(&mut self, state: &State<'_>, pod: &Object) {
+        let controller = navigate::controller_of(state, pod).filter(|set| set.key.kind.is("StatefulSet"));
+        let Some(template) = controller.and_then(|set| navigate::template_labels(state, set)) else { return };
+        let own: Vec<(&str, &Val)> = ordinal_labels(pod.labels()).collect();
+        if !own.is_empty() {
+            let labels = own.into_iter().fold(template, |labels, (name, value)| labels.with(name, value.clone()));
+            self.labels.insert((pod.key.ns.clone(), labels));
         }
     }
 

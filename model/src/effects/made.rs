@@ -61,14 +61,21 @@ impl Made {
         made.or_insert_with(|| (object.body.clone(), change(object).body)).1.clone()
     }
 
-    /// A pod of this name that `maker`, which is `owner`, makes from a template.
-    pub fn pod(&self, template: &Template, maker: &Key, owner: Option<&Object>, name: &str) -> New {
+    /// A pod of this name that `maker`, which is `owner`, makes from a template, with the labels that it adds.
+    pub fn pod(
+        &self,
+        template: &Template,
+        maker: &Key,
+        owner: Option<&Object>,
+        name: &str,
+        labels: &[(&str, &Val)],
+    ) -> New {
         let mut pods = self.pods.borrow_mut();
         let known = pods.entry((maker.clone(), name.into())).or_default();
         if let Some(new) = known.iter().find(|new| new.template == *template.val()) {
             return new.clone();
         }
-        let pod = template.pod(maker, owner, name);
+        let pod = template.pod(maker, owner, name, labels);
         let ready = Arc::new(pod.with_ready(true));
         let new = New { template: template.val().clone(), unready: Arc::new(pod), ready };
         known.push(new.clone());

@@ -45,6 +45,7 @@ pub use coarse::calm;
 pub use hazard::at_risk;
 pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
+pub use statefulset::ordinal_labels;
 
 /// Built-in kinds that make pods and decide how many there are of them, and which go.
 pub const DECIDING: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicationController"];
@@ -390,10 +391,13 @@ impl<'s, 'a> Builder<'s, 'a> {
         Remains::Changed(self.scenario.made.body(kind, object, change))
     }
 
-    /// A new pod of this name from a template.
+    /// A new pod of this name from a template; it bears the labels that its predecessor got for its name.
     fn new_pod(&self, template: &placement::Template, name: &str) -> made::New {
         let owner = self.state().get(&self.name).map(AsRef::as_ref);
-        self.scenario.made.pod(template, &self.name, owner, name)
+        let before = self.state().get(&Key::of("Pod", &self.name.ns, name)).map(|pod| pod.labels());
+        let before = before.filter(|_| self.name.kind.is("StatefulSet"));
+        let labels: Vec<(&str, &Val)> = before.into_iter().flat_map(statefulset::ordinal_labels).collect();
+        self.scenario.made.pod(template, &self.name, owner, name, &labels)
     }
 
     /// The fates of a pod that a controller may make from this template (an index from [`Self::template`]).

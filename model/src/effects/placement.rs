@@ -118,8 +118,8 @@ impl Template {
         self.admitted.contains(&true)
     }
 
-    /// A pod made from the template by `maker`: not placed, not ready.
-    pub fn pod(&self, maker: &Key, owner: Option<&Object>, name: &str) -> Object {
+    /// A pod made from the template by `maker`, with the labels that it adds: not placed, not ready.
+    pub fn pod(&self, maker: &Key, owner: Option<&Object>, name: &str, labels: &[(&str, &Val)]) -> Object {
         let status = Val::object([("phase", Val::str("Pending"))]);
         let val = Val::object([("apiVersion", Val::str("v1")), ("kind", Val::str("Pod"))])
             .with("metadata", self.val.get("metadata").cloned().unwrap_or_default())
@@ -132,6 +132,9 @@ impl Template {
             None => val,
         };
         let val = val.with_at(&["metadata", "uid"], Val::str(format!("new:{}/{name}", maker.ns)));
+        let labelled =
+            |val: Val, (key, value): &(&str, &Val)| val.with_at(&["metadata", "labels", key], (*value).clone());
+        let val = labels.iter().fold(val, labelled);
         Object::from_val(&val).unwrap_or_else(|_| Object::bare(Key::of("Pod", &maker.ns, name)))
     }
 

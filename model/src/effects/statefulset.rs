@@ -15,9 +15,17 @@ use super::{Builder, LOST, Standing, at_most, count, pods_of, scaled};
 use crate::futures::{Count, Entity, Fate, FateKind, LimitLabel, SetId};
 use crate::navigate;
 use crate::object::Object;
+use crate::value::Val;
 
 /// How many pods of one StatefulSet that do not exist yet are described one by one.
 const MISSING_MAX: i64 = 1000;
+
+/// Those of a pod's labels by which its StatefulSet tells it from the others, and which the next pod of its name gets as well
+/// (`pkg/controller/statefulset/stateful_set_utils.go`, `initIdentity`).
+pub fn ordinal_labels(labels: &Val) -> impl Iterator<Item = (&'static str, &Val)> {
+    let names = ["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"];
+    names.into_iter().filter_map(|name| Some((name, labels.get(name)?)))
+}
 
 /// The ordinal of a pod by its name, if the name is one that this StatefulSet gives.
 pub fn ordinal(set: &Object, pod: &Object) -> Option<i64> {
