@@ -221,6 +221,11 @@ pub enum LimitLabel {
         /// The topology key.
         topology: Str,
     },
+    /// Ports of a node that one pod has at a time keep these pods apart.
+    HostPorts {
+        /// The workload.
+        workload: Key,
+    },
     /// A spread constraint that may not be ignored.
     Spread {
         /// The workload.
@@ -277,6 +282,9 @@ impl fmt::Display for LimitLabel {
             Self::Settled { workload, wanted } => write!(f, "{workload} settles at the {} it wants", pods(*wanted, "")),
             Self::AntiAffinity { workload, topology } => {
                 write!(f, "required anti-affinity keeps new pods of {workload} apart by {topology}")
+            }
+            Self::HostPorts { workload } => {
+                write!(f, "new pods of {workload} take ports of their node that one pod has at a time")
             }
             Self::Spread { workload, topology, max_skew } => {
                 write!(f, "new pods of {workload} are spread over {topology} with maxSkew {max_skew}")

@@ -6,7 +6,7 @@
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
 //! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
 //! several kinds of new pods share a node's room each on its own; required pod affinity, claims that a template names and
-//! ports of the node may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
+//! ports of init containers may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
 //! before that, they may have gone. What a workload lacks already, and no request has to do with, may be placed on any
 //! node or stay pending: a request elsewhere, of a node's labels say, is not to blame for either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
 //! where that matters.
@@ -21,10 +21,11 @@ use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
 use crate::kinds::Kind;
 use crate::navigate::{SCHEDULING, node_zone, restricts_nodes, tolerates};
 use crate::node_names::NodeNames;
-use crate::object::{Key, Object};
+use crate::object::{Body, Key, Object};
 use crate::scenario::Scenario;
 use crate::selector::{Selector, node_matches};
 use crate::snapshot::{HOSTNAME, Usage, names_nodes};
+use crate::state::State;
 use crate::value::{Str, Val};
 
 /// Beyond so many places, a spread constraint over single nodes is not relied on.
@@ -54,6 +55,7 @@ pub struct Template {
     terms: Vec<Term>,
     may_always_pend: bool,
     requests: Vec<(&'static str, i64)>,
+    ports: Vec<HostPort>,
     admitted: Vec<bool>,
     room: Vec<Room>,
 }
@@ -84,14 +86,16 @@ impl Template {
         let volumes = spec.items_at(&["volumes"]).iter();
         let claims =
             volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
+        let mut of_init = ports_of(&spec, "initContainers");
         let may_always_pend =
-            foreign || !affinity("podAffinity").is_empty() || claims.count() > 0 || wants_host_ports(&spec);
+            foreign || !affinity("podAffinity").is_empty() || claims.count() > 0 || of_init.next().is_some();
         let requests = ["cpu", "memory"].map(|resource| (resource, crate::navigate::requests(&spec, resource)));
         Self {
             val: val.clone(),
             terms,
             may_always_pend,
             requests: requests.into_iter().filter(|(_, amount)| *amount > 0).collect(),
+            ports: host_ports(&spec),
             admitted: Vec::new(),
             room: Vec::new(),
         }
@@ -138,6 +142,14 @@ impl Template {
         Object::from_val(&val).unwrap_or_else(|_| Object::bare(Key::of("Pod", &maker.ns, name)))
     }
 
+    /// Whether a node that a pod is on has no port for one of this template.
+    fn wants_port_of(&self, pod: &Object) -> bool {
+        let taken = || pod.val().get("spec").map(host_ports).unwrap_or_default();
+        !self.ports.is_empty()
+            && !hazard::finished(pod)
+            && taken().iter().any(|taken| self.ports.iter().any(|port| port.excludes(taken)))
+    }
+
     fn labels(&self) -> &Val {
         self.val.at(&["metadata", "labels"]).unwrap_or(&Val::Null)
     }
@@ -159,13 +171,39 @@ fn controller_reference(owner: &Object) -> Val {
     ])
 }
 
-/// Whether a pod takes ports of its node, which others may have taken (`pkg/scheduler/framework/plugins/nodeports/
+/// A port that a pod takes of its node, which one pod has at a time (`pkg/scheduler/framework/plugins/nodeports/
 /// node_ports.go`; with `hostNetwork` every port is one: `pkg/apis/core/v1/defaults.go`, `defaultHostNetworkPorts`).
-fn wants_host_ports(spec: &Val) -> bool {
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct HostPort {
+    number: i64,
+    protocol: Str,
+    /// Of one address; `None` for all.
+    address: Option<Str>,
+}
+
+impl HostPort {
+    /// Whether not both can be had of a node (`pkg/scheduler/framework/types.go`, `HostPortInfo.CheckConflict`).
+    fn excludes(&self, other: &Self) -> bool {
+        let at_one = self.address.is_none() || other.address.is_none() || self.address == other.address;
+        at_one && self.number == other.number && self.protocol == other.protocol
+    }
+}
+
+/// The ports of its node that a pod takes for as long as it runs: those of init containers are left out.
+fn host_ports(spec: &Val) -> Vec<HostPort> {
+    ports_of(spec, "containers").collect()
+}
+
+fn ports_of<'v>(spec: &'v Val, part: &str) -> impl Iterator<Item = HostPort> + use<'v> {
     let on_host = spec.bool_at(&["hostNetwork"]).unwrap_or(false);
-    let containers = ["containers", "initContainers"].into_iter().flat_map(|part| spec.items_at(&[part]));
-    let mut ports = containers.flat_map(|container| container.items_at(&["ports"]));
-    ports.any(|port| on_host || port.int_at(&["hostPort"]).is_some_and(|number| number > 0))
+    let ports = spec.items_at(&[part]).iter().flat_map(|container| container.items_at(&["ports"]));
+    ports.filter_map(move |port| {
+        let stated = port.int_at(&["hostPort"]).filter(|number| *number > 0);
+        let number = stated.or_else(|| port.int_at(&["containerPort"]).filter(|_| on_host))?;
+        let address = port.str_at(&["hostIP"]).filter(|ip| !matches!(&***ip, "" | "0.0.0.0"));
+        let protocol = port.str_at(&["protocol"]).cloned().unwrap_or_else(|| "TCP".into());
+        Some(HostPort { number, protocol, address: address.cloned() })
+    })
 }
 
 /// A constraint, as far as it is about pods of the pod's own namespace: that it keeps pods of others apart, too, is not
@@ -218,6 +256,8 @@ struct Signature {
     room: Vec<Room>,
     domains: Vec<Option<Str>>,
     unwell: bool,
+    /// Whether somebody has a port there that one of the templates wants.
+    taken: bool,
     alone: Option<Str>,
 }
 
@@ -243,7 +283,7 @@ impl NodeClasses {
 
     /// For each class the number of the first class that admits new pods alike, standing alone or not.
     pub fn admission(&self) -> Vec<usize> {
-        let plain = |s: &Signature| (s.admitted.clone(), s.room.clone(), s.domains.clone(), s.unwell);
+        let plain = |s: &Signature| (s.admitted.clone(), s.room.clone(), s.domains.clone(), s.unwell, s.taken);
         let mut first: BTreeMap<_, usize> = BTreeMap::new();
         self.classes.iter().enumerate().map(|(at, (s, _))| *first.entry(plain(s)).or_insert(at)).collect()
     }
@@ -266,6 +306,7 @@ pub struct Demand {
 }
 
 /// Where existing pods are that keep apart from others, and by which topology keys: new pods may have no such constraint.
+/// A pod that takes ports of its node keeps apart from others that do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Aloof {
     topologies: BTreeSet<Str>,
@@ -279,7 +320,8 @@ impl Aloof {
         for pod in pods.filter(|pod| !pod.node.is_empty()) {
             let terms = pod.val().items_at(&APART);
             aloof.topologies.extend(terms.iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
-            aloof.nodes.extend((!terms.is_empty()).then(|| pod.node.clone()));
+            let takes_ports = || pod.val().get("spec").is_some_and(|spec| !host_ports(spec).is_empty());
+            aloof.nodes.extend((!terms.is_empty() || takes_ports()).then(|| pod.node.clone()));
         }
         aloof
     }
@@ -350,6 +392,8 @@ struct Looker<'l, 'a> {
     usage: NodeUsage<'l, 'a>,
     /// Nodes with pods that a constraint is about.
     busy: BTreeSet<Str>,
+    /// Nodes where ports are taken.
+    taken: BTreeSet<Str>,
 }
 
 impl<'l, 'a> Looker<'l, 'a> {
@@ -370,6 +414,7 @@ impl<'l, 'a> Looker<'l, 'a> {
             demand,
             usage: NodeUsage::new(scenario, ns, templates, demand),
             busy: busy.chain(aloof.nodes.iter().cloned()).collect(),
+            taken: where_ports_are_taken(state, templates),
         }
     }
 
@@ -378,7 +423,8 @@ impl<'l, 'a> Looker<'l, 'a> {
         let state = &self.scenario.state;
         let pools = state.base().pools();
         let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| key.name.clone());
-        let apart: BTreeSet<Str> = changed.chain(self.usage.changed.keys().cloned()).chain(self.busy.clone()).collect();
+        let known = self.usage.changed.keys().chain(&self.busy).chain(&self.taken).cloned();
+        let apart: BTreeSet<Str> = changed.chain(known).collect();
         let mut single = apart.clone();
         let mut by_signature: BTreeMap<Signature, (Vec<usize>, Vec<Str>)> = BTreeMap::new();
         let by_name = self.templates.iter().any(|t| names_nodes(t.spec()));
@@ -441,6 +487,7 @@ impl<'l, 'a> Looker<'l, 'a> {
             room,
             domains: self.topologies.iter().map(|t| domain(node, t)).collect(),
             unwell,
+            taken: self.taken.contains(&node.key.name),
             alone: self.busy.contains(&node.key.name).then(|| node.key.name.clone()),
         })
     }
@@ -477,6 +524,24 @@ fn recovered(node: &Object) -> Object {
 fn meant(templates: &[Template], pod: &Object) -> bool {
     templates.iter().flat_map(|t| &t.terms).any(|t| t.selector.matches(pod.labels()))
         || pod.val().at_some(&["spec", "affinity", "podAntiAffinity"]).is_some()
+}
+
+/// Nodes with pods, of any namespace, that take a port which one of the templates wants.
+fn where_ports_are_taken(state: &State<'_>, templates: &[Template]) -> BTreeSet<Str> {
+    if templates.iter().all(|t| t.ports.is_empty()) {
+        return BTreeSet::new();
+    }
+    // equals stand together
+    let mut last: Option<(*const Body, bool)> = None;
+    let mut takes = |pod: &Object| {
+        let body = Arc::as_ptr(&pod.body);
+        let known = last.filter(|(of, _)| *of == body).map(|(_, takes)| takes);
+        let takes = known.unwrap_or_else(|| templates.iter().any(|t| t.wants_port_of(pod)));
+        last = Some((body, takes));
+        takes
+    };
+    let pods = state.list(&Kind::new("", "Pod"), None).into_iter();
+    pods.filter(|pod| !pod.node.is_empty() && takes(pod)).map(|pod| pod.node.clone()).collect()
 }
 
 fn domain(node: &Object, topology: &str) -> Option<Str> {
@@ -560,9 +625,11 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 /// The room of a node of which so much is taken, and so much for certain, by requests and by the number of pods; more
 /// than `most` is without a bound.
 fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usage) -> Room {
-    let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return Room::default() };
+    // a port is had by one of them
+    let ports = (!template.ports.is_empty() && most > 1).then_some(1);
+    let mut room = Room { most: ports, least: ports };
+    let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
     let stated = |resource: &str| crate::navigate::amount(allocatable.get(resource)?, resource);
-    let mut room = Room::default();
     let mut bound = |total: Option<i64>, each: i64, pick: fn(&Usage) -> i64| {
         let Some(total) = total else { return };
         let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
@@ -609,6 +676,7 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
             }
         }
         theirs(builder, &topology, maker, *set, &own, &mut stuck);
+        port_by_port(builder, &topology, maker, *set, &own, &mut stuck);
         if builder.after() && builder.touched && !own.may_always_pend {
             pending(builder, &topology, maker, *set, &own, &asked, stuck);
         }
@@ -796,6 +864,41 @@ fn theirs(
                 let held = vec![count(existing, &STAY), count(existing, &[FateKind::Terminating])];
                 stuck.entry(*place).or_default().push(at_least(held, 1));
             }
+        }
+    }
+}
+
+/// A node gives a port to one pod at a time: where an existing one of the group has it, no new one comes. That pods of others
+/// have it is not relied on, but may keep a pod pending.
+fn port_by_port(
+    builder: &mut Builder<'_, '_>,
+    topology: &Topology,
+    maker: &Key,
+    set: SetId,
+    own: &Template,
+    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+) {
+    if own.ports.is_empty() {
+        return;
+    }
+    let inside: BTreeSet<&Key> = topology.existing.iter().map(|(_, o)| &o.key).collect();
+    for (value, places) in topology.domains(HOSTNAME) {
+        let found = topology.existing_in(HOSTNAME, &value, |pod| own.wants_port_of(pod));
+        if let Some(existing) = gather(builder, &found) {
+            let label = LimitLabel::HostPorts { workload: maker.clone() };
+            let one = vec![at_most(vec![placed_at(set, &places)], 0), at_most(vec![count(existing, &STAY)], 0)];
+            builder.limit(label, one);
+            for place in &places {
+                let held = vec![count(existing, &STAY), count(existing, &[FateKind::Terminating])];
+                stuck.entry(*place).or_default().push(at_least(held, 1));
+            }
+        }
+    }
+    let state = builder.state();
+    for (at, place) in builder.group.places.iter().enumerate() {
+        let pods = place.nodes.iter().flat_map(|node| state.pods_on(node));
+        if pods.into_iter().any(|pod| !inside.contains(&pod.key) && own.wants_port_of(pod)) {
+            stuck.entry(at).or_default().push(Linear { terms: Vec::new(), at_most: 0 });
         }
     }
 }

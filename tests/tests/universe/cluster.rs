@@ -194,6 +194,12 @@ impl Draft<'_> {
             if self.random.chance(6) {
                 spec["selector"] = Value::Null;
             }
+            let sets = self.of_kind("StatefulSet");
+            if !sets.is_empty() && self.random.chance(12) {
+                // one for a single pod
+                let name = format!("{}-0", self.random.pick(&sets)["metadata"]["name"].as_str().unwrap_or_default());
+                spec["selector"] = json!({"statefulset.kubernetes.io/pod-name": name});
+            }
             self.objects.push(json!({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}));
         }
     }

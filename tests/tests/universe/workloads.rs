@@ -72,6 +72,15 @@ pub fn template(draft: &mut Draft<'_>, app: &str) -> Value {
         spec["topologySpreadConstraints"] = json!([{"topologyKey": topology, "maxSkew": 1,
             "whenUnsatisfiable": *draft.random.pick(&["DoNotSchedule", "DoNotSchedule", "ScheduleAnyway"]),
             "labelSelector": {"matchLabels": {"app": app}}}]);
+        if draft.random.chance(20) {
+            spec["topologySpreadConstraints"][0]["minDomains"] = json!(2);
+        }
+        if draft.random.chance(10) {
+            spec["topologySpreadConstraints"][0]["nodeAffinityPolicy"] = json!("Ignore");
+        }
+    }
+    if draft.random.chance(constrained / 2) {
+        spec["containers"][0]["ports"] = json!([{"containerPort": 80, "hostPort": *draft.random.pick(&[80, 80, 81])}]);
     }
     if draft.random.chance(constrained / 2) {
         spec["tolerations"] = json!([{"key": "t1", "operator": "Exists"}]);
@@ -255,7 +264,10 @@ fn stateful_set(draft: &mut Draft<'_>, at: usize, owner: Option<&Value>) {
     draft.objects.push(set.clone());
     for number in first..first + present {
         let revision = if rolling && draft.random.chance(50) { "r1" } else { "r2" };
-        pod(draft, &ns, &format!("{name}-{number}"), &template, Some(&set), &[("controller-revision-hash", revision)]);
+        let own = format!("{name}-{number}");
+        let labels = [("controller-revision-hash", revision), ("statefulset.kubernetes.io/pod-name", &own)];
+        let known = if draft.random.chance(60) { labels.as_slice() } else { &labels[..1] };
+        pod(draft, &ns, &own, &template, Some(&set), known);
     }
     if claims {
         for number in first..first + wanted.max(present) + draft.random.range(0, 1) {
