@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::placement::Template;
+use super::template::Template;
 use crate::futures::FateKind;
 use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};

@@ -7,6 +7,7 @@
 //! | `daemonset` | rollout, nodes that come and go |
 //! | `custom` | what an adapter says its operator does when `replicas` falls |
 //! | `hazard` | deletion, eviction, taint, lost node: what may happen to a pod whatever its controller does |
+//! | `template` | what new pods ask of nodes |
 //! | `placement` | where new pods may go |
 //! | `volumes` | where they may go for the sake of their volumes |
 //! | `made` | changed bodies and new pods, worked out once |
@@ -23,6 +24,7 @@ mod made;
 mod placement;
 mod replicas;
 mod statefulset;
+mod template;
 mod volumes;
 
 use std::cell::RefCell;
@@ -220,7 +222,7 @@ struct Builder<'s, 'a> {
     group: Group,
     name: Key,
     sets: u32,
-    templates: Vec<placement::Template>,
+    templates: Vec<template::Template>,
     placed: Vec<(Key, SetId, usize)>,
     /// Whether what is requested has to do with the workload, as far as new pods may need a place.
     touched: bool,
@@ -392,7 +394,7 @@ impl<'s, 'a> Builder<'s, 'a> {
     }
 
     /// A new pod of this name from a template; it bears the labels that its predecessor got for its name.
-    fn new_pod(&self, template: &placement::Template, name: &str) -> made::New {
+    fn new_pod(&self, template: &template::Template, name: &str) -> made::New {
         let owner = self.state().get(&self.name).map(AsRef::as_ref);
         let before = self.state().get(&Key::of("Pod", &self.name.ns, name)).map(|pod| pod.labels());
         let before = before.filter(|_| self.name.kind.is("StatefulSet"));
@@ -433,7 +435,7 @@ impl<'s, 'a> Builder<'s, 'a> {
     fn template(&mut self, template: &Val) -> usize {
         let known = self.templates.iter().position(|t| *t.val() == *template);
         known.unwrap_or_else(|| {
-            self.templates.push(placement::Template::new(template, &self.name.ns));
+            self.templates.push(template::Template::new(template, &self.name.ns));
             self.templates.len() - 1
         })
     }

@@ -6,16 +6,17 @@
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
 //! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
 //! several kinds of new pods share a node's room each on its own; required pod affinity, claims that a template names and
-//! ports of init containers may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep the resources that they request;
-//! before that, they may have gone. What a workload lacks already, and no request has to do with, may be placed on any
-//! node or stay pending: a request elsewhere, of a node's labels say, is not to blame for either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says
-//! where that matters.
+//! ports of init containers may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep
+//! the resources that they request; before that, they may have gone. What a workload lacks already, and no request has to
+//! do with, may be placed on any node or stay pending: a request elsewhere, of a node's labels say, is not to blame for
+//! either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says where that matters.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::template::{Room, Template, Term, host_ports, term};
 use super::{Builder, View, at_least, at_most, count, hazard};
 use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
 use crate::kinds::Kind;
@@ -30,223 +31,6 @@ use crate::value::{Str, Val};
 
 /// Beyond so many places, a spread constraint over single nodes is not relied on.
 const SPREAD_DOMAINS_MAX: usize = 32;
-
-/// A constraint that relates a new pod to the pods in its topology domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Term {
-    topology: Str,
-    selector: Selector,
-    /// The largest difference of a spread constraint; `None` for anti-affinity.
-    max_skew: Option<i64>,
-    /// Whether the selector is narrowed to one revision, so that old pods are not meant.
-    by_revision: bool,
-    /// Whether a spread constraint passes over nodes whose taints the pod does not tolerate (`nodeTaintsPolicy: Honor`).
-    heeds_taints: bool,
-    /// Whether a spread constraint passes over nodes that the pod does not select (not with `nodeAffinityPolicy: Ignore`).
-    heeds_selection: bool,
-    /// With fewer domains than that, a spread constraint takes it that there is an empty one (`minDomains`).
-    min_domains: i64,
-}
-
-/// The template of new pods, with what decides where they may go.
-#[derive(Clone, Debug)]
-pub struct Template {
-    val: Val,
-    terms: Vec<Term>,
-    may_always_pend: bool,
-    requests: Vec<(&'static str, i64)>,
-    ports: Vec<HostPort>,
-    admitted: Vec<bool>,
-    room: Vec<Room>,
-}
-
-/// How many pods of a template a place takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Room {
-    /// At most, were the group's own pods all gone; `None` without a bound.
-    most: Option<i64>,
-    /// For certain, were they all to stay.
-    least: Option<i64>,
-}
-
-impl Template {
-    /// The template of this pod template value ({metadata, spec}), for pods in a namespace.
-    pub fn new(val: &Val, ns: &str) -> Self {
-        let spec = val.get("spec").cloned().unwrap_or_default();
-        let affinity =
-            |kind: &str| spec.items_at(&["affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"]).to_vec();
-        let mut terms: Vec<Term> = affinity("podAntiAffinity").iter().filter_map(|t| term(t, ns, None)).collect();
-        for spread in spec.items_at(&["topologySpreadConstraints"]) {
-            let hard = spread.str_at(&["whenUnsatisfiable"]).is_none_or(|w| &**w == "DoNotSchedule");
-            if hard {
-                terms.extend(term(spread, ns, Some(spread.int_at(&["maxSkew"]).unwrap_or(1))));
-            }
-        }
-        let foreign = affinity("podAntiAffinity").iter().any(|t| term(t, ns, None).is_none() || reaches_others(t, ns));
-        let volumes = spec.items_at(&["volumes"]).iter();
-        let claims =
-            volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
-        let mut of_init = ports_of(&spec, "initContainers");
-        let may_always_pend =
-            foreign || !affinity("podAffinity").is_empty() || claims.count() > 0 || of_init.next().is_some();
-        let requests = ["cpu", "memory"].map(|resource| (resource, crate::navigate::requests(&spec, resource)));
-        Self {
-            val: val.clone(),
-            terms,
-            may_always_pend,
-            requests: requests.into_iter().filter(|(_, amount)| *amount > 0).collect(),
-            ports: host_ports(&spec),
-            admitted: Vec::new(),
-            room: Vec::new(),
-        }
-    }
-
-    /// The template's value.
-    pub fn val(&self) -> &Val {
-        &self.val
-    }
-
-    /// Takes a pod of this template to be admitted everywhere.
-    pub fn anywhere(&mut self, places: usize) {
-        self.admitted = vec![true; places];
-        self.room = vec![Room::default(); places];
-    }
-
-    /// Whether a pod of this template may be placed there.
-    pub fn admits(&self, place: usize) -> bool {
-        self.admitted.get(place).copied().unwrap_or(false)
-    }
-
-    /// Whether a pod of this template may be placed anywhere.
-    pub fn admits_any(&self) -> bool {
-        self.admitted.contains(&true)
-    }
-
-    /// A pod made from the template by `maker`, with the labels that it adds: not placed, not ready.
-    pub fn pod(&self, maker: &Key, owner: Option<&Object>, name: &str, labels: &[(&str, &Val)]) -> Object {
-        let status = Val::object([("phase", Val::str("Pending"))]);
-        let val = Val::object([("apiVersion", Val::str("v1")), ("kind", Val::str("Pod"))])
-            .with("metadata", self.val.get("metadata").cloned().unwrap_or_default())
-            .with_at(&["metadata", "name"], Val::str(name))
-            .with_at(&["metadata", "namespace"], Val::Str(maker.ns.clone()))
-            .with("spec", self.val.get("spec").cloned().unwrap_or_default())
-            .with("status", status);
-        let val = match owner.filter(|o| !o.uid.is_empty()) {
-            Some(owner) => val.with_at(&["metadata", "ownerReferences"], Val::list(vec![controller_reference(owner)])),
-            None => val,
-        };
-        let val = val.with_at(&["metadata", "uid"], Val::str(format!("new:{}/{name}", maker.ns)));
-        let labelled =
-            |val: Val, (key, value): &(&str, &Val)| val.with_at(&["metadata", "labels", key], (*value).clone());
-        let val = labels.iter().fold(val, labelled);
-        Object::from_val(&val).unwrap_or_else(|_| Object::bare(Key::of("Pod", &maker.ns, name)))
-    }
-
-    /// Whether a node that a pod is on has no port for one of this template.
-    fn wants_port_of(&self, pod: &Object) -> bool {
-        let taken = || pod.val().get("spec").map(host_ports).unwrap_or_default();
-        !self.ports.is_empty()
-            && !hazard::finished(pod)
-            && taken().iter().any(|taken| self.ports.iter().any(|port| port.excludes(taken)))
-    }
-
-    fn labels(&self) -> &Val {
-        self.val.at(&["metadata", "labels"]).unwrap_or(&Val::Null)
-    }
-
-    fn spec(&self) -> &Val {
-        self.val.get("spec").unwrap_or(&Val::Null)
-    }
-}
-
-fn controller_reference(owner: &Object) -> Val {
-    let group = &owner.key.kind.group;
-    let api_version = if group.is_empty() { owner.version.to_string() } else { format!("{group}/{}", owner.version) };
-    Val::object([
-        ("apiVersion", Val::str(api_version)),
-        ("kind", Val::Str(owner.key.kind.kind.clone())),
-        ("name", Val::Str(owner.key.name.clone())),
-        ("uid", Val::Str(owner.uid.clone())),
-        ("controller", Val::Bool(true)),
-    ])
-}
-
-/// A port that a pod takes of its node, which one pod has at a time (`pkg/scheduler/framework/plugins/nodeports/
-/// node_ports.go`; with `hostNetwork` every port is one: `pkg/apis/core/v1/defaults.go`, `defaultHostNetworkPorts`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct HostPort {
-    number: i64,
-    protocol: Str,
-    /// Of one address; `None` for all.
-    address: Option<Str>,
-}
-
-impl HostPort {
-    /// Whether not both can be had of a node (`pkg/scheduler/framework/types.go`, `HostPortInfo.CheckConflict`).
-    fn excludes(&self, other: &Self) -> bool {
-        let at_one = self.address.is_none() || other.address.is_none() || self.address == other.address;
-        at_one && self.number == other.number && self.protocol == other.protocol
-    }
-}
-
-/// The ports of its node that a pod takes for as long as it runs: those of init containers are left out.
-fn host_ports(spec: &Val) -> Vec<HostPort> {
-    ports_of(spec, "containers").collect()
-}
-
-fn ports_of<'v>(spec: &'v Val, part: &str) -> impl Iterator<Item = HostPort> + use<'v> {
-    let on_host = spec.bool_at(&["hostNetwork"]).unwrap_or(false);
-    let ports = spec.items_at(&[part]).iter().flat_map(|container| container.items_at(&["ports"]));
-    ports.filter_map(move |port| {
-        let stated = port.int_at(&["hostPort"]).filter(|number| *number > 0);
-        let number = stated.or_else(|| port.int_at(&["containerPort"]).filter(|_| on_host))?;
-        let address = port.str_at(&["hostIP"]).filter(|ip| !matches!(&***ip, "" | "0.0.0.0"));
-        let protocol = port.str_at(&["protocol"]).cloned().unwrap_or_else(|| "TCP".into());
-        Some(HostPort { number, protocol, address: address.cloned() })
-    })
-}
-
-/// A constraint, as far as it is about pods of the pod's own namespace: that it keeps pods of others apart, too, is not
-/// relied on.
-fn term(val: &Val, ns: &str, max_skew: Option<i64>) -> Option<Term> {
-    if !reaches_own(val, ns) {
-        return None;
-    }
-    let selector = val.get("labelSelector").filter(|s| !s.is_null())?;
-    let by_revision = val.items_at(&["matchLabelKeys"]).len() + val.items_at(&["mismatchLabelKeys"]).len() > 0;
-    let policy = |field: &str, name: &str| val.str_at(&[field]).is_some_and(|policy| **policy == *name);
-    Some(Term {
-        topology: val.str_at(&["topologyKey"])?.clone(),
-        selector: Selector::from_label_selector(selector),
-        max_skew,
-        by_revision,
-        heeds_taints: policy("nodeTaintsPolicy", "Honor"),
-        heeds_selection: !policy("nodeAffinityPolicy", "Ignore"),
-        min_domains: val.int_at(&["minDomains"]).unwrap_or(1),
-    })
-}
-
-/// Whether a term of pod affinity is about pods of the pod's own namespace (`interpodaffinity/plugin.go`,
-/// `GetNamespaceLabelsSnapshot`; `core/v1/types.go`, `PodAffinityTerm`): it lists it, selects it, or says nothing of any.
-fn reaches_own(term: &Val, ns: &str) -> bool {
-    let listed = term.items_at(&["namespaces"]);
-    let Some(selector) = term.at_some(&["namespaceSelector"]) else {
-        return listed.is_empty() || listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns));
-    };
-    // every namespace bears its name
-    let named = Val::object([("kubernetes.io/metadata.name", Val::str(ns))]);
-    let by_name = selector.items_at(&["matchExpressions"]).is_empty()
-        && selector.at(&["matchLabels"]).is_none_or(|labels| labels.entries().all(|(key, _)| named.get(key).is_some()));
-    let listed = listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns));
-    listed || (by_name && Selector::from_label_selector(selector).matches(&named))
-}
-
-/// Whether it may be about pods of another namespace.
-fn reaches_others(term: &Val, ns: &str) -> bool {
-    let other = |name: &Val| name.as_str().is_none_or(|name| **name != *ns);
-    let beyond = |selector: &Val| selector.at(&["matchLabels", "kubernetes.io/metadata.name"]).is_none_or(other);
-    term.at_some(&["namespaceSelector"]).is_some_and(beyond) || term.items_at(&["namespaces"]).iter().any(other)
-}
 
 /// What makes two nodes alike to new pods: admission and room by template, and their domains; a node with pods that a
 /// constraint is about stands alone.
