@@ -18,7 +18,7 @@ use suture_encode::outage::outages;
 use suture_encode::problem::Label;
 use suture_encode::question::{Judged, Question, encode, replay};
 use suture_encode::scene::{Preparations, Scene};
-use suture_encode::term::{Assignment, Bool, Int};
+use suture_encode::term::{Assignment, Bool};
 use suture_model::change::{Change, Request};
 use suture_model::effects::View;
 use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
@@ -748,7 +748,7 @@ impl Engine {
         effort: &mut Effort,
     ) -> Examined<'s, 'a> {
         if let Some(bound) = worse_than {
-            let worse = question.degree.as_ref().map(|d| Bool::gt(d, &Int::constant(bound), &question.problem.vars));
+            let worse = question.degree.as_ref().map(|degree| degree.exceeds(bound, &question.problem.vars));
             match worse {
                 Some(Ok(worse)) => question.problem.goal = Bool::and([question.problem.goal.clone(), worse]),
                 Some(Err(error)) => return Examined::Unclear(Undecided::Refused(error.to_string())),

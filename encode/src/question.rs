@@ -13,8 +13,8 @@ use suture_specs::value::Value;
 use crate::eval::{Evaluator, Refusal};
 use crate::problem::{Label, Problem};
 use crate::scene::{Grain, Scene};
-use crate::sym::Truth;
-use crate::term::{Assignment, Bool, Int, TermError};
+use crate::sym::{Sym, Truth};
+use crate::term::{Assignment, Bool, Int, TermError, Vars};
 
 /// What an expression may read besides the worlds and the instance.
 #[derive(Clone, Debug)]
@@ -31,10 +31,42 @@ pub struct Question<'s, 'a> {
     pub problem: Problem,
     /// When evaluating the invariant fails instead.
     pub fails: Bool,
-    /// How badly it is broken, where the invariant says so.
-    pub degree: Option<Int>,
+    /// How badly it is broken, where the invariant says so and it can be.
+    pub degree: Option<Degree>,
     /// The scene, to decode a solution with.
     pub scene: Scene<'s, 'a>,
+}
+
+/// How badly an instance is broken: one of these, by guards that exclude one another and leave nothing out.
+#[derive(Clone, Debug)]
+pub struct Degree(Vec<(Bool, Option<Int>)>);
+
+impl Degree {
+    fn of(value: Sym) -> Self {
+        match value {
+            Sym::Choice(alternatives) => {
+                let flat = alternatives.into_iter().flat_map(|(guard, value)| {
+                    let within = |(inner, degree)| (Bool::and([guard.clone(), inner]), degree);
+                    Self::of(value).0.into_iter().map(within).collect::<Vec<_>>()
+                });
+                Self(flat.collect())
+            }
+            value => Self(vec![(Bool::truth(true), value.as_int())]),
+        }
+    }
+
+    /// When it is more than a bound; one that has no value is more than any.
+    ///
+    /// # Errors
+    /// When the difference does not fit.
+    pub fn exceeds(&self, bound: i64, vars: &Vars) -> Result<Bool, TermError> {
+        let bound = Int::constant(bound);
+        let each = self.0.iter().map(|(guard, degree)| match degree {
+            Some(degree) => Ok(Bool::and([guard.clone(), Bool::gt(degree, &bound, vars)?])),
+            None => Ok(guard.clone()),
+        });
+        Ok(Bool::or(each.collect::<Result<Vec<_>, TermError>>()?))
+    }
 }
 
 /// The variables of an evaluation over these worlds.
@@ -102,7 +134,7 @@ fn judge<'e, 's: 'e, 'a: 'e>(
     compiled: &'e CompiledInvariant,
     env: Env<'e>,
     scene: &'e mut Scene<'s, 'a>,
-) -> Result<(Bool, Bool, Option<Int>), Refusal> {
+) -> Result<(Bool, Bool, Option<Degree>), Refusal> {
     let mut evaluator = Evaluator::new(scene, env, &compiled.lets);
     let applies = match &compiled.for_each.where_ {
         Some(expr) => evaluator.truth(expr)?,
@@ -119,7 +151,7 @@ fn judge<'e, 's: 'e, 'a: 'e>(
     let fails =
         Bool::and([Bool::or([applies.fails(), Bool::and([applies.yes.clone(), holds.fails()])]), violated.not()]);
     let degree = match &compiled.degree {
-        Some(expr) if !violated.is_false() => evaluator.eval(expr)?.as_int(),
+        Some(expr) if !violated.is_false() => Some(Degree::of(evaluator.eval(expr)?)),
         _ => None,
     };
     Ok((violated, fails, degree))

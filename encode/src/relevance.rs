@@ -8,6 +8,7 @@
 //! | what landed before | what another request reaches after it |
 //! |---|---|
 //! | only the replicas of a built-in workload changed | the same: no object is related to others than before |
+//! | what kept a request from having any effect went (a budget that refuses its eviction) | something, so that it matters |
 //! | a ConfigMap or Secret without owners was written | the same, unless the other request's objects refer to it, and then the opposite order shows it |
 //!
 //! What a request reaches takes a while to find. Where it can be told without, it is: of what reaches nothing but itself
@@ -192,14 +193,20 @@ impl<'a> Relevance<'a> {
         if !relates(a) && !relates(b) {
             return false;
         }
-        let after = |first: &Request, second: &Request, alone: &Reach| {
+        let after = |first: &Request, second: &Request| relates(first).then(|| self.reach(&[first], second));
+        let (after_b, alone_b, after_a) = (after(b, a), self.reach(&[], b), after(a, b));
+        // an eviction that a budget refuses reaches nothing until the budget is gone
+        let wakes =
+            |after: &Option<Reach>, alone: &Reach| alone.is_empty() && after.as_ref().is_some_and(|r| !r.is_empty());
+        if wakes(&after_b, alone) || wakes(&after_a, &alone_b) {
+            return true;
+        }
+        let both = |alone: &Reach, after: Option<Reach>| {
             let mut reach = alone.clone();
-            if relates(first) {
-                reach.add(self.reach(&[first], second));
-            }
+            after.into_iter().for_each(|after| reach.add(after));
             reach
         };
-        let (reach_a, reach_b) = (after(b, a, alone), after(a, b, &self.reach(&[], b)));
+        let (reach_a, reach_b) = (both(alone, after_b), both(&alone_b, after_a));
         reach_a.wide() || reach_b.wide() || reach_a.meets(&reach_b)
     }
 

@@ -39,8 +39,6 @@ impl Applied {
     }
 
     fn deleting(key: Key, propagation: Option<Propagation>) -> Self {
-        // apps, batch and custom resources delete in the background, and so does nearly everything else; the orphaning
-        // default of a ReplicationController of an old API version is left aside
         let propagation = propagation.unwrap_or(Propagation::Background);
         Self { effective: true, deletions: vec![(key, propagation)], ..Self::default() }
     }
@@ -174,8 +172,22 @@ fn delete(state: &State, request: &Request) -> Applied {
     };
     match contradiction(object, request) {
         Some(why) => Applied::nothing(why),
-        None => Applied::deleting(request.target.clone(), request.propagation),
+        None => Applied::deleting(request.target.clone(), request.propagation.or_else(|| by_default(object))),
     }
+}
+
+/// What becomes of an object's dependents where a deletion does not say (`apiserver/pkg/registry/generic/registry/store.go`,
+/// `shouldOrphanDependents`, `shouldDeleteDependents`): what its finalizers say, or else they stay if it is a Job or a
+/// ReplicationController (`pkg/registry/batch/job/strategy.go`, `pkg/registry/core/replicationcontroller/strategy.go`,
+/// `DefaultGarbageCollectionPolicy`); those of others are collected after it. kubectl always says.
+fn by_default(object: &Object) -> Option<Propagation> {
+    let said = object.finalizers().find_map(|finalizer| match &**finalizer {
+        "orphan" => Some(Propagation::Orphan),
+        "foregroundDeletion" => Some(Propagation::Foreground),
+        _ => None,
+    });
+    let kind = &object.key.kind;
+    said.or_else(|| (kind.is("Job") || kind.is("ReplicationController")).then_some(Propagation::Orphan))
 }
 
 /// Why the preconditions of a deletion do not hold of the object: as the request shows it, else as the state does.

@@ -114,14 +114,28 @@ pub fn cascade(
 
 /// The claims that a StatefulSet deletes because a write took their ordinals away, each with the set: under the policy
 /// `whenScaled: Delete` it makes the pod that goes an owner of its claims (`pkg/controller/statefulset/
-/// stateful_set_utils.go`, `updateClaimOwnerRefForSetAndPod`). A claim whose pod was never made stays in truth.
+/// stateful_set_utils.go`, `updateClaimOwnerRefForSetAndPod`). A claim whose pod was never made stays in truth. Where the
+/// policy is new, it goes for the pods that are still there of ordinals given up before (`stateful_set_control.go`,
+/// `updateStatefulSet`).
 pub fn given_up(state: &State<'_>, old: &Object, new: &Object) -> Vec<(Key, Key)> {
     if !navigate::deletes_when_scaled(new) || !new.live() {
         return Vec::new();
     }
     let claims = state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&new.key.ns)).into_iter();
-    let lost = claims.filter(|c| navigate::wants_claim(old, &c.key.name) && !navigate::wants_claim(new, &c.key.name));
+    let kept_before = !navigate::deletes_when_scaled(old);
+    let lost = claims.filter(|c| {
+        !navigate::wants_claim(new, &c.key.name)
+            && (navigate::wants_claim(old, &c.key.name) || (kept_before && is_used_by_own_pod(state, new, c)))
+    });
     lost.map(|claim| (claim.key.clone(), new.key.clone())).collect()
+}
+
+/// Whether the set's pod of a claim's ordinal is there: until it has gone, it is looked at with each pass over the set.
+fn is_used_by_own_pod(state: &State<'_>, set: &Object, claim: &Object) -> bool {
+    let ordinal = navigate::claim_ordinal(set, &claim.key.name);
+    let name = ordinal.map(|ordinal| format!("{}-{ordinal}", set.key.name));
+    let pod = name.and_then(|name| state.get(&Key::of("Pod", &set.key.ns, &name)));
+    pod.is_some_and(|pod| pod.controller().is_some_and(|owner| owner.uid == set.uid))
 }
 
 /// Marks one object as leaving; false when it is gone or was marked before.

@@ -404,6 +404,22 @@ impl Object {
         self.body.ready && !self.terminating()
     }
 
+    /// Whether a gate of a pod's readiness is shut: the kubelet takes its readiness away then (KEP-580;
+    /// `pkg/kubelet/status/generate.go`, `GeneratePodReadyCondition`).
+    pub fn gate_shut(&self) -> bool {
+        let conditions = self.val().items_at(&["status", "conditions"]);
+        let is_true = |c: &&Val| c.str_at(&["status"]).is_some_and(|s| &**s == "True");
+        let open = |gate: &Val| conditions.iter().filter(is_true).any(|c| c.get("type") == gate.get("conditionType"));
+        !self.val().items_at(&["spec", "readinessGates"]).iter().all(open)
+    }
+
+    /// Whether its controller has not seen yet what its spec says now.
+    pub fn unobserved(&self) -> bool {
+        let numbers =
+            (self.val().int_at(&["metadata", "generation"]), self.val().int_at(&["status", "observedGeneration"]));
+        matches!(numbers, (Some(generation), Some(observed)) if observed < generation)
+    }
+
     /// A copy with another readiness; only pods have one.
     #[must_use]
     pub fn with_ready(&self, ready: bool) -> Self {

@@ -26,7 +26,7 @@ pub(super) fn evict(state: &mut State, request: &Request) -> Applied {
     match budgets_over(state, &pod).as_slice() {
         [] => evicted,
         [budget] if bypasses(&pod, budget) => evicted,
-        [budget] => match allowed(budget) {
+        [budget] => match allowed(state, budget) {
             Some(allowed) if allowed <= 0 => Applied::nothing(format!("`{}` allows no disruption", budget.key)),
             Some(allowed) => {
                 let path = ["status", "disruptionsAllowed"];
@@ -34,7 +34,6 @@ pub(super) fn evict(state: &mut State, request: &Request) -> Applied {
                 state.put(spent);
                 evicted
             }
-            // a budget without a status: its controller has not counted yet, or the state left it out
             None => evicted,
         },
         several => {
@@ -44,9 +43,10 @@ pub(super) fn evict(state: &mut State, request: &Request) -> Applied {
     }
 }
 
+/// The budgets over a pod that are sure to be there still: one that is being deleted may be gone by then.
 fn budgets_over(state: &State, pod: &Object) -> Vec<Arc<Object>> {
     let budgets = state.list(&Kind::new("policy", "PodDisruptionBudget"), Some(&pod.key.ns)).into_iter();
-    let over = budgets.filter(|b| selector_of(state, b).is_some_and(|s| s.matches(pod.labels())));
+    let over = budgets.filter(|b| b.live()).filter(|b| selector_of(state, b).is_some_and(|s| s.matches(pod.labels())));
     over.cloned().collect()
 }
 
@@ -62,7 +62,14 @@ fn bypasses(pod: &Object, budget: &Object) -> bool {
     healthy || policy.is_some_and(|p| &**p == "AlwaysAllow")
 }
 
-fn allowed(budget: &Object) -> Option<i64> {
+/// How many disruptions a budget allows; `None` where its controller has not counted yet, counts anew since the budget says
+/// something else now, or the state left it out.
+fn allowed(state: &State, budget: &Object) -> Option<i64> {
     budget.val().at_some(&["status"])?;
+    let before = state.base().get(&budget.key).filter(|before| before.uid == budget.uid);
+    let same = before.is_some_and(|before| before.val().get("spec") == budget.val().get("spec"));
+    if !same || budget.unobserved() {
+        return None;
+    }
     Some(budget.val().int_at(&["status", "disruptionsAllowed"]).unwrap_or(0))
 }

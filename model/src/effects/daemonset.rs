@@ -3,17 +3,17 @@
 //! Source: `pkg/controller/daemon/{daemon_controller.go,update.go}` (`NodeShouldRunDaemonPod`, `rollingUpdate`): pods on
 //! nodes that they do not select or tolerate no longer are removed, but a taint without NoExecute only keeps new pods away;
 //! outdated pods go while fewer than maxUnavailable nodes lack a ready one; an outdated pod that is not ready goes first,
-//! and one on a node that takes no new one is not missed. Over-approximation: when `status.updatedNumberScheduled` lags, every
-//! pod may be the outdated one.
+//! and one on a node that takes no new one is not missed. Over-approximation: when `status.updatedNumberScheduled` or
+//! `status.observedGeneration` lags, every pod may be the outdated one.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Builder, Standing, at_most, count, mark_unready, pods_of, scaled};
+use super::{Builder, Standing, at_most, count, mark_unready, pods_of, scaled, template};
 use crate::futures::{Entity, FateKind, LimitLabel, Remains};
 use crate::navigate;
 use crate::object::Object;
-use crate::value::Str;
+use crate::value::{Str, Val};
 
 /// The pods of a DaemonSet.
 pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
@@ -28,11 +28,15 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let nodes: Vec<Str> = navigate::daemon_nodes(state, set).into_iter().map(|n| n.key.name.clone()).collect();
     let val = set.val();
     let before = state.base().get(&set.key).filter(|o| o.uid == set.uid);
-    let changed = before.is_none_or(|b| b.val().at(&["spec", "template"]) != val.at(&["spec", "template"]));
+    let of = |val: &Val| val.at(&["spec", "template"]).cloned().unwrap_or_default();
+    let changed = before.is_none_or(|b| !template::same(&of(b.val()), &of(val)));
+    let of_status = |field: &str| val.int_at(&["status", field]);
+    // a status that its controller wrote leaves out a number that is 0
+    let none_updated = of_status("observedGeneration").map(|_| 0);
     let lagging = matches!(
-        (val.int_at(&["status", "updatedNumberScheduled"]), val.int_at(&["status", "desiredNumberScheduled"])),
+        (of_status("updatedNumberScheduled").or(none_updated), of_status("desiredNumberScheduled")),
         (Some(updated), Some(desired)) if updated < desired
-    );
+    ) || before.is_some_and(|b| b.unobserved());
     let rolling = val.str_at(&["spec", "updateStrategy", "type"]).is_none_or(|t| &**t == "RollingUpdate");
     let outdated = rolling && (changed || lagging);
     let template = navigate::template_of(state, set).map(|template| builder.template(&template));

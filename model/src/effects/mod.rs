@@ -39,6 +39,7 @@ use crate::futures::{
 use crate::kinds::Kind;
 use crate::node_names::NodeNames;
 use crate::object::{Body, Key, Object};
+use crate::references::references;
 use crate::scenario::Scenario;
 use crate::state::State;
 use crate::value::{Str, Val};
@@ -204,7 +205,7 @@ struct Case {
     removable: bool,
     /// Whether its node fails.
     down: bool,
-    /// Whether its node is failing already, and it ready.
+    /// Whether it is ready, and its node failing already or a gate of its readiness shut.
     fails: bool,
 }
 
@@ -284,6 +285,10 @@ impl<'s, 'a> Builder<'s, 'a> {
         }
     }
 
+    fn is_on_failing_node(&self, pod: &Object) -> bool {
+        self.in_storm(pod) && hazard::on_failing_node(self.state(), pod)
+    }
+
     /// Whether a pod is on a node that is not plainly well.
     fn in_storm(&self, pod: &Object) -> bool {
         self.scenario.made.in_storm(self.state(), pod)
@@ -324,7 +329,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             leaving: object.leaving,
             removable,
             down: self.is_down(object),
-            fails: object.ready() && self.in_storm(object) && hazard::on_failing_node(self.state(), object),
+            fails: object.ready() && (self.is_on_failing_node(object) || object.gate_shut()),
         };
         let mut last = self.last.borrow_mut();
         let known = last.as_ref().filter(|(known, _)| known.same(&case)).map(|(_, like)| like);
@@ -462,6 +467,20 @@ impl<'s, 'a> Builder<'s, 'a> {
             || pods.iter().any(on_changed)
             || delta.keys().any(is_own)
             || self.state().get(&self.name).is_some_and(|o| custom::is_asked(self.state(), o))
+            || self.names_changed(pods)
+    }
+
+    /// Whether what a pod names is among what is requested.
+    fn names_changed(&self, pods: &[&Arc<Object>]) -> bool {
+        let is_named = |key: &&Key| !["Pod", "Node"].iter().chain(&DECIDING).any(|kind| key.kind.is(kind));
+        let changed: Vec<&Key> = self.state().delta().keys().filter(is_named).collect();
+        // equals stand together, and name the same
+        let each = pods.chunk_by(|a, b| Arc::ptr_eq(&a.body, &b.body)).filter_map(|equals| equals.first());
+        let names = |pod: &&Arc<Object>| {
+            let mut named = references(pod, self.state().base().adapters().as_ref()).into_iter();
+            named.any(|reference| changed.iter().any(|key| reference.target.means(key)))
+        };
+        !changed.is_empty() && each.into_iter().any(names)
     }
 
     /// Works out where pods of the registered templates may be placed beside these; `most` bounds how many there may be.
@@ -531,6 +550,9 @@ fn scaled(value: Option<&Val>, of: i64, round_up: bool, default: &str) -> i64 {
     let product = of.saturating_mul(percent);
     if round_up { product.saturating_add(99).div_euclid(100) } else { product.div_euclid(100) }
 }
+
+/// Fates in which an existing pod is there still.
+const STAY: [FateKind; 3] = [FateKind::Stays, FateKind::BecomesReady, FateKind::LosesReadiness];
 
 /// Fates in which an existing pod is not there to serve any more.
 const LOST: [FateKind; 2] = [FateKind::Terminating, FateKind::Gone];

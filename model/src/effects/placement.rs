@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::template::{Room, Template, Term, host_ports, term};
-use super::{Builder, View, at_least, at_most, count, hazard};
+use super::{Builder, STAY, View, at_least, at_most, count, hazard};
 use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
 use crate::kinds::Kind;
 use crate::navigate::{SCHEDULING, node_zone, restricts_nodes, tolerates};
@@ -522,7 +522,6 @@ impl Topology {
     }
 }
 
-const STAY: [FateKind; 3] = [FateKind::Stays, FateKind::BecomesReady, FateKind::LosesReadiness];
 const NEW_PLACED: [FateKind; 1] = [FateKind::NewReady];
 
 fn placed_at(set: SetId, places: &[usize]) -> Count {
@@ -751,7 +750,9 @@ fn spread(
     let mut held: BTreeMap<Str, (Option<SetId>, i64, i64)> = BTreeMap::new();
     for value in domains.keys() {
         let found = topology.existing_in(&term.topology, value, means);
-        let present = i64::try_from(found.len()).unwrap_or(i64::MAX);
+        let may_share =
+            |at: &&usize| topology.existing.iter().any(|(known, pod)| known == *at && term.may_share(own, pod));
+        let present = i64::try_from(found.iter().filter(may_share).count()).unwrap_or(i64::MAX);
         let outside = outsider_in(builder, topology, &term.topology, value, &term.selector);
         held.insert(value.clone(), (gather(builder, &found), present, outside));
     }

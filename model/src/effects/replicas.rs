@@ -9,9 +9,9 @@
 use std::sync::Arc;
 
 use super::custom::Wish;
-use super::{Builder, LOST, Standing, at_least, at_most, count, mark_unready, pods_of, scaled};
+use super::{Builder, LOST, Standing, at_least, at_most, count, mark_unready, pods_of, scaled, template};
 use crate::annotations;
-use crate::futures::{Entity, FateKind, LimitLabel, Linear, SetId};
+use crate::futures::{Count, Entity, FateKind, LimitLabel, Linear, SetId};
 use crate::navigate;
 use crate::object::{Key, Object};
 use crate::value::Val;
@@ -44,7 +44,7 @@ pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     builder.alive = Some(alive(builder, set, &pods, goal.most.max(own)));
     let kept = builder.set();
     let fresh = add_set(builder, set, &pods, &intent, kept, None, false);
-    settle(builder, set.key.clone(), &[kept, fresh], goal, set.live());
+    settle(builder, set.key.clone(), &[kept, fresh], goal, set.live(), None);
 }
 
 /// The pods of a Deployment, through all its ReplicaSets.
@@ -60,7 +60,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         .collect();
     sets.sort_by(|a, b| a.key.cmp(&b.key));
     let template = deployment.val().at(&["spec", "template"]).cloned().unwrap_or_default();
-    let current = sets.iter().position(|set| same_template(set, &template));
+    let current = sets.iter().position(|set| is_made_from(set, &template));
     let paused = deployment.val().bool_at(&["spec", "paused"]).unwrap_or(false);
     let pods: Vec<Vec<Arc<Object>>> = sets.iter().map(|set| pods_of(state, set)).collect();
     let old_remains = sets
@@ -135,12 +135,19 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     if rolling && !recreate && !builder.after() {
         rollout_floor(builder, deployment, &pods, &intents, wish.least, surge, &counted);
     }
+    let mut surplus = None;
     if rolling && builder.after() {
         let label = LimitLabel::Settled { workload: deployment.key.clone(), wanted };
-        let unready = fresh.iter().map(|set| count(*set, &[FateKind::NewUnready])).collect();
-        builder.limit(label, vec![at_most(vec![count(old, &THERE)], 0), at_least(unready, 1)]);
+        let mut any_of = vec![at_most(vec![count(old, &THERE)], 0)];
+        if !recreate {
+            // a rollout hangs on a new pod that never becomes ready, with as many pods as the surge allows
+            let unready: Vec<_> = fresh.iter().map(|set| count(*set, &[FateKind::NewUnready])).collect();
+            any_of.push(at_least(unready.clone(), 1));
+            surplus = Some((unready, surge));
+        }
+        builder.limit(label, any_of);
     }
-    settle(builder, deployment.key.clone(), &counted, settled, live);
+    settle(builder, deployment.key.clone(), &counted, settled, live, surplus);
 }
 
 /// How many pods a ReplicaSet is to have in the end: a number in this range.
@@ -225,7 +232,7 @@ const THERE: [FateKind; 5] =
     [FateKind::Stays, FateKind::BecomesReady, FateKind::LosesReadiness, FateKind::NewUnready, FateKind::NewReady];
 
 /// Entities of `set` that are ready: those that were and stay (the set holds no others that stay), became, or are new.
-fn ready_in(set: SetId) -> crate::futures::Count {
+fn ready_in(set: SetId) -> Count {
     count(set, &[FateKind::Stays, FateKind::BecomesReady, FateKind::NewReady])
 }
 
@@ -268,26 +275,10 @@ fn intent(builder: &Builder<'_, '_>, pods: &[Arc<Object>], present: i64, low: i6
 }
 
 /// Whether a ReplicaSet was made from this pod template: equal but for the label that the Deployment adds.
-fn same_template(set: &Object, template: &Val) -> bool {
+fn is_made_from(set: &Object, template: &Val) -> bool {
     let hash = ["metadata", "labels", "pod-template-hash"];
     let own = set.val().at(&["spec", "template"]).cloned().unwrap_or_default().without_at(&hash);
-    let template = template.without_at(&hash);
-    own == template || normal(&own) == normal(&template)
-}
-
-/// A template without fields that mean the same absent or empty.
-fn normal(val: &Val) -> Val {
-    match val {
-        Val::Map(map) => Val::map(
-            map.iter()
-                .filter(|(k, _)| &***k != "creationTimestamp")
-                .map(|(k, v)| (k.clone(), normal(v)))
-                .filter(|(_, v)| !matches!(v, Val::Null) && !matches!(v, Val::Map(m) if m.is_empty()))
-                .collect(),
-        ),
-        Val::List(items) => Val::list(items.iter().map(normal).collect()),
-        other => other.clone(),
-    }
+    template::same(&own, &template.without_at(&hash))
 }
 
 fn register(builder: &mut Builder<'_, '_>, set: &Object, intent: &Intent) {
@@ -358,7 +349,7 @@ fn limit_scale_down(
     removed_sets: &[SetId],
 ) {
     let workload = set.key.clone();
-    let removed = |sets: &[SetId]| -> Vec<crate::futures::Count> { sets.iter().map(|s| count(*s, &LOST)).collect() };
+    let removed = |sets: &[SetId]| -> Vec<Count> { sets.iter().map(|s| count(*s, &LOST)).collect() };
     let label = LimitLabel::ScaleDownRemoves { workload: workload.clone(), pods: intent.excess };
     builder.limit(label, vec![at_most(removed(removed_sets), intent.excess)]);
     if builder.after() && !intent.open {
@@ -416,14 +407,27 @@ fn add_new(builder: &mut Builder<'_, '_>, maker: Key, template: usize, pods: i64
     set
 }
 
-/// Once settled, the workload has the pods it wants, a number within these (fewer only if the existing ones cannot be replaced).
-fn settle(builder: &mut Builder<'_, '_>, workload: Key, counted: &[SetId], Goal { least, most }: Goal, live: bool) {
+/// Once settled, the workload has the pods it wants, a number within these (fewer only if the existing ones cannot be
+/// replaced); so many more where one of the given pods is there.
+fn settle(
+    builder: &mut Builder<'_, '_>,
+    workload: Key,
+    counted: &[SetId],
+    Goal { least, most }: Goal,
+    live: bool,
+    surplus: Option<(Vec<Count>, i64)>,
+) {
     if !builder.after() || !live {
         return;
     }
     let counts: Vec<_> = counted.iter().map(|set| count(*set, &THERE)).collect();
     let label = LimitLabel::Settled { workload, wanted: most };
-    builder.limit(label.clone(), vec![at_most(counts.clone(), most)]);
+    let mut no_more = vec![at_most(counts.clone(), most)];
+    if let Some((pods, surplus)) = surplus {
+        builder.limit(label.clone(), vec![at_most(counts.clone(), most.saturating_add(surplus))]);
+        no_more.push(at_least(pods, 1));
+    }
+    builder.limit(label.clone(), no_more);
     let makes_new = builder.group.entities.iter().any(|e| e.object.is_none());
     if makes_new && least > 0 {
         builder.limit(label, vec![at_least(counts, least)]);

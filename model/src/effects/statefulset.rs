@@ -3,15 +3,15 @@
 //! Source: `pkg/controller/statefulset/stateful_set_control.go` (`updateStatefulSet`): condemned ordinals go from the
 //! highest; under OrderedReady nothing is removed or updated while a pod that stays is not running and ready; a rolling
 //! update removes one outdated pod (maxUnavailable with KEP-961) from the highest ordinal down to `partition` and waits
-//! for its replacement, and for every pod above the next one to be ready. Over-approximation: which of the outdated pods
-//! is the one in transition is left open, except below the highest one that is not ready.
+//! for its replacement, and for every pod above the next one to be ready. Over-approximations: which of the outdated pods
+//! is the one in transition is left open, except below the highest one that is not ready; while `status.observedGeneration` lags, all are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::custom::Wish;
-use super::{Builder, LOST, Standing, at_most, count, pods_of, scaled};
+use super::{Builder, LOST, STAY, Standing, at_least, at_most, count, pods_of, scaled, template};
 use crate::futures::{Count, Entity, Fate, FateKind, LimitLabel, SetId};
 use crate::navigate;
 use crate::object::Object;
@@ -57,7 +57,8 @@ fn plan(builder: &Builder<'_, '_>, set: &Object) -> Plan {
     let strategy = ["spec", "updateStrategy", "type"];
     let rolling_field = |name| val.at(&["spec", "updateStrategy", "rollingUpdate", name]);
     let before = builder.state().base().get(&set.key).filter(|o| o.uid == set.uid);
-    let same = before.is_some_and(|b| b.val().at(&["spec", "template"]) == val.at(&["spec", "template"]));
+    let of = |val: &Val| val.at(&["spec", "template"]).cloned().unwrap_or_default();
+    let same = before.is_some_and(|b| template::same(&of(b.val()), &of(val)));
     Plan {
         first: val.int_at(&["spec", "ordinals", "start"]).unwrap_or(0),
         wanted: if builder.after() { wish.most } else { own.max(wish.most) },
@@ -67,7 +68,7 @@ fn plan(builder: &Builder<'_, '_>, set: &Object) -> Plan {
         ordered: val.str_at(&["spec", "podManagementPolicy"]).is_none_or(|p| &**p != "Parallel"),
         partition: rolling_field("partition").and_then(crate::value::Val::as_int).unwrap_or(0),
         max_unavailable: scaled(rolling_field("maxUnavailable"), own, true, "1").max(1),
-        outdated_all: !same,
+        outdated_all: !same || before.is_some_and(|b| b.unobserved()),
         update_revision: val.str_at(&["status", "updateRevision"]).cloned(),
         rolling: val.str_at(&strategy).is_none_or(|t| &**t == "RollingUpdate"),
     }
@@ -248,19 +249,21 @@ fn member(
         Rc::make_mut(&mut entity.fates).extend(builder.new_fates(template, &pod.key.name, false));
     }
     if builder.after() {
-        settle_member(plan, &mut entity, condemned, updating, set);
+        settle_member(plan, &mut entity, condemned, set);
     }
     entity
 }
 
-/// Once settled, condemned pods are gone and outdated ones replaced, unless the set is stuck on a pod that is not ready.
-fn settle_member(plan: &Plan, entity: &mut Entity, condemned: bool, updating: bool, set: &Object) {
-    let stuck =
-        plan.ordered && set.val().int_at(&["status", "readyReplicas"]) != set.val().int_at(&["status", "replicas"]);
+/// Whether a set waits for a pod that is not ready, and goes no further.
+fn is_stuck(plan: &Plan, set: &Object) -> bool {
+    plan.ordered && set.val().int_at(&["status", "readyReplicas"]) != set.val().int_at(&["status", "replicas"])
+}
+
+/// Once settled, condemned pods are gone, unless the set is stuck on a pod that is not ready.
+fn settle_member(plan: &Plan, entity: &mut Entity, condemned: bool, set: &Object) {
+    let stays = !condemned || plan.open || is_stuck(plan, set);
     let keep = |fate: &Fate| match fate.kind {
-        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => {
-            stuck || !(condemned || updating) || (condemned && plan.open)
-        }
+        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => stays,
         FateKind::Terminating => false,
         FateKind::Gone => condemned,
         FateKind::NotMade | FateKind::NewUnready | FateKind::NewReady => true,
@@ -271,10 +274,17 @@ fn settle_member(plan: &Plan, entity: &mut Entity, condemned: bool, updating: bo
 }
 
 fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets) {
+    let workload = set.key.clone();
     if builder.after() {
+        // a rolling update ends, unless it hangs on a new pod that never becomes ready
+        let outdated = at_most(vec![count(sets.updating, &STAY)], 0);
+        let unready = [sets.updating, sets.missing].map(|set| count(set, &[FateKind::NewUnready]));
+        if !is_stuck(plan, set) {
+            let label = LimitLabel::Settled { workload, wanted: plan.wanted };
+            builder.limit(label, vec![outdated, at_least(unready.to_vec(), 1)]);
+        }
         return;
     }
-    let workload = set.key.clone();
     let transit = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready];
     builder.limit(
         LimitLabel::OneAtATime { workload: workload.clone(), max_unavailable: plan.max_unavailable },

@@ -14,6 +14,8 @@ pub(super) struct Term {
     pub(super) max_skew: Option<i64>,
     /// Whether the selector is narrowed to one revision, so that old pods are not meant.
     pub(super) by_revision: bool,
+    /// The labels whose values a pod shares with those that are meant (`matchLabelKeys`).
+    pub(super) shared_keys: Vec<Str>,
     /// Whether a spread constraint passes over nodes whose taints the pod does not tolerate (`nodeTaintsPolicy: Honor`).
     pub(super) heeds_taints: bool,
     /// Whether a spread constraint passes over nodes that the pod does not select (not with `nodeAffinityPolicy: Ignore`).
@@ -194,10 +196,22 @@ pub(super) fn term(val: &Val, ns: &str, max_skew: Option<i64>) -> Option<Term> {
         selector: Selector::from_label_selector(selector),
         max_skew,
         by_revision,
+        shared_keys: val.items_at(&["matchLabelKeys"]).iter().filter_map(Val::as_str).cloned().collect(),
         heeds_taints: policy("nodeTaintsPolicy", "Honor"),
         heeds_selection: !policy("nodeAffinityPolicy", "Ignore"),
         min_domains: val.int_at(&["minDomains"]).unwrap_or(1),
     })
+}
+
+impl Term {
+    /// Whether an existing pod may be of the revision that new pods of a template are of. A Deployment's template lacks the
+    /// hash only where it is that of no ReplicaSet yet.
+    pub(super) fn may_share(&self, own: &Template, pod: &Object) -> bool {
+        self.shared_keys.iter().all(|key| match own.labels().get(key) {
+            Some(value) => pod.labels().get(key) == Some(value),
+            None => &**key != "pod-template-hash",
+        })
+    }
 }
 
 /// Whether a term of pod affinity is about pods of the pod's own namespace (`interpodaffinity/plugin.go`,
@@ -220,4 +234,84 @@ fn reaches_others(term: &Val, ns: &str) -> bool {
     let other = |name: &Val| name.as_str().is_none_or(|name| **name != *ns);
     let beyond = |selector: &Val| selector.at(&["matchLabels", "kubernetes.io/metadata.name"]).is_none_or(other);
     term.at_some(&["namespaceSelector"]).is_some_and(beyond) || term.items_at(&["namespaces"]).iter().any(other)
+}
+
+/// What the API server fills in where a pod template says nothing (`pkg/apis/core/v1/zz_generated.defaults.go`,
+/// `SetObjectDefaults_PodTemplate`), by the last part of a field's path.
+const DEFAULTS: [(&str, Filled); 14] = [
+    ("apiVersion", Filled::Text("v1")),
+    ("defaultMode", Filled::Number(420)),
+    ("dnsPolicy", Filled::Text("ClusterFirst")),
+    ("enableServiceLinks", Filled::True),
+    ("failureThreshold", Filled::Number(3)),
+    ("periodSeconds", Filled::Number(10)),
+    ("protocol", Filled::Text("TCP")),
+    ("schedulerName", Filled::Text("default-scheduler")),
+    ("scheme", Filled::Text("HTTP")),
+    ("successThreshold", Filled::Number(1)),
+    ("terminationGracePeriodSeconds", Filled::Number(30)),
+    ("terminationMessagePath", Filled::Text("/dev/termination-log")),
+    ("terminationMessagePolicy", Filled::Text("File")),
+    ("timeoutSeconds", Filled::Number(1)),
+];
+
+enum Filled {
+    Text(&'static str),
+    Number(i64),
+    True,
+}
+
+/// Whether two pod templates make the same pods: what means the same absent or empty, and what the API server fills in, is
+/// left aside.
+pub(super) fn same(a: &Val, b: &Val) -> bool {
+    let part = |val: &Val, part: &str| val.get(part).map(kept).unwrap_or_default();
+    let spec = |val: &Val| val.get("spec").map(filled).unwrap_or_default();
+    a == b || (part(a, "metadata") == part(b, "metadata") && spec(a) == spec(b))
+}
+
+/// A value without fields that mean the same absent or empty.
+fn kept(val: &Val) -> Val {
+    without(val, &|_, key, _| key == "creationTimestamp")
+}
+
+/// A pod spec without those fields, and without what the API server fills in.
+fn filled(spec: &Val) -> Val {
+    without(spec, &|within, key, value| match key {
+        // another name of serviceAccountName
+        "serviceAccount" => true,
+        // of a container it means something else
+        "restartPolicy" => within.get("containers").is_some() && value.as_str().is_some_and(|s| &**s == "Always"),
+        "imagePullPolicy" => value.as_str().is_some_and(|policy| **policy == *pull_policy(within)),
+        _ => DEFAULTS.iter().any(|(known, filled)| {
+            *known == key
+                && match filled {
+                    Filled::Text(text) => value.as_str().is_some_and(|s| &**s == *text),
+                    Filled::Number(number) => value.as_int() == Some(*number),
+                    Filled::True => *value == Val::Bool(true),
+                }
+        }),
+    })
+}
+
+/// When a container's image is pulled, if it does not say (`pkg/apis/core/v1/defaults.go`, `SetDefaults_Container`).
+fn pull_policy(container: &Val) -> &'static str {
+    let image = container.str_at(&["image"]).map_or("", |image| &**image);
+    let (name, digest) = image.split_once('@').map_or((image, false), |(name, _)| (name, true));
+    let tag = name.rsplit('/').next().and_then(|last| last.split_once(':')).map(|(_, tag)| tag);
+    if tag == Some("latest") || (tag.is_none() && !digest) { "Always" } else { "IfNotPresent" }
+}
+
+/// A value without null and empty fields, and without those that `drops` says, which is given what they are in.
+fn without(val: &Val, drops: &dyn Fn(&Val, &str, &Val) -> bool) -> Val {
+    match val {
+        Val::Map(map) => Val::map(
+            map.iter()
+                .filter(|(key, value)| !drops(val, key, value))
+                .map(|(key, value)| (key.clone(), without(value, drops)))
+                .filter(|(_, v)| !matches!(v, Val::Null) && !matches!(v, Val::Map(m) if m.is_empty()))
+                .collect(),
+        ),
+        Val::List(items) => Val::list(items.iter().map(|item| without(item, drops)).collect()),
+        other => other.clone(),
+    }
 }
