@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::apply::apply;
 use crate::cascade::{Cause, Leaving, cascade, given_up};
 use crate::change::{Change, Operation, Propagation, Request};
-use crate::effects::{Made, NodeCache};
+use crate::effects::{Made, NodeCache, scaled_down};
 use crate::futures::{Moment, Step};
 use crate::object::Key;
 use crate::snapshot::Snapshot;
 use crate::state::State;
+use crate::value::{Str, Val};
 
 /// How many changes in flight are told apart; beyond it the question is refused, since every subset is a scenario.
 pub const IN_FLIGHT_MAX: usize = 10;
@@ -74,7 +75,10 @@ impl<'a> Scenario<'a> {
             return Landing { effective: false, whole: true };
         }
         let written = old.zip(self.state.get(&request.target).cloned());
-        let released = written.map_or_else(Vec::new, |(old, new)| given_up(&self.state, &old, &new));
+        let released = written.map_or_else(Vec::new, |(old, new)| match scaled_down(self, &old, &new) {
+            Some((set, scaled)) => given_up(&self.state, &set, &scaled),
+            None => given_up(&self.state, &old, &new),
+        });
         self.nodes.borrow_mut().clear();
         self.made = Made::default();
         let before: BTreeSet<Key> = self.leaving.keys().cloned().collect();
@@ -168,7 +172,8 @@ pub fn scenarios_within<'a>(
     }
     let mut all = Vec::new();
     let mut whole = true;
-    for subset in 0..(1_u32 << in_flight.len()) {
+    let proven = change.map_or(0, |change| proven(in_flight, change));
+    for subset in (0..(1_u32 << in_flight.len())).filter(|subset| subset & proven == proven) {
         let mut start = Scenario { landed: subset, ..Scenario::observed(snapshot) };
         let mut distinct = true;
         for (at, landed) in in_flight.iter().enumerate() {
@@ -195,4 +200,19 @@ pub fn scenarios_within<'a>(
         }
     }
     Ok((all, whole))
+}
+
+/// Those of the creations in flight that have landed for certain, a bit for each: what a change writes names their object as
+/// an owner by its uid, which its author can know from the answer to the creation or from a watch only.
+fn proven(in_flight: &[&Request], change: &Change) -> u32 {
+    let uid_of = |object: &Val| object.str_at(&["metadata", "uid"]).filter(|uid| !uid.is_empty()).cloned();
+    let written = change.requests.iter().filter_map(|request| request.object.as_ref());
+    let owners = written.flat_map(|object| object.items_at(&["metadata", "ownerReferences"]));
+    let named: BTreeSet<Str> = owners.filter_map(|owner| owner.str_at(&["uid"]).cloned()).collect();
+    let is_named = |request: &Request| {
+        let made = request.object.as_ref().filter(|_| request.operation == Operation::Create);
+        made.and_then(uid_of).is_some_and(|uid| named.contains(&uid))
+    };
+    let each = in_flight.iter().enumerate().filter(|(_, request)| is_named(request));
+    each.fold(0, |bits, (at, _)| bits | (1 << at))
 }

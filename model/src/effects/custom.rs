@@ -126,6 +126,20 @@ pub fn wish(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<Wish
     Some(Wish { least: (least - excess).max(0), most })
 }
 
+/// The StatefulSet that a custom resource's operator scales down since a write lowered `replicas`: as it is, and as it will be.
+pub fn scaled_down(scenario: &Scenario<'_>, old: &Object, new: &Arc<Object>) -> Option<(Arc<Object>, Object)> {
+    let state = &scenario.state;
+    let before = state.adapter(old)?.replicas?;
+    let parent = Parent::of(state, new).filter(|parent| parent.facts.replicas.is_some_and(|now| now < before))?;
+    let set = state.get(&parent.deputy(state)?).filter(|set| set.key.kind.is("StatefulSet"))?.clone();
+    let own = set.val().int_at(&["spec", "replicas"]).unwrap_or(1);
+    let least = wish(scenario, &set, own)?.least;
+    (least < own).then(|| {
+        let scaled = set.map_body(|val| val.with_at(&["spec", "replicas"], Val::Int(least)));
+        (set, scaled)
+    })
+}
+
 /// The pods that a custom resource runs without a workload in between.
 pub fn custom_resource(builder: &mut Builder<'_, '_>, object: &Arc<Object>) {
     let state = builder.state();

@@ -37,6 +37,7 @@ use crate::futures::{
     Count, Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Place, Remains, SetId,
 };
 use crate::kinds::Kind;
+use crate::navigate;
 use crate::node_names::NodeNames;
 use crate::object::{Body, Key, Object};
 use crate::references::references;
@@ -45,6 +46,7 @@ use crate::state::State;
 use crate::value::{Str, Val};
 
 pub use coarse::calm;
+pub use custom::scaled_down;
 pub use hazard::at_risk;
 pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
@@ -203,6 +205,8 @@ struct Case {
     standing: Standing,
     leaving: bool,
     removable: bool,
+    /// Whether it is a claim that its users keep from going.
+    protected: bool,
     /// Whether its node fails.
     down: bool,
     /// Whether it is ready, and its node failing already or a gate of its readiness shut.
@@ -211,7 +215,7 @@ struct Case {
 
 impl Case {
     fn same(&self, other: &Self) -> bool {
-        let flags = |c: &Self| (c.is_pod, c.standing, c.leaving, c.removable, c.down, c.fails);
+        let flags = |c: &Self| (c.is_pod, c.standing, c.leaving, c.removable, c.protected, c.down, c.fails);
         std::ptr::eq(self.body, other.body) && flags(self) == flags(other)
     }
 }
@@ -328,6 +332,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             standing,
             leaving: object.leaving,
             removable,
+            protected: navigate::is_protected(self.state(), object),
             down: self.is_down(object),
             fails: object.ready() && (self.is_on_failing_node(object) || object.gate_shut()),
         };
@@ -349,6 +354,9 @@ impl<'s, 'a> Builder<'s, 'a> {
     /// The fates of an existing object.
     fn fates_of(&self, object: &Arc<Object>, case: &Case) -> Vec<Fate> {
         let Case { is_pod, standing, removable, .. } = *case;
+        if case.protected {
+            return vec![self.fate_of(object, case.down, FateKind::Stays)];
+        }
         let finished = self.after();
         let mut kinds: Vec<FateKind> = Vec::new();
         let stays = match standing {

@@ -36,7 +36,7 @@ pub use storage::{
     wants_claim,
 };
 pub use template::{finished, makes_no_more, pod_spec, template_labels, template_of, template_path, wanted_replicas};
-pub use users::{is_made_again, live_referrers, resolves, stays_in_use, unread_users};
+pub use users::{is_made_again, is_protected, live_referrers, resolves, stays_in_use, unread_users};
 
 use crate::kinds::Kind;
 use crate::state::State;

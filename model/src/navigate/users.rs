@@ -59,6 +59,18 @@ fn claimants<'s>(state: &'s State, claim: &Object) -> Vec<&'s Arc<Object>> {
     found
 }
 
+/// Whether a claim that is being deleted stays for the time being, since a pod on a node uses it that stays as well
+/// (`pkg/controller/volume/pvcprotection/pvc_protection_controller.go`, `isBeingUsed`). That such a pod may go by its
+/// controller's doing is left aside.
+pub fn is_protected(state: &State, claim: &Object) -> bool {
+    let by_controller = |finalizer: &Str| &**finalizer == "kubernetes.io/pvc-protection";
+    let pods = || live_referrers(state, claim).into_iter().filter(|user| user.key.kind.is("Pod"));
+    claim.key.kind.is("PersistentVolumeClaim")
+        && claim.terminating()
+        && claim.finalizers().any(by_controller)
+        && pods().any(|pod| !pod.node.is_empty())
+}
+
 /// Whether an object is there to stay, and at work: it goes neither with its controller nor after it.
 pub fn stays_in_use(state: &State, object: &Object) -> bool {
     object.live() && !finished(object) && !leaves_with_controller(state, object) && !expected_to_go(state, object)

@@ -283,7 +283,7 @@ fn names(state: &State<'_>) -> BTreeSet<Key> {
 /// be gone; once settled, only a finalizer keeps it.
 fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment) -> Option<Group> {
     let expected = suture_model::cascade::expected_to_go(state, object);
-    if !object.leaving && !object.terminating() && !expected {
+    if (!object.leaving && !object.terminating() && !expected) || suture_model::navigate::is_protected(state, object) {
         return None;
     }
     let after = moment == Moment::After;
