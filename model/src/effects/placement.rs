@@ -586,7 +586,10 @@ fn apart(
         let size = topology.size(&term.topology, &places);
         let here: Vec<Count> = others.iter().map(|s| placed_at(*s, &places)).collect();
         if own_kind {
-            builder.limit(label(), vec![at_most(here.clone(), size)]);
+            // new pods of other templates are kept apart from these only, and where there are any
+            let none = at_most(vec![placed_at(set, &places)], 0);
+            let alone = others == [set];
+            builder.limit(label(), (!alone).then_some(none).into_iter().chain([at_most(here.clone(), size)]).collect());
         } else {
             for other in &here {
                 builder
