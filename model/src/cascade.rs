@@ -122,20 +122,14 @@ pub fn given_up(state: &State<'_>, old: &Object, new: &Object) -> Vec<(Key, Key)
         return Vec::new();
     }
     let claims = state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&new.key.ns)).into_iter();
-    let kept_before = !navigate::deletes_when_scaled(old);
+    // until such a pod has gone, it is looked at with each pass over the set
+    let of_new_policy = !navigate::deletes_when_scaled(old);
+    let pods = if of_new_policy { navigate::pods_owned_by(state, new) } else { Vec::new() };
+    let goes_along = |claim: &Object| pods.iter().any(|pod| navigate::goes_with_pod(state, pod, claim));
     let lost = claims.filter(|c| {
-        !navigate::wants_claim(new, &c.key.name)
-            && (navigate::wants_claim(old, &c.key.name) || (kept_before && is_used_by_own_pod(state, new, c)))
+        !navigate::wants_claim(new, &c.key.name) && (navigate::wants_claim(old, &c.key.name) || goes_along(c))
     });
     lost.map(|claim| (claim.key.clone(), new.key.clone())).collect()
-}
-
-/// Whether the set's pod of a claim's ordinal is there: until it has gone, it is looked at with each pass over the set.
-fn is_used_by_own_pod(state: &State<'_>, set: &Object, claim: &Object) -> bool {
-    let ordinal = navigate::claim_ordinal(set, &claim.key.name);
-    let name = ordinal.map(|ordinal| format!("{}-{ordinal}", set.key.name));
-    let pod = name.and_then(|name| state.get(&Key::of("Pod", &set.key.ns, &name)));
-    pod.is_some_and(|pod| pod.controller().is_some_and(|owner| owner.uid == set.uid))
 }
 
 /// Marks one object as leaving; false when it is gone or was marked before.

@@ -46,7 +46,7 @@ pub(super) fn evict(state: &mut State, request: &Request) -> Applied {
 /// The budgets over a pod that are sure to be there still: one that is being deleted may be gone by then.
 fn budgets_over(state: &State, pod: &Object) -> Vec<Arc<Object>> {
     let budgets = state.list(&Kind::new("policy", "PodDisruptionBudget"), Some(&pod.key.ns)).into_iter();
-    let over = budgets.filter(|b| b.live()).filter(|b| selector_of(state, b).is_some_and(|s| s.matches(pod.labels())));
+    let over = budgets.filter(|b| b.live() && selector_of(state, b).is_some_and(|s| s.matches(pod.labels())));
     over.cloned().collect()
 }
 

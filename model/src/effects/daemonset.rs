@@ -13,7 +13,7 @@ use super::{Builder, Standing, at_most, count, mark_unready, pods_of, scaled, te
 use crate::futures::{Entity, FateKind, LimitLabel, Remains};
 use crate::navigate;
 use crate::object::Object;
-use crate::value::{Str, Val};
+use crate::value::Str;
 
 /// The pods of a DaemonSet.
 pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
@@ -28,8 +28,7 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let nodes: Vec<Str> = navigate::daemon_nodes(state, set).into_iter().map(|n| n.key.name.clone()).collect();
     let val = set.val();
     let before = state.base().get(&set.key).filter(|o| o.uid == set.uid);
-    let of = |val: &Val| val.at(&["spec", "template"]).cloned().unwrap_or_default();
-    let changed = before.is_none_or(|b| !template::same(&of(b.val()), &of(val)));
+    let changed = before.is_none_or(|b| !template::is_kept(b, set));
     let of_status = |field: &str| val.int_at(&["status", field]);
     // a status that its controller wrote leaves out a number that is 0
     let none_updated = of_status("observedGeneration").map(|_| 0);

@@ -209,7 +209,7 @@ struct Case {
     protected: bool,
     /// Whether its node fails.
     down: bool,
-    /// Whether it is ready, and its node failing already or a gate of its readiness shut.
+    /// Whether its node is failing already, and it ready.
     fails: bool,
 }
 
@@ -289,10 +289,6 @@ impl<'s, 'a> Builder<'s, 'a> {
         }
     }
 
-    fn is_on_failing_node(&self, pod: &Object) -> bool {
-        self.in_storm(pod) && hazard::on_failing_node(self.state(), pod)
-    }
-
     /// Whether a pod is on a node that is not plainly well.
     fn in_storm(&self, pod: &Object) -> bool {
         self.scenario.made.in_storm(self.state(), pod)
@@ -334,7 +330,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             removable,
             protected: navigate::is_protected(self.state(), object),
             down: self.is_down(object),
-            fails: object.ready() && (self.is_on_failing_node(object) || object.gate_shut()),
+            fails: object.ready() && self.in_storm(object) && hazard::on_failing_node(self.state(), object),
         };
         let mut last = self.last.borrow_mut();
         let known = last.as_ref().filter(|(known, _)| known.same(&case)).map(|(_, like)| like);
@@ -370,7 +366,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             if is_pod && !object.ready() && !object.terminating() && !hazard::finished(object) {
                 kinds.push(FateKind::BecomesReady);
             }
-            if is_pod && case.fails {
+            if is_pod && (case.fails || (object.ready() && object.gate_shut())) {
                 kinds.push(FateKind::LosesReadiness);
             }
         }
@@ -409,9 +405,9 @@ impl<'s, 'a> Builder<'s, 'a> {
     /// A new pod of this name from a template; it bears the labels that its predecessor got for its name.
     fn new_pod(&self, template: &template::Template, name: &str) -> made::New {
         let owner = self.state().get(&self.name).map(AsRef::as_ref);
-        let before = self.state().get(&Key::of("Pod", &self.name.ns, name)).map(|pod| pod.labels());
-        let before = before.filter(|_| self.name.kind.is("StatefulSet"));
-        let labels: Vec<(&str, &Val)> = before.into_iter().flat_map(statefulset::ordinal_labels).collect();
+        let before = || self.state().get(&Key::of("Pod", &self.name.ns, name));
+        let before = self.name.kind.is("StatefulSet").then(before).flatten();
+        let labels: Vec<(&str, &Val)> = before.into_iter().flat_map(|pod| ordinal_labels(pod.labels())).collect();
         self.scenario.made.pod(template, &self.name, owner, name, &labels)
     }
 

@@ -497,6 +497,11 @@ impl Topology {
         Self { nodes, sizes, existing, homes }
     }
 
+    /// The names of those pods.
+    fn inside(&self) -> BTreeSet<&Key> {
+        self.existing.iter().map(|(_, pod)| &pod.key).collect()
+    }
+
     /// The places by domain. For the hostname every place is a domain of its own (of as many domains as it has nodes).
     fn domains(&self, topology: &str) -> BTreeMap<Str, Vec<usize>> {
         let mut out: BTreeMap<Str, Vec<usize>> = BTreeMap::new();
@@ -526,6 +531,11 @@ const NEW_PLACED: [FateKind; 1] = [FateKind::NewReady];
 
 fn placed_at(set: SetId, places: &[usize]) -> Count {
     Count { set, fates: NEW_PLACED.to_vec(), places: Some(places.to_vec()) }
+}
+
+/// What holds whatever happens.
+fn always() -> Linear {
+    Linear { terms: Vec::new(), at_most: 0 }
 }
 
 /// Puts these entities into a new set and returns it; `None` when there are none.
@@ -587,9 +597,12 @@ fn apart(
         let here: Vec<Count> = others.iter().map(|s| placed_at(*s, &places)).collect();
         if own_kind {
             // new pods of other templates are kept apart from these only, and where there are any
-            let none = at_most(vec![placed_at(set, &places)], 0);
-            let alone = others == [set];
-            builder.limit(label(), (!alone).then_some(none).into_iter().chain([at_most(here.clone(), size)]).collect());
+            let mut any_of = Vec::new();
+            if others != [set] {
+                any_of.push(at_most(vec![placed_at(set, &places)], 0));
+            }
+            any_of.push(at_most(here.clone(), size));
+            builder.limit(label(), any_of);
         } else {
             for other in &here {
                 builder
@@ -611,7 +624,7 @@ fn apart(
         for place in &places {
             let alternatives = stuck.entry(*place).or_default();
             if outsiders > 0 {
-                alternatives.push(Linear { terms: Vec::new(), at_most: 0 });
+                alternatives.push(always());
             } else {
                 alternatives.push(at_least(blocking.clone(), size));
             }
@@ -644,13 +657,25 @@ fn theirs(
             let found = topology.existing_in(&key, &value, |pod| against(pod, &key));
             let Some(existing) = gather(builder, &found) else { continue };
             let label = LimitLabel::AntiAffinity { workload: maker.clone(), topology: key.clone() };
-            let apart = vec![at_most(vec![placed_at(set, &places)], 0), at_most(vec![count(existing, &STAY)], 0)];
-            builder.limit(label, apart);
-            for place in &places {
-                let held = vec![count(existing, &STAY), count(existing, &[FateKind::Terminating])];
-                stuck.entry(*place).or_default().push(at_least(held, 1));
-            }
+            yield_to(builder, label, set, &places, existing, stuck);
         }
+    }
+}
+
+/// None of these new pods comes to places where one of these existing pods stays; there they may be stuck for as long as one
+/// is still on its way out.
+fn yield_to(
+    builder: &mut Builder<'_, '_>,
+    label: LimitLabel,
+    set: SetId,
+    places: &[usize],
+    existing: SetId,
+    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+) {
+    builder.limit(label, vec![at_most(vec![placed_at(set, places)], 0), at_most(vec![count(existing, &STAY)], 0)]);
+    for place in places {
+        let held = vec![count(existing, &STAY), count(existing, &[FateKind::Terminating])];
+        stuck.entry(*place).or_default().push(at_least(held, 1));
     }
 }
 
@@ -667,32 +692,23 @@ fn port_by_port(
     if own.ports.is_empty() {
         return;
     }
-    let inside: BTreeSet<&Key> = topology.existing.iter().map(|(_, o)| &o.key).collect();
     for (value, places) in topology.domains(HOSTNAME) {
         let found = topology.existing_in(HOSTNAME, &value, |pod| own.wants_port_of(pod));
-        if let Some(existing) = gather(builder, &found) {
-            let label = LimitLabel::HostPorts { workload: maker.clone() };
-            let one = vec![at_most(vec![placed_at(set, &places)], 0), at_most(vec![count(existing, &STAY)], 0)];
-            builder.limit(label, one);
-            for place in &places {
-                let held = vec![count(existing, &STAY), count(existing, &[FateKind::Terminating])];
-                stuck.entry(*place).or_default().push(at_least(held, 1));
-            }
-        }
+        let Some(existing) = gather(builder, &found) else { continue };
+        yield_to(builder, LimitLabel::HostPorts { workload: maker.clone() }, set, &places, existing, stuck);
     }
-    let state = builder.state();
+    let (state, inside) = (builder.state(), topology.inside());
     for (at, place) in builder.group.places.iter().enumerate() {
         let pods = place.nodes.iter().flat_map(|node| state.pods_on(node));
         if pods.into_iter().any(|pod| !inside.contains(&pod.key) && own.wants_port_of(pod)) {
-            stuck.entry(at).or_default().push(Linear { terms: Vec::new(), at_most: 0 });
+            stuck.entry(at).or_default().push(always());
         }
     }
 }
 
 /// How many pods outside the group a selector means in a domain.
 fn outsider_in(builder: &Builder<'_, '_>, topology: &Topology, key: &str, value: &Str, selector: &Selector) -> i64 {
-    let inside: BTreeSet<&Key> = topology.existing.iter().map(|(_, o)| &o.key).collect();
-    let state = builder.state();
+    let (state, inside) = (builder.state(), topology.inside());
     let pods = state.pods_matching(&builder.name.ns, selector).into_iter();
     let here = pods.filter(|p| {
         !inside.contains(&p.key)
@@ -729,7 +745,7 @@ fn spread(
     let is_open = !is_told || !term.heeds_selection;
     let labelled: BTreeSet<usize> = domains.values().flatten().copied().collect();
     for place in (0..topology.nodes.len()).filter(|place| is_open || !labelled.contains(place)) {
-        stuck.entry(place).or_default().push(Linear { terms: Vec::new(), at_most: 0 });
+        stuck.entry(place).or_default().push(always());
     }
     if !is_told {
         return;
@@ -753,9 +769,8 @@ fn spread(
     let mut held: BTreeMap<Str, (Option<SetId>, i64, i64)> = BTreeMap::new();
     for value in domains.keys() {
         let found = topology.existing_in(&term.topology, value, means);
-        let may_share =
-            |at: &&usize| topology.existing.iter().any(|(known, pod)| known == *at && term.may_share(own, pod));
-        let present = i64::try_from(found.iter().filter(may_share).count()).unwrap_or(i64::MAX);
+        let sharing = topology.existing_in(&term.topology, value, |pod| means(pod) && term.may_share(own, pod));
+        let present = i64::try_from(sharing.len()).unwrap_or(i64::MAX);
         let outside = outsider_in(builder, topology, &term.topology, value, &term.selector);
         held.insert(value.clone(), (gather(builder, &found), present, outside));
     }

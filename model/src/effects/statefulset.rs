@@ -4,7 +4,8 @@
 //! highest; under OrderedReady nothing is removed or updated while a pod that stays is not running and ready; a rolling
 //! update removes one outdated pod (maxUnavailable with KEP-961) from the highest ordinal down to `partition` and waits
 //! for its replacement, and for every pod above the next one to be ready. Over-approximations: which of the outdated pods
-//! is the one in transition is left open, except below the highest one that is not ready; while `status.observedGeneration` lags, all are.
+//! is the one in transition is left open, except below the highest one that is not ready; while
+//! `status.observedGeneration` lags, all are outdated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -57,8 +58,7 @@ fn plan(builder: &Builder<'_, '_>, set: &Object) -> Plan {
     let strategy = ["spec", "updateStrategy", "type"];
     let rolling_field = |name| val.at(&["spec", "updateStrategy", "rollingUpdate", name]);
     let before = builder.state().base().get(&set.key).filter(|o| o.uid == set.uid);
-    let of = |val: &Val| val.at(&["spec", "template"]).cloned().unwrap_or_default();
-    let same = before.is_some_and(|b| template::same(&of(b.val()), &of(val)));
+    let same = before.is_some_and(|b| template::is_kept(b, set));
     Plan {
         first: val.int_at(&["spec", "ordinals", "start"]).unwrap_or(0),
         wanted: if builder.after() { wish.most } else { own.max(wish.most) },

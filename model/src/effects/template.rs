@@ -264,9 +264,15 @@ enum Filled {
 /// Whether two pod templates make the same pods: what means the same absent or empty, and what the API server fills in, is
 /// left aside.
 pub(super) fn same(a: &Val, b: &Val) -> bool {
-    let part = |val: &Val, part: &str| val.get(part).map(kept).unwrap_or_default();
-    let spec = |val: &Val| val.get("spec").map(filled).unwrap_or_default();
-    a == b || (part(a, "metadata") == part(b, "metadata") && spec(a) == spec(b))
+    let metadata = |val: &Val| val.get("metadata").map(kept);
+    let spec = |val: &Val| val.get("spec").map(filled);
+    a == b || (metadata(a) == metadata(b) && spec(a) == spec(b))
+}
+
+/// Whether a workload makes the same pods as before.
+pub(super) fn is_kept(before: &Object, now: &Object) -> bool {
+    let template = |o: &Object| o.val().at(&["spec", "template"]).cloned().unwrap_or_default();
+    same(&template(before), &template(now))
 }
 
 /// A value without fields that mean the same absent or empty.

@@ -65,8 +65,8 @@ fn claimants<'s>(state: &'s State, claim: &Object) -> Vec<&'s Arc<Object>> {
 pub fn is_protected(state: &State, claim: &Object) -> bool {
     let by_controller = |finalizer: &Str| &**finalizer == "kubernetes.io/pvc-protection";
     let pods = || live_referrers(state, claim).into_iter().filter(|user| user.key.kind.is("Pod"));
-    claim.key.kind.is("PersistentVolumeClaim")
-        && claim.terminating()
+    claim.terminating()
+        && claim.key.kind.is("PersistentVolumeClaim")
         && claim.finalizers().any(by_controller)
         && pods().any(|pod| !pod.node.is_empty())
 }
