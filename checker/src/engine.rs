@@ -286,8 +286,7 @@ impl Engine {
         let mut proved = 0;
         for analysis in self.analyses.clone().iter() {
             let compiled = &analysis.compiled;
-            let none: [Scenario<'_>; 0] = [];
-            for key in Surface::new(&state, &none).of_kinds(analysis, None) {
+            for key in Surface::new(&state, []).of_kinds(analysis, None) {
                 let Some(object) = state.get(&key).filter(|o| judges(compiled, o)) else { continue };
                 match replay(compiled, object, &inputs, Worlds { before: &state, now: &state }) {
                     Judged::Holds => proved += 1,
@@ -368,7 +367,8 @@ impl Engine {
     fn judge_in(&mut self, input: &Input<'_>, scope: Scope<'_>, given: &Given<'_>, effort: &mut Effort) -> Found {
         let before = State::new(input.snapshot);
         let mut found = Found::default();
-        let mut surface = Surface::new(&before, &given.during);
+        let in_flight = given.baseline.iter().filter(|scenario| scenario.landed != 0);
+        let mut surface = Surface::new(&before, given.during.iter().chain(in_flight));
         if scope.at_once && !surface.leaves_pods_alone() {
             return Found { cut_short: true, ..found };
         }

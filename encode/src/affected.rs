@@ -82,7 +82,7 @@ pub struct Reached<'a> {
 /// What a change touches, worked out once for all invariants.
 pub struct Surface<'s, 'a> {
     before: &'s State<'a>,
-    scenarios: &'s [Scenario<'a>],
+    scenarios: Vec<&'s Scenario<'a>>,
     /// The kinds that have adapters.
     adapted: Vec<Kind>,
     /// The versions of each changed object.
@@ -111,10 +111,12 @@ struct Admitting<'a> {
 }
 
 impl<'s, 'a> Surface<'s, 'a> {
-    /// The surface of a change that leads to these scenarios.
-    pub fn new(before: &'s State<'a>, scenarios: &'s [Scenario<'a>]) -> Self {
+    /// The surface of a change that leads to these scenarios, and of what it is compared with: it may undo what is in
+    /// flight.
+    pub fn new(before: &'s State<'a>, scenarios: impl IntoIterator<Item = &'s Scenario<'a>>) -> Self {
+        let scenarios: Vec<&Scenario<'a>> = scenarios.into_iter().collect();
         let mut versions: BTreeMap<Key, Vec<Arc<Object>>> = BTreeMap::new();
-        for scenario in scenarios {
+        for scenario in &scenarios {
             for (key, now) in scenario.state.delta() {
                 let here = before.get(key);
                 let same = match (here, now) {
@@ -489,7 +491,7 @@ impl<'s, 'a> Surface<'s, 'a> {
                 }
                 for object in versions {
                     for claim in navigate::host_claims(state, object) {
-                        let others = navigate::host_claimants(state, &claim);
+                        let others = navigate::host_rivals(state, &claim);
                         found.extend(others.into_iter().map(|o| o.key.clone()));
                     }
                 }

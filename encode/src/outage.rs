@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_model::effects::{Aloof, Demand, new_templates, node_classes};
-use suture_model::futures::{FateKind, Faults, Outage};
+use suture_model::futures::{Entity, FateKind, Faults, Outage, Remains};
 use suture_model::kinds::Kind;
 use suture_model::navigate::node_zone;
 use suture_model::object::{Body, Key, Object};
@@ -79,10 +79,8 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
                 None => (at, class_at),
             };
             for entity in class.entities.iter() {
-                let Some(pod) = coded.group.entities.get(*entity).and_then(|e| e.object.as_ref()) else { continue };
-                if !pod.node.is_empty() {
-                    holds.push((&pod.node, (at, class_at)));
-                }
+                let node = coded.group.entities.get(*entity).and_then(bound_to);
+                holds.extend(node.map(|node| (node, (at, class_at))));
             }
         }
     }
@@ -138,13 +136,31 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     }
     let mut found: Vec<Vec<Str>> = classes.into_values().filter(|nodes| !nodes.is_empty()).collect();
     if scene.view.coarse {
-        // one node that holds nothing stands for all: new pods may have been on it
+        // one node that holds nothing stands for all, or for those of its zone: new pods may have been on it
         let is_empty = |n: &Object| n.live() && !holds_any(&held, &n.key.name);
-        let empty = scene.state().first(&Kind::new("", "Node"), faults.nodes as usize, &is_empty).into_iter();
-        let empty: Vec<Str> = empty.map(|n| n.key.name.clone()).collect();
-        found.extend((!empty.is_empty()).then_some(empty));
+        let most = if faults.zones > 0 { usize::MAX } else { faults.nodes as usize };
+        let mut empty: BTreeMap<Option<Str>, Vec<Str>> = BTreeMap::new();
+        for node in scene.state().first(&Kind::new("", "Node"), most, &is_empty) {
+            let alike = empty.entry(zone(&node.key.name)).or_default();
+            if alike.len() < faults.nodes as usize {
+                alike.push(node.key.name.clone());
+            }
+        }
+        found.extend(empty.into_values());
     }
     found
+}
+
+/// The node that an entity is on or, if it is a new pod of a DaemonSet, is made for.
+fn bound_to(entity: &Entity) -> Option<&Str> {
+    let made = || {
+        entity.fates.iter().find_map(|fate| match (&fate.remains, fate.place) {
+            (Remains::New(pod), None) => Some(pod),
+            _ => None,
+        })
+    };
+    let pod = entity.object.as_ref().or_else(made)?;
+    Some(&pod.node).filter(|node| !node.is_empty())
 }
 
 /// A group with a class of entities, or of nodes, by their numbers.

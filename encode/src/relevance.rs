@@ -139,7 +139,7 @@ impl<'a> Relevance<'a> {
         }
         let mut end = start.clone();
         end.land(request);
-        at(&mut Surface::new(&start.state, &[end]))
+        at(&mut Surface::new(&start.state, [&end]))
     }
 
     /// Those in flight that matter to the request.

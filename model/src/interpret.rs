@@ -116,7 +116,7 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
                         (Some(key), Some(object)) => {
                             // replaced by a new pod of the same name
                             decided.insert(key.clone(), ());
-                            world.put(Object { uid: format!("new:{key}").into(), ..(*object).clone() });
+                            world.put(Object { uid: made_uid(key), ..(*object).clone() });
                         }
                         (None, Some(object)) => {
                             made += 1;
@@ -149,7 +149,12 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
 fn numbered(pod: &Object, number: u32) -> Object {
     let name: Str = format!("{}-{number}", pod.key.name).into();
     let key = Key { name, ..pod.key.clone() };
-    Object { uid: format!("new:{key}").into(), key, ..pod.clone() }
+    Object { uid: made_uid(&key), key, ..pod.clone() }
+}
+
+/// The uid of a pod that a controller makes: no object has it yet, nor one that a request created.
+fn made_uid(key: &Key) -> Str {
+    format!("made:{key}").into()
 }
 
 /// A node that is down.

@@ -320,3 +320,35 @@ fn a_child_of_a_custom_resource_decides_which_pods_go() {
     assert_eq!(settled("s"), ["s-0".to_owned()].into());
     assert_eq!(settled(""), ["s-0", "s-0 s-1"].map(str::to_owned).into());
 }
+
+#[test]
+fn a_pod_that_a_controller_makes_anew_is_another_than_one_that_a_request_created() {
+    let snapshot = snapshot(Vec::new());
+    let made = |text: &str| Request::create(User::admin(), &State::new(&snapshot), &val(text)).unwrap();
+    let change = Change {
+        requests: vec![
+            made(
+                r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x-0","namespace":"a","labels":{"app":"x"}},"spec":{}}"#,
+            ),
+            made(
+                r#"{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"x","namespace":"a"},"spec":{
+                "selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},"spec":{}}}}"#,
+            ),
+        ],
+    };
+    let scenarios = scenarios(&snapshot, &[], Some(&change), Moment::After).unwrap();
+    let scenario = scenarios.last().unwrap();
+    let created = scenario.state.get(&Key::of("Pod", "a", "x-0")).unwrap().uid.clone();
+    let group = group(scenario, &Key::of("DaemonSet", "a", "x"), &View { moment: Moment::After, ..View::default() });
+    let mut replaced = 0;
+    let _ = worlds(&group, &mut |choice| {
+        let world = realize(scenario, &Outage::default(), &[(&group, choice)]);
+        let pod = world.get(&Key::of("Pod", "a", "x-0")).unwrap();
+        if pod.controller().is_some() {
+            replaced += 1;
+            assert_ne!(pod.uid, created);
+        }
+        ControlFlow::Continue(())
+    });
+    assert_ne!(replaced, 0);
+}

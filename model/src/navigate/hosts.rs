@@ -48,17 +48,28 @@ pub fn host_claims(state: &State, object: &Object) -> Vec<HostClaim> {
 
 /// The hosts of an Ingress or HTTPRoute, as they stand in its claims.
 pub fn hosts_of(object: &Object) -> BTreeSet<Str> {
-    let rules = if object.key.kind.is("Ingress") { ingress_rules(object) } else { route_rules(object) };
-    rules.into_iter().map(|(host, _)| host).collect()
+    rules_of(object).into_iter().map(|(host, _)| host).collect()
+}
+
+/// Hosts and paths of an Ingress or HTTPRoute.
+fn rules_of(object: &Object) -> Vec<(Str, Str)> {
+    if *object.key.kind.kind == *"Ingress" { ingress_rules(object) } else { route_rules(object) }
 }
 
 /// The live objects that take the same, in the order of their keys.
 pub fn host_claimants<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Object>> {
-    let old = state.list(&Kind::new("extensions", "Ingress"), None);
-    let all = state.claiming(&claim.host).into_iter().chain(old);
+    let all = host_rivals(state, claim).into_iter();
     let mut found: Vec<&Arc<Object>> = all.filter(|o| o.live() && host_claims(state, o).contains(claim)).collect();
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found
+}
+
+/// The objects that take the same of some class: which one may change with the default.
+pub fn host_rivals<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Object>> {
+    let old = state.list(&Kind::new("extensions", "Ingress"), None);
+    let all = state.claiming(&claim.host).into_iter().chain(old);
+    let takes = |(host, path): &(Str, Str)| *host == claim.host && *path == claim.path;
+    all.filter(|o| rules_of(o).iter().any(takes)).collect()
 }
 
 fn ingress_class(state: &State, ingress: &Object) -> Str {

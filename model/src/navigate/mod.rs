@@ -19,7 +19,7 @@ pub use budgets::{
     replica_range,
 };
 pub use definitions::{defined_kind, definition_of, instances, scale_path, served_versions};
-pub use hosts::{HostClaim, host_claimants, host_claims, hosts_of};
+pub use hosts::{HostClaim, host_claimants, host_claims, host_rivals, hosts_of};
 pub use owners::{
     controller_of, leaves_with_controller, owner_object, owner_resolves, parents, same_template, top_controller,
     unread_owners, wanted_by,
