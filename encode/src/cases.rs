@@ -135,12 +135,12 @@ where
 /// The names of a class's entities; of pods not made yet, names that nothing else has.
 fn members(group: &Group, class: &Class) -> Vec<Key> {
     let mut names = Vec::new();
-    for entity in class.entities.iter().filter_map(|at| group.entities.get(*at)) {
+    for (at, entity) in class.entities.iter().filter_map(|at| Some((at, group.entities.get(*at)?))) {
         let shape = || entity.fates.iter().find_map(|f| entity.object_in(f)).map(|o| o.key.clone());
         match (entity.key(), shape()) {
             (Some(key), _) => names.push(key.clone()),
             (None, Some(key)) => {
-                let numbered = |number| Key { name: format!("{}-{number}", key.name).into(), ..key.clone() };
+                let numbered = |number| Key { name: format!("{}-{at}-{number}", key.name).into(), ..key.clone() };
                 names.extend((0..entity.count).map(numbered));
             }
             (None, None) => {}

@@ -117,18 +117,21 @@ where
         }
     }
 
-    /// What a budget counts one by one: pods whose controller, if it stays, makes no pods of its own, and what makes or
+    /// What a budget counts one by one: pods whose controller, if it stays, makes none that it matches, and what makes or
     /// scales pods and may go; also the groups of pods that are made by what may go.
     fn counted_by(&mut self, budget: &Object) -> (Vec<Arc<Object>>, BTreeSet<Key>) {
         let state = self.scene.state();
         let scene = &*self.scene;
+        let selector = model::selector_of(state, budget);
+        let is_labelled =
+            |pod: &'s Object| selector.as_ref().is_some_and(|s| model::labelled_maker(state, pod, s).is_some());
         // pods of one body have one controller, if they have any
         let mut last: Option<(&Arc<Body>, bool)> = None;
         let mut makes = |pod: &'s Arc<Object>| {
             let known = last.filter(|(body, _)| Arc::ptr_eq(body, &pod.body) && pod.controller().is_some());
             let makes = || {
                 let controller = model::controller_of(state, pod);
-                controller.is_some_and(|c| model::template_path(c).is_some() && !scene.may_go(c))
+                controller.is_some_and(|c| model::template_path(c).is_some() && !scene.may_go(c)) && !is_labelled(pod)
             };
             let found = known.map_or_else(makes, |(_, makes)| makes);
             last = Some((&pod.body, found));

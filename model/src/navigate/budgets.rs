@@ -32,9 +32,9 @@ pub struct BudgetPods {
     pub workload: Option<Key>,
     /// How many there are at least and at most, over the range of an autoscaler.
     pub range: (i64, i64),
-    /// Whether their controller has a scale that the disruption controller can read; pods without a controller have
-    /// none and need none.
-    pub scaled: bool,
+    /// What the scale of their controller says, if it has one that the disruption controller can read; pods without a
+    /// controller have none and need none.
+    pub scale: Option<i64>,
 }
 
 /// How many disruptions a budget allows once every pod that is wanted is ready, at the worst number in each
@@ -50,10 +50,9 @@ pub fn disruptions_when_settled(state: &State, budget: &Object) -> Option<i64> {
         return None;
     }
     let managed = groups.iter().filter(|g| g.workload.is_some() && g.range.1 > 0);
-    let countable = managed.clone().all(|g| g.scaled);
-    let scale = managed.fold(0i64, |all, group| all.saturating_add(group.range.0));
-    let (healthy, scale) = if low == 0 { (1, 1) } else { (low, scale) };
-    Some(disruptions_allowed(budget, healthy, countable.then_some(scale)))
+    let scale = managed.map(|group| group.scale).try_fold(0i64, |all, scale| Some(all.saturating_add(scale?)));
+    let (healthy, scale) = if low == 0 { (1, scale.and(Some(1))) } else { (low, scale) };
+    Some(disruptions_allowed(budget, healthy, scale))
 }
 
 /// How many disruptions a budget allows over `healthy` ready pods whose controllers' scales sum up to `scale`; `None`
@@ -92,7 +91,8 @@ fn scaled_value(value: &Val, total: i64) -> Option<i64> {
 /// The pods that a budget matches once everything has settled, by what makes them.
 ///
 /// Workloads count by their template; a custom resource with a template counts unless a workload that it owns or wants
-/// does, and bounds that workload from below where it is the only one. Pods that nothing known makes count as they are.
+/// does, and bounds that workload from below where it is the only one. Pods that nothing known makes count as they are,
+/// and so do those that bear what their template has no label for: a role that their operator gave them, an ordinal.
 pub fn budget_pods(state: &State, budget: &Object) -> Vec<BudgetPods> {
     let Some(selector) = selector_of(state, budget) else { return Vec::new() };
     let ns = &*budget.key.ns;
@@ -101,13 +101,18 @@ pub fn budget_pods(state: &State, budget: &Object) -> Vec<BudgetPods> {
     let makers: BTreeSet<&Key> = makers.iter().map(|m| &m.key).collect();
     let mut unmanaged = 0;
     let mut others: BTreeMap<Key, (i64, Option<&Arc<Object>>)> = BTreeMap::new();
+    let mut labelled: BTreeMap<&Key, (i64, &Object)> = BTreeMap::new();
     for pod in state.pods_matching(ns, &selector) {
         if !pod.live() || finished(pod) || leaves_with_controller(state, pod) {
             continue;
         }
         match pod.controller() {
             None => unmanaged += 1,
-            Some(_) if is_made(state, pod, &makers) => {}
+            Some(_) if is_made(state, pod, &makers) => {
+                if let Some(maker) = labelled_maker(state, pod, &selector) {
+                    labelled.entry(&maker.key).or_insert((0, maker)).0 += 1;
+                }
+            }
             Some(owner) => {
                 let key = Key::new(owner.kind.clone(), ns, &owner.name);
                 others.entry(key).or_insert_with(|| (0, controller_of(state, pod))).0 += 1;
@@ -117,12 +122,25 @@ pub fn budget_pods(state: &State, budget: &Object) -> Vec<BudgetPods> {
     for (key, (count, controller)) in others {
         let scale = controller.and_then(|c| scale_of(state, c));
         let count = scale.unwrap_or(count);
-        groups.push(BudgetPods { workload: Some(key), range: (count, count), scaled: scale.is_some() });
+        groups.push(BudgetPods { workload: Some(key), range: (count, count), scale });
+    }
+    for (key, (count, maker)) in labelled {
+        let scale = wanted_replicas(state, maker).filter(|_| has_scale(state, maker));
+        groups.push(BudgetPods { workload: Some(key.clone()), range: (count, count), scale });
     }
     if unmanaged > 0 {
-        groups.push(BudgetPods { workload: None, range: (unmanaged, unmanaged), scaled: false });
+        groups.push(BudgetPods { workload: None, range: (unmanaged, unmanaged), scale: None });
     }
     groups
+}
+
+/// The workload that made a pod from the template that it has now, which has none of the labels that a selector asks for
+/// where it does not match: somebody gave the pod those, and it keeps them.
+pub fn labelled_maker<'s>(state: &'s State, pod: &Object, selector: &Selector) -> Option<&'s Object> {
+    let maker = controller_of(state, pod).filter(|maker| template_path(maker).is_some() && maker.live())?;
+    let template = template_labels(state, maker)?;
+    let bears = template.entries().all(|(key, value)| pod.labels().get(key) == Some(value));
+    (bears && !selector.matches(&template)).then_some(&**maker)
 }
 
 /// What makes or scales pods and whose coming or going may change what a budget allows: the workloads whose template it
@@ -213,11 +231,9 @@ fn wanted_pods(state: &State, workload: &Object) -> BudgetPods {
         .filter_map(|parent| state.adapter(parent)?.replicas)
         .min();
     let through_set = || state.owned_by(&workload.uid).iter().any(|o| o.key.kind.is("ReplicaSet"));
-    BudgetPods {
-        workload: Some(workload.key.clone()),
-        range: (fewer.map_or(low, |n| n.min(low)).max(0), high.max(0)),
-        scaled: has_scale(state, workload) || (template_path(workload).is_none() && through_set()),
-    }
+    let low = fewer.map_or(low, |n| n.min(low)).max(0);
+    let scaled = has_scale(state, workload) || (template_path(workload).is_none() && through_set());
+    BudgetPods { workload: Some(workload.key.clone()), range: (low, high.max(0)), scale: scaled.then_some(low) }
 }
 
 /// Whether a pod is under one of these workloads, or under a workload that will replace it by pods not matched.

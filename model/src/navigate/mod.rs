@@ -15,8 +15,8 @@ mod template;
 mod users;
 
 pub use budgets::{
-    BudgetPods, budget_pods, counted_workloads, disruptions_allowed, disruptions_when_settled, has_scale, pods_wanted,
-    replica_range,
+    BudgetPods, budget_pods, counted_workloads, disruptions_allowed, disruptions_when_settled, has_scale,
+    labelled_maker, pods_wanted, replica_range,
 };
 pub use definitions::{defined_kind, definition_of, instances, scale_path, served_versions};
 pub use hosts::{HostClaim, host_claimants, host_claims, host_rivals, hosts_of};

@@ -198,7 +198,7 @@ fn labels(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
     match random.below(12) {
         0..=3 => {
             let target = any(random, state, &["Pod"])?;
-            let key = *random.pick(&["app", "app", "ver", "controller-revision-hash", "pod-template-hash"]);
+            let key = *random.pick(&["app", "app", "ver", "role", "controller-revision-hash", "pod-template-hash"]);
             patch(random, state, &target, &json!({"metadata": {"labels": {key: app}}}))
         }
         4..=5 => {

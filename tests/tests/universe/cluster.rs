@@ -211,6 +211,9 @@ impl Draft<'_> {
         let ns = self.ns();
         let app = self.app();
         let mut spec = json!({"selector": {"matchLabels": {"app": app}}});
+        if self.random.chance(15) {
+            spec["selector"]["matchLabels"] = json!({"role": "x"});
+        }
         let (field, value) = match self.random.below(4) {
             0 => ("minAvailable", json!(self.random.range(0, 3))),
             1 => ("maxUnavailable", json!(self.random.range(0, 2))),

@@ -99,6 +99,10 @@ fn pod(draft: &mut Draft<'_>, ns: &str, name: &str, template: &Value, owner: Opt
     for (key, value) in extra {
         meta["labels"][*key] = json!(value);
     }
+    if draft.random.chance(8) {
+        // as an operator labels the leader
+        meta["labels"]["role"] = json!("x");
+    }
     if let Some(owner) = owner {
         meta["ownerReferences"] = json!([reference(owner, true)]);
     }
