@@ -112,14 +112,18 @@ fn update(state: &mut State, request: &Request, write: Write) -> Applied {
 /// Stores an updated object, or completes its deletion if it was only held by finalizers (`store.go`,
 /// `ShouldDeleteDuringUpdate`). A pod that is given time to stop is not held by finalizers only.
 fn store(state: &mut State, old: &Object, new: Object) -> Applied {
-    let held = |o: &Object| o.finalizers().next().is_some() || !o.val().items_at(&["spec", "finalizers"]).is_empty();
     let stopping = new.val().int_at(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) > 0;
-    if new.terminating() && held(old) && !held(&new) && !stopping {
+    if new.terminating() && is_held(old) && !is_held(&new) && !stopping {
         state.take(&old.key);
         return Applied::deleting(old.key.clone(), None);
     }
     state.put(new);
     Applied::done()
+}
+
+/// Whether finalizers hold an object.
+pub(crate) fn is_held(object: &Object) -> bool {
+    object.finalizers().next().is_some() || !object.val().items_at(&["spec", "finalizers"]).is_empty()
 }
 
 /// Sets the replicas. In a Scale the field is left out when it is 0 (`k8s.io/api/autoscaling/v1/types.go`).

@@ -1,10 +1,10 @@
-//! What a deletion takes along: garbage collection, namespaces, definitions, adapters, volumes, pods of a lost node.
+//! What a deletion takes along: garbage collection, namespaces, definitions, adapters, volumes, pods of a lost node, tokens.
 //!
 //! The closure is a fixpoint and concrete. Everything in it is marked `leaving`: some future no longer has it, and no
 //! future keeps it. Sources: `pkg/controller/garbagecollector/garbagecollector.go` (an object goes when none of its
 //! owners is left; a dangling reference beside a solid one is dropped), `pkg/controller/namespace/deletion`,
 //! `apiextensions .../finalizer/crd_finalizer.go`, `pkg/controller/podgc`, KEP-1847 (StatefulSet claim retention),
-//! `pkg/controller/volume/persistentvolume` (reclaim).
+//! `pkg/controller/volume/persistentvolume` (reclaim), `pkg/controller/serviceaccount/tokens_controller.go` (`deleteTokens`).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -38,6 +38,8 @@ pub enum Cause {
     Reclaimed,
     /// Its node is gone.
     NodeGone,
+    /// The ServiceAccount that it is a token of is gone.
+    Token,
 }
 
 impl Cause {
@@ -52,6 +54,7 @@ impl Cause {
             Self::Retention => "the StatefulSet's claim retention policy deletes its claims",
             Self::Reclaimed => "the volume's reclaim policy Delete destroys the volume",
             Self::NodeGone => "pods on the deleted node are removed",
+            Self::Token => "the token controller deletes its tokens",
         }
     }
 }
@@ -144,7 +147,7 @@ fn mark(state: &mut State<'_>, leaving: &mut Leaving, key: &Key, cause: Cause, b
     true
 }
 
-/// What a namespace, a definition or a node contains.
+/// What a namespace, a definition or a node contains, and the Secrets with a ServiceAccount's tokens.
 fn follow_scope(state: &State<'_>, object: &Object, found: &mut Vec<(Key, Cause)>) {
     if object.key.kind.is("Namespace") {
         found.extend(state.in_namespace(&object.key.name).into_iter().map(|o| (o.key.clone(), Cause::Namespace)));
@@ -152,7 +155,17 @@ fn follow_scope(state: &State<'_>, object: &Object, found: &mut Vec<(Key, Cause)
         found.extend(navigate::instances(state, object).into_iter().map(|o| (o.key.clone(), Cause::Definition)));
     } else if object.key.kind.is("Node") {
         found.extend(state.pods_on(&object.key.name).into_iter().map(|o| (o.key.clone(), Cause::NodeGone)));
+    } else if object.key.kind.is("ServiceAccount") {
+        let secrets = state.list(&Kind::new("", "Secret"), Some(&object.key.ns)).into_iter();
+        let tokens = secrets.filter(|secret| is_token_of(secret, &object.key.name));
+        found.extend(tokens.map(|o| (o.key.clone(), Cause::Token)));
     }
+}
+
+/// Whether a Secret holds a token of the ServiceAccount of this name.
+fn is_token_of(secret: &Object, account: &str) -> bool {
+    let kind = secret.val().str_at(&["type"]).is_some_and(|t| &**t == "kubernetes.io/service-account-token");
+    kind && secret.annotation("kubernetes.io/service-account.name").is_some_and(|name| &**name == account)
 }
 
 /// What an operator deletes with its custom resource.

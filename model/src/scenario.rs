@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::apply::apply;
+use crate::apply::{apply, is_held};
 use crate::cascade::{Cause, Leaving, cascade, given_up};
 use crate::change::{Change, Operation, Propagation, Request};
 use crate::effects::{Made, NodeCache, scaled_down};
 use crate::futures::{Moment, Step};
-use crate::object::Key;
+use crate::object::{Key, Object};
 use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::value::{Str, Val};
@@ -75,6 +75,9 @@ impl<'a> Scenario<'a> {
             return Landing { effective: false, whole: true };
         }
         let written = old.zip(self.state.get(&request.target).cloned());
+        if written.as_ref().is_some_and(|(old, new)| self.ends_with(old, new)) {
+            self.state.take(&request.target);
+        }
         let released = written.map_or_else(Vec::new, |(old, new)| match scaled_down(self, &old, &new) {
             Some((set, scaled)) => given_up(&self.state, &set, &scaled),
             None => given_up(&self.state, &old, &new),
@@ -101,6 +104,13 @@ impl<'a> Scenario<'a> {
             .map(|((cause, because), objects)| Step { effect: format!("{because} goes: {}", cause.text()), objects });
         self.steps.extend(by_cause);
         Landing { effective: true, whole }
+    }
+
+    /// Whether a write takes the last finalizer of an object that a request before it deleted: that completes the deletion
+    /// (`apiserver/pkg/registry/generic/registry/store.go`, `ShouldDeleteDuringUpdate`). A pod may be given time to stop.
+    fn ends_with(&self, old: &Object, new: &Object) -> bool {
+        let asked = self.leaving.get(&new.key).is_some_and(|(cause, _)| *cause == Cause::Requested);
+        asked && !new.key.kind.is("Pod") && is_held(old) && !is_held(new)
     }
 }
 
