@@ -364,6 +364,15 @@ impl Snapshot {
         self.slots_of(self.by_label.get(&(Str::from(""), HOST.into(), host.into())))
     }
 
+    /// The pods whose required anti-affinity may be about pods of a namespace.
+    pub fn keeping_apart(&self, ns: &str) -> Vec<&Arc<Object>> {
+        let of = |ns: &str| self.slots_of(self.by_label.get(&(Str::from(ns), APART.into(), "".into())));
+        let mut found = of(ns);
+        found.extend(of(""));
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found
+    }
+
     /// The PersistentVolumes whose claimRef is of this namespace and name.
     pub fn claimed_by(&self, ns: &str, name: &str) -> Vec<&Arc<Object>> {
         self.slots_of(self.by_label.get(&(Str::from(ns), CLAIM.into(), name.into())))
@@ -427,6 +436,10 @@ impl Snapshot {
 /// The label under which the hosts of Ingresses and routes are indexed; no Kubernetes label is called so.
 const HOST: &str = "(host)";
 
+/// The label under which pods with required anti-affinity are indexed: by their namespace, if it is all that they are
+/// about, else without one.
+const APART: &str = "(apart)";
+
 /// The label under which PersistentVolumes are indexed by their claim.
 const CLAIM: &str = "(claim)";
 
@@ -459,7 +472,15 @@ fn labels_of(object: &Object) -> Vec<LabelKey> {
         path.and_then(|path| object.val().at(path)).and_then(|template| template.at(&["metadata", "labels"]))
     };
     let pairs = labels.into_iter().flat_map(Val::entries);
-    pairs.map(|(k, v)| (object.key.ns.clone(), k.clone(), text(v))).collect()
+    let mut found: Vec<LabelKey> = pairs.map(|(k, v)| (object.key.ns.clone(), k.clone(), text(v))).collect();
+    let apart = crate::navigate::anti_affinity(object);
+    if !apart.is_empty() {
+        let is_own =
+            |term: &Val| term.at_some(&["namespaces"]).is_none() && term.at_some(&["namespaceSelector"]).is_none();
+        let ns = if apart.iter().all(is_own) { object.key.ns.clone() } else { "".into() };
+        found.push((ns, APART.into(), "".into()));
+    }
+    found
 }
 
 /// An object on its way into the indexes.

@@ -290,6 +290,13 @@ impl<'a> State<'a> {
         self.merged(candidates.into_iter().filter(|o| matches(o)).collect(), changed)
     }
 
+    /// The pods whose required anti-affinity may be about pods of a namespace, in the order of their keys.
+    pub fn keeping_apart(&self, ns: &str) -> Vec<&Arc<Object>> {
+        let changed = self.changed_in(&Kind::new("", "Pod"), None);
+        let changed = changed.filter(|pod| !crate::navigate::anti_affinity(pod).is_empty());
+        self.merged(self.base.keeping_apart(ns), changed)
+    }
+
     /// The workloads of these kinds in a namespace whose template's labels match, in the order of their keys.
     pub fn making(&self, kinds: &[Kind], ns: &str, selector: &Selector) -> Vec<&Arc<Object>> {
         let candidates = match selector.a_pair() {

@@ -51,7 +51,7 @@ fn roomiest(state: &State<'_>, template: &Template) -> Option<i64> {
     let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| state.get(key).or_else(|| base.get(key)));
     let mut most = None;
     for node in unchanged.chain(changed) {
-        let here = room_when_empty(template, node?)?;
+        let here = room_when_empty(template, node?, i64::MAX).most?;
         most = most.max(Some(here));
     }
     most

@@ -3,16 +3,20 @@
 //! Source: `pkg/controller/daemon/{daemon_controller.go,update.go}` (`NodeShouldRunDaemonPod`, `rollingUpdate`): pods on
 //! nodes that they do not select or tolerate no longer are removed, but a taint without NoExecute only keeps new pods away;
 //! outdated pods go while fewer than maxUnavailable nodes lack a ready one; an outdated pod that is not ready goes first,
-//! and one on a node that takes no new one is not missed. Over-approximation: when `status.updatedNumberScheduled` or
-//! `status.observedGeneration` lags, every pod may be the outdated one.
+//! and one on a node that takes no new one is not missed. The default scheduler binds each new pod to its node
+//! (`CreatePodTemplate`, `ReplaceDaemonSetPodNodeNameNodeAffinity`), if it has room for it. Over-approximations: when
+//! `status.updatedNumberScheduled` or `status.observedGeneration` lags, every pod may be the outdated one; a new pod that
+//! may stay pending holds up no other.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::template::Template;
 use super::{Builder, Standing, at_most, count, mark_unready, pods_of, scaled, template};
 use crate::futures::{Entity, FateKind, LimitLabel, Remains};
 use crate::navigate;
-use crate::object::Object;
+use crate::object::{Key, Object};
+use crate::state::State;
 use crate::value::Str;
 
 /// The pods of a DaemonSet.
@@ -40,6 +44,12 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let outdated = rolling && (changed || lagging);
     let template = navigate::template_of(state, set).map(|template| builder.template(&template));
     builder.place(&pods, i64::MAX);
+    // what may not fit is looked at where a request has to do with it
+    let looks = builder.after() && builder.is_touched(&pods.iter().collect::<Vec<_>>());
+    let made_on = |builder: &Builder<'_, '_>, template: usize, name: &str, node: &Str, may_lack: bool| {
+        let may_pend = builder.templates.get(template).is_some_and(|own| looks && !fits(state, set, own, node));
+        on_node(builder, template, name, node, may_lack, may_pend)
+    };
 
     let (updating, kept) = (builder.set(), builder.set());
     let mut taken: Vec<Str> = Vec::new();
@@ -60,12 +70,15 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         let mut entity = builder.existing(pod, &sets, replaceable || misplaced || super::hazard::finished(pod));
         let comes_back = !elsewhere && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
         if let (true, Some(template)) = (comes_back, template) {
-            Rc::make_mut(&mut entity.fates).extend(on_node(builder, template, &pod.key.name, &pod.node, false));
+            Rc::make_mut(&mut entity.fates).extend(made_on(builder, template, &pod.key.name, &pod.node, false));
         }
         if builder.after() && (replaceable || misplaced) {
             let goes =
                 |kind: FateKind| !matches!(kind, FateKind::Stays | FateKind::BecomesReady | FateKind::Terminating);
             Rc::make_mut(&mut entity.fates).retain(|f| goes(f.kind) && (misplaced || f.kind != FateKind::Gone));
+        } else if builder.after() && comes_back && standing == Standing::Removed && !builder.going(set) {
+            // the controller has made another one by then
+            Rc::make_mut(&mut entity.fates).retain(|f| f.kind != FateKind::Gone);
         }
         if !pod.ready() {
             mark_unready(&mut entity);
@@ -74,7 +87,7 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     }
     if let Some(template) = template {
         for node in nodes.iter().filter(|n| !taken.contains(n)) {
-            let fates = on_node(builder, template, &format!("{}-(new)", set.key.name), node, !builder.after());
+            let fates = made_on(builder, template, &format!("{}-(new)", set.key.name), node, !builder.after());
             builder.group.entities.push(Entity::new(1, vec![kept], fates));
         }
     }
@@ -90,6 +103,14 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     }
 }
 
+/// Whether a new pod of a DaemonSet finds room on a node for certain, beside all pods there but the set's own: that pods
+/// of others go is not relied on.
+fn fits(state: &State<'_>, set: &Object, template: &Template, node: &Str) -> bool {
+    let own = |pod: &Object| pod.controller().is_some_and(|owner| owner.uid == set.uid);
+    let others = state.pods_on(node).into_iter().filter(|pod| !own(pod));
+    state.get(&Key::global("Node", node)).is_some_and(|node| template.is_sure_to_fit(node, others))
+}
+
 /// The fates of a new pod on one node.
 fn on_node(
     builder: &Builder<'_, '_>,
@@ -97,6 +118,7 @@ fn on_node(
     name: &str,
     node: &Str,
     may_lack: bool,
+    may_pend: bool,
 ) -> Vec<crate::futures::Fate> {
     let down = builder.view.outage.nodes.contains(node);
     let Some(template) = builder.templates.get(template) else { return Vec::new() };
@@ -106,7 +128,7 @@ fn on_node(
     if may_lack {
         fates.push(fate(FateKind::NotMade, Remains::Nothing));
     }
-    if !builder.after() {
+    if !builder.after() || may_pend {
         fates.push(fate(FateKind::NewUnready, Remains::New(Arc::new(pod.on(node.clone(), false)))));
     }
     fates.push(fate(FateKind::NewReady, Remains::New(Arc::new(pod.on(node.clone(), !down)))));

@@ -21,6 +21,7 @@ mod custom;
 mod daemonset;
 mod hazard;
 mod made;
+mod outsiders;
 mod placement;
 mod replicas;
 mod statefulset;
@@ -442,9 +443,14 @@ impl<'s, 'a> Builder<'s, 'a> {
 
     /// Registers the template of new pods; call [`Self::place`] once all are registered.
     fn template(&mut self, template: &Val) -> usize {
-        let known = self.templates.iter().position(|t| *t.val() == *template);
+        self.template_of(template, false)
+    }
+
+    /// [`Self::template`] of pods that may wait for something beside nodes.
+    fn template_of(&mut self, template: &Val, waits: bool) -> usize {
+        let known = self.templates.iter().position(|t| *t.val() == *template && t.waits == waits);
         known.unwrap_or_else(|| {
-            self.templates.push(template::Template::new(template, &self.name.ns));
+            self.templates.push(template::Template { waits, ..template::Template::new(template, &self.name.ns) });
             self.templates.len() - 1
         })
     }

@@ -3,8 +3,8 @@
 //! Source: `pkg/scheduler/framework/plugins/{nodeaffinity,nodeunschedulable,tainttoleration,noderesources,
 //! interpodaffinity,podtopologyspread}`. Preferences are ignored: the scheduler may break every one of them.
 //!
-//! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed, but may
-//! keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
+//! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed (once all has
+//! settled, see `outsiders`), but may keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
 //! several kinds of new pods share a node's room each on its own; required pod affinity, claims that a template names and
 //! ports of init containers may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep
 //! the resources that they request; before that, they may have gone. What a workload lacks already, and no request has to
@@ -16,11 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::outsiders::Staying;
 use super::template::{Room, Template, Term, host_ports, term};
-use super::{Builder, STAY, View, at_least, at_most, count, hazard};
+use super::{Builder, STAY, View, at_least, at_most, count, hazard, outsiders};
 use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
 use crate::kinds::Kind;
-use crate::navigate::{SCHEDULING, node_zone, restricts_nodes, tolerates};
+use crate::navigate::{SCHEDULING, anti_affinity, node_zone, restricts_nodes, tolerates};
 use crate::node_names::NodeNames;
 use crate::object::{Body, Key, Object};
 use crate::scenario::Scenario;
@@ -102,7 +103,7 @@ impl Aloof {
     pub fn of<'p>(pods: impl Iterator<Item = &'p Arc<Object>>) -> Self {
         let mut aloof = Self::default();
         for pod in pods.filter(|pod| !pod.node.is_empty()) {
-            let terms = pod.val().items_at(&APART);
+            let terms = anti_affinity(pod);
             aloof.topologies.extend(terms.iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
             let takes_ports = || pod.val().get("spec").is_some_and(|spec| !host_ports(spec).is_empty());
             aloof.nodes.extend((!terms.is_empty() || takes_ports()).then(|| pod.node.clone()));
@@ -110,9 +111,6 @@ impl Aloof {
         aloof
     }
 }
-
-/// Where a pod spec within a pod keeps its required anti-affinity.
-const APART: [&str; 4] = ["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
 
 /// The places of a scenario for these templates, and what each template finds there.
 pub fn places(
@@ -171,7 +169,7 @@ struct Looker<'l, 'a> {
     scenario: &'l Scenario<'a>,
     templates: &'l [Template],
     restricted: Vec<bool>,
-    topologies: BTreeSet<&'l Str>,
+    topologies: BTreeSet<Str>,
     demand: &'l Demand,
     usage: NodeUsage<'l, 'a>,
     /// Nodes with pods that a constraint is about.
@@ -184,8 +182,10 @@ impl<'l, 'a> Looker<'l, 'a> {
     fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], demand: &'l Demand) -> Self {
         let state = &scenario.state;
         let aloof = &demand.aloof;
+        let repelling = templates.iter().flat_map(|t| outsiders::repelling(scenario, ns, t));
+        let (repellers, keys): (Vec<Str>, Vec<Str>) = repelling.map(|r| (r.pod.node.clone(), r.topology)).unzip();
         let terms = templates.iter().flat_map(|t| &t.terms).map(|t| &t.topology);
-        let topologies = terms.chain(&aloof.topologies).filter(|t| &***t != HOSTNAME).collect();
+        let topologies = terms.chain(&aloof.topologies).chain(&keys).filter(|t| &***t != HOSTNAME).cloned().collect();
         // constraints are about pods of the namespace only
         let related = templates.iter().any(|t| !t.terms.is_empty());
         let pods = if related { state.list(&Kind::new("", "Pod"), Some(ns)) } else { Vec::new() };
@@ -197,7 +197,7 @@ impl<'l, 'a> Looker<'l, 'a> {
             topologies,
             demand,
             usage: NodeUsage::new(scenario, ns, templates, demand),
-            busy: busy.chain(aloof.nodes.iter().cloned()).collect(),
+            busy: busy.chain(aloof.nodes.iter().cloned()).chain(repellers).collect(),
             taken: where_ports_are_taken(state, templates),
         }
     }
@@ -243,7 +243,8 @@ impl<'l, 'a> Looker<'l, 'a> {
 
     /// Whether a node of which so much is taken takes all new pods of any template.
     fn has_room(&self, node: &Object, taken: Usage) -> bool {
-        self.templates.iter().all(|t| room(t, node, self.demand.most, taken, taken) == Room::default())
+        let takes_all = |t: &Template| room(t, node, self.demand.most, taken, taken) == Room::default();
+        self.templates.iter().all(|t| t.others.is_empty() && takes_all(t))
     }
 
     /// What new pods find on a node; `None` when it is not for them.
@@ -384,15 +385,34 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
         })
     }
 
+    /// What is taken of another resource of a node: by all pods, and by those that are certain to stay.
+    fn taken(&self, node: &Object, resource: &str) -> (i64, i64) {
+        let means =
+            |pod: &Object| self.templates.iter().any(|t| Selector::from_pairs(t.labels()).matches(pod.labels()));
+        let (mut all, mut staying) = (0_i64, 0_i64);
+        for pod in self.scenario.state.pods_on(&node.key.name).into_iter().filter(|pod| !hazard::finished(pod)) {
+            let amount = pod.val().get("spec").map_or(0, |spec| crate::navigate::requests(spec, resource));
+            all = all.saturating_add(amount);
+            let goes = !pod.live() || (pod.key.ns == *self.ns && means(pod));
+            staying = staying.saturating_add(if goes { 0 } else { amount });
+        }
+        (all, staying)
+    }
+
     /// The room of a node for a template.
     fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
         if !self.touched {
             return Room::default();
         }
         if !self.settled {
-            let none = Usage::default();
-            return Room { least: None, ..room(template, node, most, none, none) };
+            return Room { least: None, ..room_when_empty(template, node, most) };
         }
+        let others = room_of_others(template, node, most, |resource| self.taken(node, resource));
+        self.room_counted(template, node, most).tighter(others)
+    }
+
+    /// [`Self::room`] by the resources that are counted and the number of pods.
+    fn room_counted(&self, template: &Template, node: &Object, most: i64) -> Room {
         let base = self.scenario.state.base().usage(&node.key.name);
         let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
         let all = base.plus(changed, 1);
@@ -428,9 +448,50 @@ fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usag
     Room { most: room.most.filter(|m| *m < most), least: room.least.filter(|l| *l < most) }
 }
 
-/// How many pods of a template a node takes at most, were it empty; `None` without a bound.
-pub fn room_when_empty(template: &Template, node: &Object) -> Option<i64> {
-    room(template, node, i64::MAX, Usage::default(), Usage::default()).most
+/// The room of a node for a template by the resources that are not counted, where so much is taken of each: by all, and
+/// for certain. Of an extended resource and of huge pages a node has none that it does not state
+/// (`noderesources/fit.go`, `fitsRequest`).
+fn room_of_others(template: &Template, node: &Object, most: i64, taken: impl Fn(&str) -> (i64, i64)) -> Room {
+    let mut room = Room::default();
+    let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
+    for (resource, each) in &template.others {
+        let stated = allocatable.get(resource).and_then(|amount| crate::navigate::amount(amount, resource));
+        let total = stated.or_else(|| (&**resource != "ephemeral-storage").then_some(0));
+        let Some(total) = total else { continue };
+        let (all, staying) = if total > 0 { taken(resource) } else { (0, 0) };
+        let fits = |used: i64| Some(total.saturating_sub(used).max(0) / (*each).max(1));
+        room = room.tighter(Room { most: fits(staying), least: fits(all) });
+    }
+    Room { most: room.most.filter(|m| *m < most), least: room.least.filter(|l| *l < most) }
+}
+
+/// How many pods of a template a node takes, were it empty.
+pub fn room_when_empty(template: &Template, node: &Object, most: i64) -> Room {
+    let none = Usage::default();
+    room(template, node, most, none, none).tighter(room_of_others(template, node, most, |_| (0, 0)))
+}
+
+impl Template {
+    /// Whether a node takes a pod of this template for certain, beside these pods on it.
+    pub(super) fn is_sure_to_fit<'p>(&self, node: &Object, others: impl Iterator<Item = &'p Arc<Object>>) -> bool {
+        let mut used = Usage::default();
+        let mut of_others: BTreeMap<&Str, i64> = BTreeMap::new();
+        let mut is_taken = false;
+        for pod in others {
+            used.add(pod, 1);
+            is_taken |= self.wants_port_of(pod);
+            let spec = pod.val().get("spec").filter(|_| !hazard::finished(pod));
+            for (resource, _) in &self.others {
+                *of_others.entry(resource).or_default() +=
+                    spec.map_or(0, |spec| crate::navigate::requests(spec, resource));
+            }
+        }
+        // room for one of two
+        let taken =
+            |resource: &str| of_others.iter().find(|(name, _)| ****name == *resource).map_or((0, 0), |(_, n)| (*n, *n));
+        let room = room(self, node, 2, used, used).tighter(room_of_others(self, node, 2, taken));
+        !self.may_always_pend && self.terms.is_empty() && !is_taken && room.least != Some(0)
+    }
 }
 
 /// The limits on where the new pods of `set` go, and on how many stay pending. Called when all entities are known.
@@ -461,7 +522,7 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
         }
         theirs(builder, &topology, maker, *set, &own, &mut stuck);
         port_by_port(builder, &topology, maker, *set, &own, &mut stuck);
-        if builder.after() && builder.touched && !own.may_always_pend {
+        if builder.after() && builder.touched && !own.may_always_pend && !own.waits {
             pending(builder, &topology, maker, *set, &own, &asked, stuck);
         }
     }
@@ -477,6 +538,7 @@ struct Topology {
     existing: Vec<(usize, Arc<Object>)>,
     /// The node objects of existing pods.
     homes: BTreeMap<Str, Arc<Object>>,
+    staying: Staying,
 }
 
 impl Topology {
@@ -494,7 +556,12 @@ impl Topology {
             .filter(|(_, o)| o.key.kind.is("Pod") && !o.node.is_empty() && !hazard::finished(o))
             .collect();
         let homes = existing.iter().filter_map(|(_, o)| Some((o.node.clone(), node(&o.node)?))).collect();
-        Self { nodes, sizes, existing, homes }
+        Self { nodes, sizes, existing, homes, staying: Staying::default() }
+    }
+
+    /// The domain that the node of a pod is in.
+    fn domain_of(&self, state: &State<'_>, pod: &Object, topology: &str) -> Option<Str> {
+        state.get(&Key::global("Node", &pod.node)).and_then(|node| domain(node, topology))
     }
 
     /// The names of those pods.
@@ -620,14 +687,14 @@ fn apart(
                 builder.limit(label(), apart);
             }
         }
-        let outsiders = outsider_in(builder, topology, &term.topology, &value, &term.selector);
-        for place in &places {
-            let alternatives = stuck.entry(*place).or_default();
-            if outsiders > 0 {
-                alternatives.push(always());
-            } else {
-                alternatives.push(at_least(blocking.clone(), size));
+        let outsiders = outsiders_in(builder, topology, &term.topology, &value, &term.selector);
+        if outsiders.is_empty() {
+            for place in &places {
+                stuck.entry(*place).or_default().push(at_least(blocking.clone(), size));
             }
+        } else {
+            let keeps = !term.by_revision && outsiders.iter().any(|pod| topology.staying.has(builder, pod));
+            keep_off(builder, maker, &term.topology, set, &places, keeps, stuck);
         }
     }
 }
@@ -642,15 +709,14 @@ fn theirs(
     stuck: &mut BTreeMap<usize, Vec<Linear>>,
 ) {
     let against = |pod: &Object, key: &Str| {
-        pod.val()
-            .items_at(&APART)
+        anti_affinity(pod)
             .iter()
             .filter_map(|t| term(t, &pod.key.ns, None))
             .any(|t| t.topology == *key && !t.by_revision && t.selector.matches(own.labels()))
     };
     let mut keys: BTreeSet<Str> = BTreeSet::new();
     for (_, pod) in &topology.existing {
-        keys.extend(pod.val().items_at(&APART).iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
+        keys.extend(anti_affinity(pod).iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
     }
     for key in keys {
         for (value, places) in topology.domains(&key) {
@@ -659,6 +725,33 @@ fn theirs(
             let label = LimitLabel::AntiAffinity { workload: maker.clone(), topology: key.clone() };
             yield_to(builder, label, set, &places, existing, stuck);
         }
+    }
+    let inside = topology.inside();
+    let (scenario, ns) = (builder.scenario, builder.name.ns.clone());
+    for repelling in outsiders::repelling(scenario, &ns, own).into_iter().filter(|r| !inside.contains(&r.pod.key)) {
+        let Some(value) = topology.domain_of(builder.state(), repelling.pod, &repelling.topology) else { continue };
+        let places = topology.domains(&repelling.topology).remove(&value).unwrap_or_default();
+        let keeps = repelling.certain && topology.staying.has(builder, repelling.pod);
+        keep_off(builder, maker, &repelling.topology, set, &places, keeps, stuck);
+    }
+}
+
+/// Pods of others, there already, keep new ones off these places: for certain (`keeps`), or they may.
+fn keep_off(
+    builder: &mut Builder<'_, '_>,
+    maker: &Key,
+    topology: &Str,
+    set: SetId,
+    places: &[usize],
+    keeps: bool,
+    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+) {
+    for place in places {
+        stuck.entry(*place).or_default().push(always());
+    }
+    if keeps {
+        let label = LimitLabel::AntiAffinity { workload: maker.clone(), topology: topology.clone() };
+        builder.limit(label, vec![at_most(vec![placed_at(set, places)], 0)]);
     }
 }
 
@@ -706,16 +799,22 @@ fn port_by_port(
     }
 }
 
-/// How many pods outside the group a selector means in a domain.
-fn outsider_in(builder: &Builder<'_, '_>, topology: &Topology, key: &str, value: &Str, selector: &Selector) -> i64 {
+/// The pods outside the group that a selector means in a domain.
+fn outsiders_in<'s>(
+    builder: &Builder<'s, '_>,
+    topology: &Topology,
+    key: &str,
+    value: &Str,
+    selector: &Selector,
+) -> Vec<&'s Arc<Object>> {
     let (state, inside) = (builder.state(), topology.inside());
     let pods = state.pods_matching(&builder.name.ns, selector).into_iter();
-    let here = pods.filter(|p| {
-        !inside.contains(&p.key)
-            && !hazard::finished(p)
-            && state.get(&Key::global("Node", &p.node)).and_then(|n| domain(n, key)).as_ref() == Some(value)
+    let here = pods.filter(|pod| {
+        !inside.contains(&pod.key)
+            && !hazard::finished(pod)
+            && topology.domain_of(state, pod, key).as_ref() == Some(value)
     });
-    i64::try_from(here.count()).unwrap_or(i64::MAX)
+    here.collect()
 }
 
 /// A spread constraint that may not be ignored: when the last new pod came into a domain, no other domain had fewer
@@ -771,7 +870,8 @@ fn spread(
         let found = topology.existing_in(&term.topology, value, means);
         let sharing = topology.existing_in(&term.topology, value, |pod| means(pod) && term.may_share(own, pod));
         let present = i64::try_from(sharing.len()).unwrap_or(i64::MAX);
-        let outside = outsider_in(builder, topology, &term.topology, value, &term.selector);
+        let outside = outsiders_in(builder, topology, &term.topology, value, &term.selector).len();
+        let outside = i64::try_from(outside).unwrap_or(i64::MAX);
         held.insert(value.clone(), (gather(builder, &found), present, outside));
     }
     let in_domain = |sets: &[SetId], value: &Str| -> Vec<Count> {

@@ -105,13 +105,13 @@ impl Made {
         // where it does not matter where pods are, their volumes do not
         let told = builder.wants_places() && !builder.view.coarse;
         let by_volume = told.then(|| super::volumes::templates(builder.state(), set, &own, &ordinals));
-        let by_ordinal: BTreeMap<i64, usize> = match by_volume.flatten() {
-            Some(vals) => ordinals.into_iter().zip(&vals).map(|(at, val)| (at, builder.template(val))).collect(),
-            None => {
-                let template = builder.template(&own);
-                ordinals.into_iter().map(|at| (at, template)).collect()
-            }
-        };
+        let vals = by_volume.flatten();
+        let mut by_ordinal: BTreeMap<i64, usize> = BTreeMap::new();
+        for (number, at) in ordinals.into_iter().enumerate() {
+            let val = vals.as_ref().and_then(|vals| vals.get(number)).unwrap_or(&own);
+            let waits = told && super::volumes::may_wait(builder.state(), set, at);
+            by_ordinal.insert(at, builder.template_of(val, waits));
+        }
         let templates: BTreeSet<usize> = by_ordinal.values().copied().collect();
         Self { templates: templates.into_iter().collect(), by_ordinal }
     }

@@ -30,11 +30,18 @@ pub struct Template {
     pub(super) val: Val,
     pub(super) terms: Vec<Term>,
     pub(super) may_always_pend: bool,
+    /// Whether its pods may wait for something beside nodes, for good.
+    pub(super) waits: bool,
     pub(super) requests: Vec<(&'static str, i64)>,
+    /// What it requests beside cpu and memory.
+    pub(super) others: Vec<(Str, i64)>,
     pub(super) ports: Vec<HostPort>,
     pub(super) admitted: Vec<bool>,
     pub(super) room: Vec<Room>,
 }
+
+/// The resources of which the snapshot keeps what is taken of each node.
+const COUNTED: [&str; 2] = ["cpu", "memory"];
 
 /// How many pods of a template a place takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +50,14 @@ pub(super) struct Room {
     pub(super) most: Option<i64>,
     /// For certain, were they all to stay.
     pub(super) least: Option<i64>,
+}
+
+impl Room {
+    /// No more than either says.
+    pub(super) fn tighter(self, other: Self) -> Self {
+        let least = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
+        Self { most: least(self.most, other.most), least: least(self.least, other.least) }
+    }
 }
 
 impl Template {
@@ -63,14 +78,20 @@ impl Template {
         let claims =
             volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
         let mut of_init = ports_of(&spec, "initContainers");
+        let gated = !spec.items_at(&["schedulingGates"]).is_empty();
         let may_always_pend =
-            foreign || !affinity("podAffinity").is_empty() || claims.count() > 0 || of_init.next().is_some();
-        let requests = ["cpu", "memory"].map(|resource| (resource, crate::navigate::requests(&spec, resource)));
+            foreign || gated || !affinity("podAffinity").is_empty() || claims.count() > 0 || of_init.next().is_some();
+        let amount = |resource: &str| crate::navigate::requests(&spec, resource);
+        let requests = COUNTED.map(|resource| (resource, amount(resource)));
+        let others = crate::navigate::requested(&spec).into_iter().filter(|name| !COUNTED.contains(&&**name));
+        let others = others.map(|name| (name.clone(), amount(&name))).filter(|(_, amount)| *amount > 0).collect();
         Self {
             val: val.clone(),
             terms,
             may_always_pend,
+            waits: false,
             requests: requests.into_iter().filter(|(_, amount)| *amount > 0).collect(),
+            others,
             ports: host_ports(&spec),
             admitted: Vec::new(),
             room: Vec::new(),
@@ -212,6 +233,15 @@ impl Term {
             None => &**key != "pod-template-hash",
         })
     }
+}
+
+/// Whether a term of pod affinity of a pod in one namespace may be about pods of another one, or of the same.
+pub(super) fn reaches(term: &Val, own: &str, ns: &str) -> bool {
+    let listed = term.items_at(&["namespaces"]);
+    let selects = term.at_some(&["namespaceSelector"]).is_some();
+    selects
+        || listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns))
+        || (listed.is_empty() && own == ns)
 }
 
 /// Whether a term of pod affinity is about pods of the pod's own namespace (`interpodaffinity/plugin.go`,

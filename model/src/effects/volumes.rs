@@ -2,8 +2,9 @@
 //! bound to them may be used from some nodes only.
 //!
 //! Source: `pkg/scheduler/framework/plugins/volumebinding` (a bound volume's node affinity is required like the pod's own).
-//! The pod's template is taken to require both. Over-approximations: a claim that is not bound may be provided anywhere;
-//! where the pods of one set have more than [`KINDS_MAX`] such requirements, none is looked at.
+//! The pod's template is taken to require both. Over-approximations: a claim that is not bound may be provided anywhere,
+//! and where its class provides none (`kubernetes.io/no-provisioner`), it may wait for good; where the pods of one set have
+//! more than [`KINDS_MAX`] such requirements, none is looked at.
 
 use std::collections::BTreeSet;
 
@@ -47,6 +48,34 @@ pub fn templates(state: &State<'_>, set: &Object, template: &Val, ordinals: &[i6
     let found: Vec<Val> = ordinals.iter().map(of_ordinal).collect();
     let kinds: BTreeSet<&Val> = found.iter().collect();
     (kinds.len() <= KINDS_MAX && kinds.into_iter().any(|kind| kind != template)).then_some(found)
+}
+
+/// Whether the pod of an ordinal may wait for a volume for good: a claim of it is not bound, and nothing provides a volume
+/// of its class but whoever makes them by hand, who has left none that is free.
+pub fn may_wait(state: &State<'_>, set: &Object, ordinal: i64) -> bool {
+    set.val().items_at(&["spec", "volumeClaimTemplates"]).iter().any(|template| {
+        let Some(name) = template.str_at(&["metadata", "name"]) else { return false };
+        let claim = Key::of("PersistentVolumeClaim", &set.key.ns, &format!("{name}-{}-{ordinal}", set.key.name));
+        let claim = state.get(&claim).filter(|claim| claim.live());
+        let class = template.str_at(&["spec", "storageClassName"]).map_or("", |class| class);
+        let is_bound = claim.is_some_and(|claim| navigate::volume(state, claim).is_some());
+        !is_bound && is_by_hand(state, class) && !has_free(state, class)
+    })
+}
+
+/// Whether nothing provides volumes of a class.
+fn is_by_hand(state: &State<'_>, class: &str) -> bool {
+    let provisioner =
+        state.get(&Key::of("StorageClass", "", class)).and_then(|o| o.val().str_at(&["provisioner"]).cloned());
+    provisioner.is_some_and(|provisioner| &*provisioner == "kubernetes.io/no-provisioner")
+}
+
+/// Whether there is a volume of a class that no claim has.
+fn has_free(state: &State<'_>, class: &str) -> bool {
+    let volumes = state.list(&Kind::new("", "PersistentVolume"), None).into_iter();
+    volumes
+        .filter(|volume| volume.live() && volume.val().at_some(&["spec", "claimRef"]).is_none())
+        .any(|volume| volume.val().str_at(&["spec", "storageClassName"]).is_some_and(|of| **of == *class))
 }
 
 /// The template whose pods require one of these terms besides what they require already.

@@ -25,10 +25,10 @@ pub use owners::{
     unread_owners, wanted_by,
 };
 pub use placement::{
-    SCHEDULING, Tolerance, admitted_nodes, daemon_nodes, daemon_pod_spec, keeps_daemon_pod, node_zone, restricts_nodes,
-    tolerance, tolerates, volume_admits, zone,
+    SCHEDULING, Tolerance, admitted_nodes, anti_affinity, daemon_nodes, daemon_pod_spec, keeps_daemon_pod, node_zone,
+    restricts_nodes, tolerance, tolerates, volume_admits, zone,
 };
-pub use resources::{amount, requests};
+pub use resources::{amount, requested, requests};
 pub(crate) use selection::selector_by;
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selector_of};
 pub use storage::{

@@ -152,3 +152,11 @@ fn nodes<'s>(state: &'s State) -> Vec<&'s Arc<Object>> {
 fn text<'v>(val: &'v Val, key: &str) -> &'v str {
     val.str_at(&[key]).map_or("", |s| s)
 }
+
+/// The terms of a pod's required anti-affinity; none for an object of another kind.
+pub fn anti_affinity(object: &Object) -> &[Val] {
+    if !object.key.kind.is("Pod") {
+        return &[];
+    }
+    object.val().items_at(&["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"])
+}

@@ -1,7 +1,9 @@
 //! What a pod asks for of a resource: the figure that the scheduler and quotas count.
 
+use std::collections::BTreeSet;
+
 use crate::quantity::Quantity;
-use crate::value::Val;
+use crate::value::{Str, Val};
 
 /// What a pod spec requests of a resource, in thousandths of a cpu, in units of anything else.
 ///
@@ -12,6 +14,15 @@ use crate::value::Val;
 pub fn requests(pod_spec: &Val, resource: &str) -> i64 {
     let total = pod_request(pod_spec, resource) + quantity(pod_spec, &["overhead"], resource).unwrap_or_default();
     if resource == "cpu" { total.milli() } else { total.value() }
+}
+
+/// The names of the resources that a pod spec may request, by requests or limits.
+pub fn requested(pod_spec: &Val) -> BTreeSet<Str> {
+    let containers = pod_spec.items_at(&["containers"]).iter().chain(pod_spec.items_at(&["initContainers"]));
+    let parts =
+        containers.chain([pod_spec]).flat_map(|of| ["requests", "limits"].map(|part| of.at(&["resources", part])));
+    let maps = parts.chain([pod_spec.at(&["overhead"])]).flatten();
+    maps.flat_map(Val::entries).map(|(name, _)| name.clone()).collect()
 }
 
 /// An amount that a node or quota states, in the unit of [`requests`].

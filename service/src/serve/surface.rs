@@ -206,6 +206,8 @@ fn future(policy: &Policy) -> Future {
 fn close(kinds: &mut BTreeSet<Kind>, pods: bool) {
     if pods || kinds.contains(&Kind::new("", "Pod")) {
         kinds.extend(builtin(&POD_KINDS));
+        // new pods may wait for volumes that nothing provides
+        kinds.extend(builtin(&["StorageClass"]));
     }
     if kinds.contains(&Kind::new("", "PersistentVolume")) {
         // a volume is reclaimed with its claim
