@@ -293,7 +293,11 @@ where
         let Some(selector) = selector else { return Ok(Sym::Bag(Vec::new())) };
         let groups = self.scene.selected(ns, &selector, |scene| {
             let state = scene.state();
-            let mut groups = scene.groups_of(state.pods_matching(ns, &selector));
+            let pods = state.pods_matching(ns, &selector);
+            let heirs = pods.iter().filter_map(|pod| suture_model::effects::heir(state, pod));
+            let heirs: BTreeSet<Key> = heirs.map(|set| suture_model::effects::group_name(state, set)).collect();
+            let mut groups = scene.groups_of(pods);
+            groups.extend(heirs);
             let makers: Vec<Kind> = DECIDING.iter().filter_map(|k| Kind::builtin(k)).collect();
             let makers = state.making(&makers, ns, &selector);
             groups.extend(makers.into_iter().map(|o| suture_model::effects::group_name(state, o)));

@@ -268,14 +268,16 @@ impl<'s, 'a> Expected<'s, 'a> {
         })
     }
 
-    /// Whether a namespace is being deleted.
+    /// Whether a namespace is being deleted, or gone.
     fn leaves(&self, ns: &Str) -> bool {
         if let Some((last, leaves)) = &*self.last.borrow()
             && last == ns
         {
             return *leaves;
         }
-        let leaves = self.state.get(&Key::global("Namespace", ns)).is_some_and(|ns| !ns.live());
+        let key = Key::global("Namespace", ns);
+        let is_gone = || self.state.base().get(&key).is_some();
+        let leaves = self.state.get(&key).map_or_else(is_gone, |ns| !ns.live());
         self.last.replace(Some((ns.clone(), leaves)));
         leaves
     }

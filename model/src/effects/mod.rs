@@ -51,7 +51,7 @@ pub use custom::scaled_down;
 pub use hazard::at_risk;
 pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
-pub use statefulset::ordinal_labels;
+pub use statefulset::{heir, ordinal_labels};
 
 /// Built-in kinds that make pods and decide how many there are of them, and which go.
 pub const DECIDING: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicationController"];

@@ -15,7 +15,8 @@ use super::custom::Wish;
 use super::{Builder, LOST, STAY, Standing, at_least, at_most, count, pods_of, scaled, template};
 use crate::futures::{Count, Entity, Fate, FateKind, LimitLabel, SetId};
 use crate::navigate;
-use crate::object::Object;
+use crate::object::{Key, Object};
+use crate::state::State;
 use crate::value::Val;
 
 /// How many pods of one StatefulSet that do not exist yet are described one by one.
@@ -26,6 +27,14 @@ const MISSING_MAX: i64 = 1000;
 pub fn ordinal_labels(labels: &Val) -> impl Iterator<Item = (&'static str, &Val)> {
     let names = ["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"];
     names.into_iter().filter_map(|name| Some((name, labels.get(name)?)))
+}
+
+/// The StatefulSet that makes another pod of this name, with the labels that this one got for it, once it has gone, although
+/// it is not the set's (any more).
+pub fn heir<'s>(state: &'s State<'_>, pod: &Object) -> Option<&'s Arc<Object>> {
+    ordinal_labels(pod.labels()).next()?;
+    let set = Key::of("StatefulSet", &pod.key.ns, pod.key.name.rsplit_once('-')?.0);
+    state.get(&set).filter(|set| pod.controller().is_some_and(|owner| owner.uid != set.uid))
 }
 
 /// The ordinal of a pod by its name, if the name is one that this StatefulSet gives.
