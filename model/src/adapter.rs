@@ -35,7 +35,7 @@ pub struct AdapterFacts {
     pub scale_target: Option<Key>,
     /// The replicas that it may set on its scale target, lowest and highest.
     pub replica_range: Option<(i64, i64)>,
-    /// Whether deleting it deletes the claims of `claim_selector`.
+    /// Whether deleting it deletes the claims of `claim_selector`; without one, those of its StatefulSets and pods.
     pub deletes_volumes: bool,
     /// Whether deleting it deletes its children.
     pub cascades: bool,

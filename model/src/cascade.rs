@@ -7,12 +7,15 @@
 //! `pkg/controller/volume/persistentvolume` (reclaim), `pkg/controller/serviceaccount/tokens_controller.go` (`deleteTokens`).
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
+use crate::adapter::AdapterFacts;
 use crate::change::Propagation;
 use crate::kinds::Kind;
 use crate::navigate;
 use crate::object::{Key, Object, Owner};
+use crate::references::references;
 use crate::state::State;
 use crate::value::Str;
 
@@ -178,10 +181,26 @@ fn follow_adapter(state: &State<'_>, object: &Object, found: &mut Vec<(Key, Caus
             found.extend(state.owned_by(&object.uid).into_iter().map(|o| (o.key.clone(), Cause::Operator)));
         }
     }
-    if let (true, Some(selector)) = (facts.deletes_volumes, &facts.claim_selector) {
-        let claims = state.matching(&Kind::new("", "PersistentVolumeClaim"), &object.key.ns, selector);
+    if facts.deletes_volumes {
+        let claims = match &facts.claim_selector {
+            Some(selector) => state.matching(&Kind::new("", "PersistentVolumeClaim"), &object.key.ns, selector),
+            None => claims_below(state, object, &facts),
+        };
         found.extend(claims.into_iter().map(|o| (o.key.clone(), Cause::Operator)));
     }
+}
+
+/// The claims that the StatefulSets of a custom resource make, and that the pods that it selects name.
+fn claims_below<'s>(state: &'s State<'_>, custom: &Object, facts: &AdapterFacts) -> Vec<&'s Arc<Object>> {
+    let listed = facts.children.iter().flatten().filter_map(|key| state.meant(key));
+    let children = state.owned_by(&custom.uid).into_iter().chain(listed);
+    let sets: Vec<_> = children.filter(|o| o.key.kind.is("StatefulSet")).collect();
+    let pods = facts.selector.as_ref().map(|s| state.pods_matching(&custom.key.ns, s)).unwrap_or_default();
+    let named = pods.into_iter().flat_map(|pod| references(pod, state.base().adapters().as_ref()));
+    let named: BTreeSet<Key> = named.map(|reference| reference.target).collect();
+    let claims = state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&custom.key.ns)).into_iter();
+    let made = |claim: &Object| sets.iter().any(|set| navigate::claim_ordinal(set, &claim.key.name).is_some());
+    claims.filter(|claim| made(claim) || named.contains(&claim.key)).collect()
 }
 
 /// Claims by retention policy, volumes by reclaim policy.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::apply::{apply, is_held};
 use crate::cascade::{Cause, Leaving, cascade, given_up};
 use crate::change::{Change, Operation, Propagation, Request};
-use crate::effects::{Made, NodeCache, scaled_down};
+use crate::effects::{Made, NodeCache, is_kept, scaled_down};
 use crate::futures::{Moment, Step};
 use crate::object::{Key, Object};
 use crate::snapshot::Snapshot;
@@ -30,6 +30,8 @@ pub struct Scenario<'a> {
     pub removed: BTreeSet<Key>,
     /// Custom resources that are gone by the next request: it deleted them, and nothing holds them.
     ended: Vec<Key>,
+    /// How often requests gave a workload another template.
+    pub retemplated: BTreeMap<Key, i64>,
     /// What was worked out about its nodes.
     pub nodes: NodeCache,
     /// What effects made of its objects.
@@ -46,6 +48,7 @@ impl<'a> Scenario<'a> {
             steps: Vec::new(),
             removed: BTreeSet::new(),
             ended: Vec::new(),
+            retemplated: BTreeMap::new(),
             nodes: NodeCache::default(),
             made: Made::default(),
         }
@@ -75,6 +78,9 @@ impl<'a> Scenario<'a> {
             return Landing { effective: false, whole: true };
         }
         let written = old.zip(self.state.get(&request.target).cloned());
+        if written.as_ref().is_some_and(|(old, new)| !is_kept(old, new)) {
+            *self.retemplated.entry(request.target.clone()).or_default() += 1;
+        }
         if written.as_ref().is_some_and(|(old, new)| self.ends_with(old, new)) {
             self.state.take(&request.target);
         }

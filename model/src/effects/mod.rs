@@ -52,6 +52,7 @@ pub use hazard::at_risk;
 pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
 pub use statefulset::{heir, ordinal_labels};
+pub(crate) use template::is_kept;
 
 /// Built-in kinds that make pods and decide how many there are of them, and which go.
 pub const DECIDING: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicationController"];

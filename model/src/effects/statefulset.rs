@@ -5,7 +5,8 @@
 //! update removes one outdated pod (maxUnavailable with KEP-961) from the highest ordinal down to `partition` and waits
 //! for its replacement, and for every pod above the next one to be ready. Over-approximations: which of the outdated pods
 //! is the one in transition is left open, except below the highest one that is not ready; while
-//! `status.observedGeneration` lags, all are outdated.
+//! `status.observedGeneration` lags, all are outdated. A set that is Parallel takes a pod of the template before down beside
+//! one that an earlier rollout has taken (`updateStatefulSet`: outdated ones go before any is waited for).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -58,9 +59,11 @@ struct Plan {
     outdated_all: bool,
     update_revision: Option<crate::value::Str>,
     rolling: bool,
+    /// How many rollouts take pods down beside one another.
+    rollouts: i64,
 }
 
-fn plan(builder: &Builder<'_, '_>, set: &Object) -> Plan {
+fn plan(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> Plan {
     let val = set.val();
     let own = val.int_at(&["spec", "replicas"]).unwrap_or(1).max(0);
     let wish = super::custom::wish(builder.scenario, set, own).unwrap_or(Wish { least: own, most: own });
@@ -68,19 +71,36 @@ fn plan(builder: &Builder<'_, '_>, set: &Object) -> Plan {
     let rolling_field = |name| val.at(&["spec", "updateStrategy", "rollingUpdate", name]);
     let before = builder.state().base().get(&set.key).filter(|o| o.uid == set.uid);
     let same = before.is_some_and(|b| template::is_kept(b, set));
+    let ordered = val.str_at(&["spec", "podManagementPolicy"]).is_none_or(|p| &**p != "Parallel");
+    let retemplated = builder.scenario.retemplated.get(&set.key).copied().unwrap_or(0);
+    let earlier = i64::from(retemplated > 0 && before.is_some_and(|b| is_rolling(b, pods)));
+    let rollouts = if ordered { 1 } else { retemplated.saturating_add(earlier).max(1) };
     Plan {
         first: val.int_at(&["spec", "ordinals", "start"]).unwrap_or(0),
         wanted: if builder.after() { wish.most } else { own.max(wish.most) },
         low: own.min(wish.least),
         fewer: (before.map_or(own, |b| b.val().int_at(&["spec", "replicas"]).unwrap_or(1)) - own).max(0),
         open: wish.least != wish.most,
-        ordered: val.str_at(&["spec", "podManagementPolicy"]).is_none_or(|p| &**p != "Parallel"),
+        ordered,
         partition: rolling_field("partition").and_then(crate::value::Val::as_int).unwrap_or(0),
         max_unavailable: scaled(rolling_field("maxUnavailable"), own, true, "1").max(1),
         outdated_all: !same || before.is_some_and(|b| b.unobserved()),
         update_revision: val.str_at(&["status", "updateRevision"]).cloned(),
         rolling: val.str_at(&strategy).is_none_or(|t| &**t == "RollingUpdate"),
+        rollouts,
     }
+}
+
+/// Whether a rollout of the set is under way, as its status shows it, that may take another pod: the highest outdated one, if
+/// the updated ones above it are ready.
+fn is_rolling(set: &Object, pods: &[Arc<Object>]) -> bool {
+    let revision = |field| set.val().str_at(&["status", field]).filter(|name| !name.is_empty());
+    let Some(update) = revision("updateRevision") else { return set.unobserved() };
+    let mut from_above: Vec<&Arc<Object>> = pods.iter().collect();
+    from_above.sort_by_key(|pod| std::cmp::Reverse(ordinal(set, pod)));
+    let is_updated = |pod: &Object| pod.label("controller-revision-hash").is_none_or(|of| of == update);
+    let next = from_above.into_iter().find(|pod| !is_updated(pod) || !pod.ready());
+    set.unobserved() || next.is_some_and(|pod| !is_updated(pod))
 }
 
 impl Plan {
@@ -140,8 +160,8 @@ struct Sets {
 
 /// The pods of a StatefulSet.
 pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
-    let plan = plan(builder, set);
     let pods = pods_of(builder.state(), set);
+    let plan = plan(builder, set, &pods);
     if !set.live() {
         for pod in &pods {
             builder.passive(pod);
@@ -295,9 +315,10 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
         return;
     }
     let transit = [FateKind::Terminating, FateKind::Gone, FateKind::NewUnready];
+    let most = plan.max_unavailable.saturating_mul(plan.rollouts);
     builder.limit(
-        LimitLabel::OneAtATime { workload: workload.clone(), max_unavailable: plan.max_unavailable },
-        vec![at_most(vec![count(sets.updating, &transit)], plan.max_unavailable)],
+        LimitLabel::OneAtATime { workload: workload.clone(), max_unavailable: most },
+        vec![at_most(vec![count(sets.updating, &transit)], most)],
     );
     if !plan.ordered {
         return;

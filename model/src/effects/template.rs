@@ -300,7 +300,7 @@ pub(super) fn same(a: &Val, b: &Val) -> bool {
 }
 
 /// Whether a workload makes the same pods as before.
-pub(super) fn is_kept(before: &Object, now: &Object) -> bool {
+pub(crate) fn is_kept(before: &Object, now: &Object) -> bool {
     let template = |o: &Object| o.val().at(&["spec", "template"]).cloned().unwrap_or_default();
     same(&template(before), &template(now))
 }

@@ -35,7 +35,8 @@ pub struct ResourceAdapterSpec {
     pub scale_target: Option<ScaleTarget>,
     /// The lowest and highest number that it may scale to: a list of two.
     pub replica_range: Option<Cel>,
-    /// Whether deleting it deletes the claims of `claimSelector`.
+    /// Whether deleting it deletes the claims of `claimSelector` or, without one, those that its StatefulSets make and that
+    /// the pods of `selector` name.
     pub deletes_volumes: Option<Cel>,
     /// Whether deleting it deletes its children.
     pub cascades: Option<Cel>,
