@@ -27,20 +27,33 @@ pub(super) struct Repelling<'s> {
 /// The pods, of any namespace, whose required anti-affinity may mean pods of this template in a namespace.
 pub(super) fn repelling<'s>(scenario: &'s Scenario<'_>, ns: &str, own: &Template) -> Vec<Repelling<'s>> {
     let mut found = Vec::new();
+    // equals stand together
+    let mut last: Option<(&Arc<Object>, Terms)> = None;
     for pod in scenario.state.keeping_apart(ns).into_iter().filter(|pod| !pod.node.is_empty() && !pod.finished()) {
-        for val in anti_affinity(pod).iter().filter(|val| reaches(val, &pod.key.ns, ns)) {
-            let Some(topology) = val.str_at(&["topologyKey"]).cloned() else { continue };
-            match term(val, ns, None) {
-                Some(term) if term.selector.matches(own.labels()) => {
-                    let certain = !term.by_revision && val.at_some(&["namespaceSelector"]).is_none();
-                    found.push(Repelling { pod, topology, certain });
-                }
-                Some(_) => {}
-                None => found.push(Repelling { pod, topology, certain: false }),
-            }
-        }
+        let known = last.take().filter(|(equal, _)| equal.key.ns == pod.key.ns && Arc::ptr_eq(&equal.body, &pod.body));
+        let terms = known.map_or_else(|| against(pod, ns, own), |(_, terms)| terms);
+        let all = terms.iter().map(|(topology, certain)| (topology.clone(), *certain));
+        found.extend(all.map(|(topology, certain)| Repelling { pod, topology, certain }));
+        last = Some((pod, terms));
     }
     found
+}
+
+/// Topology keys, each with whether it is certain that it keeps pods off.
+type Terms = Vec<(Str, bool)>;
+
+/// By what a pod may keep pods of this template in a namespace off.
+fn against(pod: &Object, ns: &str, own: &Template) -> Terms {
+    let terms = anti_affinity(pod).iter().filter(|val| reaches(val, &pod.key.ns, ns));
+    let keyed = terms.filter_map(|val| {
+        let certain = match term(val, ns, None) {
+            Some(term) if !term.selector.matches(own.labels()) => return None,
+            Some(term) => !term.by_revision && val.at_some(&["namespaceSelector"]).is_none(),
+            None => false,
+        };
+        Some((val.str_at(&["topologyKey"])?.clone(), certain))
+    });
+    keyed.collect()
 }
 
 /// Which pods of other workloads stay whatever happens, worked out workload by workload.

@@ -4,12 +4,13 @@
 //! interpodaffinity,podtopologyspread}`. Preferences are ignored: the scheduler may break every one of them.
 //!
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed (once all has
-//! settled, see `outsiders`), but may keep it pending; a node that is not Ready may recover or not; a spread constraint counts pods that have gone since;
-//! several kinds of new pods share a node's room each on its own; required pod affinity, claims that a template names and
-//! ports of init containers may always leave a pod pending. Once all has settled, pods of other workloads are taken to keep
-//! the resources that they request; before that, they may have gone. What a workload lacks already, and no request has to
-//! do with, may be placed on any node or stay pending: a request elsewhere, of a node's labels say, is not to blame for
-//! either. Nodes that are not there yet are not looked at: [`LimitLabel::NoNodeAdmits`] says where that matters.
+//! settled, see `outsiders`), but may keep it pending; a node that is not Ready may recover or not; a spread constraint
+//! counts pods that have gone since; several kinds of new pods share a node's room each on its own; required pod affinity,
+//! claims that a template names, scheduling gates and ports of init containers may always leave a pod pending. Once all has
+//! settled, pods of other workloads are taken to keep the resources that they request; before that, they may have gone.
+//! What a workload lacks already, and no request has to do with, may be placed on any node or stay pending: a request
+//! elsewhere, of a node's labels say, is not to blame for either. Nodes that are not there yet are not looked at:
+//! [`LimitLabel::NoNodeAdmits`] says where that matters.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -728,11 +729,14 @@ fn theirs(
     }
     let inside = topology.inside();
     let (scenario, ns) = (builder.scenario, builder.name.ns.clone());
+    let mut by_key: BTreeMap<Str, BTreeMap<Str, Vec<usize>>> = BTreeMap::new();
     for repelling in outsiders::repelling(scenario, &ns, own).into_iter().filter(|r| !inside.contains(&r.pod.key)) {
-        let Some(value) = topology.domain_of(builder.state(), repelling.pod, &repelling.topology) else { continue };
-        let places = topology.domains(&repelling.topology).remove(&value).unwrap_or_default();
+        let key = &repelling.topology;
+        let domains = by_key.entry(key.clone()).or_insert_with(|| topology.domains(key));
+        let value = topology.domain_of(builder.state(), repelling.pod, key);
+        let Some(places) = value.and_then(|value| domains.get(&value)) else { continue };
         let keeps = repelling.certain && topology.staying.has(builder, repelling.pod);
-        keep_off(builder, maker, &repelling.topology, set, &places, keeps, stuck);
+        keep_off(builder, maker, key, set, places, keeps, stuck);
     }
 }
 

@@ -205,7 +205,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     for (template, set_of) in made.templates.iter().zip(&placed) {
         super::placement::limit(builder, set.key.clone(), *set_of, *template);
     }
-    if !builder.after() && plan.max_unavailable == 1 {
+    if !builder.after() && plan.max_unavailable == 1 && plan.rollouts == 1 {
         limit_order(builder, set, &plan, &sets, ordinals);
     }
     limits(builder, set, &plan, &sets);
