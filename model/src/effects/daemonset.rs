@@ -41,8 +41,8 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         (Some(updated), Some(desired)) if updated < desired
     ) || before.is_some_and(|b| b.unobserved());
     let rolling = val.str_at(&["spec", "updateStrategy", "type"]).is_none_or(|t| &**t == "RollingUpdate");
-    let outdated = rolling && (changed || lagging);
     let template = navigate::template_of(state, set).map(|template| builder.template(&template));
+    let outdated = rolling && template.is_some() && (changed || lagging);
     builder.place(&pods, i64::MAX);
     // what may not fit is looked at where a request has to do with it
     let looks = builder.after() && builder.is_touched(&pods.iter().collect::<Vec<_>>());
@@ -68,15 +68,15 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
             sets.push(if replaceable { updating } else { kept });
         }
         let mut entity = builder.existing(pod, &sets, replaceable || misplaced || super::hazard::finished(pod));
-        let comes_back = !elsewhere && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
-        if let (true, Some(template)) = (comes_back, template) {
+        let comes_back = template.filter(|_| !elsewhere && entity.fates.iter().any(|f| f.kind == FateKind::Gone));
+        if let Some(template) = comes_back {
             Rc::make_mut(&mut entity.fates).extend(made_on(builder, template, &pod.key.name, &pod.node, false));
         }
         if builder.after() && (replaceable || misplaced) {
             let goes =
                 |kind: FateKind| !matches!(kind, FateKind::Stays | FateKind::BecomesReady | FateKind::Terminating);
             Rc::make_mut(&mut entity.fates).retain(|f| goes(f.kind) && (misplaced || f.kind != FateKind::Gone));
-        } else if builder.after() && comes_back && standing == Standing::Removed && !builder.going(set) {
+        } else if builder.after() && comes_back.is_some() && standing == Standing::Removed && !builder.going(set) {
             // the controller has made another one by then
             Rc::make_mut(&mut entity.fates).retain(|f| f.kind != FateKind::Gone);
         }
