@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::effects::{group_name, ordinal_labels};
+use suture_model::effects::{DECIDING, group_name, ordinal_labels};
 use suture_model::kinds::Kind;
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
@@ -75,6 +75,13 @@ impl Touch {
             for child in state.owned_by(&object.uid).into_iter().chain(listed) {
                 self.template(state, child);
                 self.group(state, child);
+            }
+            // workloads that have no pods yet may wait for some
+            let makers: Vec<Kind> = DECIDING.iter().filter_map(|kind| Kind::builtin(kind)).collect();
+            for selector in facts.selector.iter().filter(|selector| !selector.is_empty()) {
+                for workload in state.making(&makers, &object.key.ns, selector) {
+                    self.group(state, workload);
+                }
             }
         }
         if object.key.kind.is("HorizontalPodAutoscaler") {
