@@ -192,9 +192,8 @@ fn follow_adapter(state: &State<'_>, object: &Object, found: &mut Vec<(Key, Caus
 
 /// The claims that the StatefulSets of a custom resource make, and that the pods that it selects name.
 fn claims_below<'s>(state: &'s State<'_>, custom: &Object, facts: &AdapterFacts) -> Vec<&'s Arc<Object>> {
-    let listed = facts.children.iter().flatten().filter_map(|key| state.meant(key));
-    let children = state.owned_by(&custom.uid).into_iter().chain(listed);
-    let sets: Vec<_> = children.filter(|o| o.key.kind.is("StatefulSet")).collect();
+    let sets = navigate::child_workloads(state, custom).into_iter().filter(|o| o.key.kind.is("StatefulSet"));
+    let sets: Vec<_> = sets.collect();
     let pods = facts.selector.as_ref().map(|s| state.pods_matching(&custom.key.ns, s)).unwrap_or_default();
     let named = pods.into_iter().flat_map(|pod| references(pod, state.base().adapters().as_ref()));
     let named: BTreeSet<Key> = named.map(|reference| reference.target).collect();

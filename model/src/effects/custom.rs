@@ -93,8 +93,11 @@ fn parents(state: &State<'_>, ns: &Str, labels: &Val) -> Vec<Parent> {
     found
 }
 
-/// Whether what is requested has to do with a custom resource that selects the pods of a workload.
+/// Whether what is requested has to do with a custom resource that selects the pods of a workload which can be scaled.
 pub fn is_asked(state: &State<'_>, workload: &Object) -> bool {
+    if workload.key.kind.is("DaemonSet") {
+        return false;
+    }
     let labels = navigate::template_labels(state, workload).unwrap_or_default();
     let is_changed = |parent: &Parent| state.delta().contains_key(&parent.object.key);
     parents(state, &workload.key.ns, &labels).iter().any(is_changed)

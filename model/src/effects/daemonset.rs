@@ -45,7 +45,11 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let outdated = rolling && template.is_some() && (changed || lagging);
     builder.place(&pods, i64::MAX);
     // what may not fit is looked at where a request has to do with it
-    let looks = builder.after() && builder.is_touched(&pods.iter().collect::<Vec<_>>());
+    let is_touched = || match builder.view.coarse {
+        true => builder.is_touched(&pods.iter().collect::<Vec<_>>()),
+        false => builder.touched,
+    };
+    let looks = builder.after() && is_touched();
     let made_on = |builder: &Builder<'_, '_>, template: usize, name: &str, node: &Str, may_lack: bool| {
         let may_pend = builder.templates.get(template).is_some_and(|own| looks && !fits(state, set, own, node));
         on_node(builder, template, name, node, may_lack, may_pend)
@@ -107,8 +111,8 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
 /// of others go is not relied on.
 fn fits(state: &State<'_>, set: &Object, template: &Template, node: &Str) -> bool {
     let own = |pod: &Object| pod.controller().is_some_and(|owner| owner.uid == set.uid);
-    let others = state.pods_on(node).into_iter().filter(|pod| !own(pod));
-    state.get(&Key::global("Node", node)).is_some_and(|node| template.is_sure_to_fit(node, others))
+    let others: Vec<&Arc<Object>> = state.pods_on(node).into_iter().filter(|pod| !own(pod)).collect();
+    state.get(&Key::global("Node", node)).is_some_and(|node| template.is_sure_to_fit(node, &others))
 }
 
 /// The fates of a new pod on one node.

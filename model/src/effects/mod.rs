@@ -473,13 +473,11 @@ impl<'s, 'a> Builder<'s, 'a> {
         };
         let on_changed =
             |pod: &&Arc<Object>| delta.contains_key(&pod.key) || delta.contains_key(&Key::global("Node", &pod.node));
-        // nothing scales a DaemonSet
-        let is_asked = |o: &Arc<Object>| !o.key.kind.is("DaemonSet") && custom::is_asked(self.state(), o);
         // the cheap ones first
         made.iter().any(|o| delta.contains_key(&o.key))
             || pods.iter().any(on_changed)
             || delta.keys().any(is_own)
-            || self.state().get(&self.name).is_some_and(is_asked)
+            || self.state().get(&self.name).is_some_and(|o| custom::is_asked(self.state(), o))
             || self.names_changed(pods)
     }
 

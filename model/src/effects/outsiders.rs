@@ -32,8 +32,11 @@ pub(super) fn repelling<'s>(scenario: &'s Scenario<'_>, ns: &str, own: &Template
     for pod in scenario.state.keeping_apart(ns).into_iter().filter(|pod| !pod.node.is_empty() && !pod.finished()) {
         let known = last.take().filter(|(equal, _)| equal.key.ns == pod.key.ns && Arc::ptr_eq(&equal.body, &pod.body));
         let terms = known.map_or_else(|| against(pod, ns, own), |(_, terms)| terms);
-        let all = terms.iter().map(|(topology, certain)| (topology.clone(), *certain));
-        found.extend(all.map(|(topology, certain)| Repelling { pod, topology, certain }));
+        found.extend(terms.iter().map(|(topology, certain)| Repelling {
+            pod,
+            topology: topology.clone(),
+            certain: *certain,
+        }));
         last = Some((pod, terms));
     }
     found

@@ -345,10 +345,11 @@ struct NodeUsage<'s, 'a> {
     touched: bool,
     scenario: &'s Scenario<'a>,
     ns: &'s Str,
-    templates: &'s [Template],
+    /// What the labels of the templates that have any mean.
+    meant: Vec<Selector>,
     /// What the scenario's changed pods add to the snapshot's figures, where that is something.
     changed: BTreeMap<Str, Usage>,
-    /// What pods take that may go: those that the templates' labels mean, and those that leave or stop.
+    /// What pods take that may go: those that are meant, and those that leave or stop.
     going: OnceCell<BTreeMap<Str, Usage>>,
 }
 
@@ -366,7 +367,9 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
             }
         }
         changed.retain(|_, usage| *usage != Usage::default());
-        Self { settled, touched, scenario, ns, templates, changed, going: OnceCell::new() }
+        let labels = templates.iter().map(Template::labels).filter(|labels| labels.entries().len() > 0);
+        let meant = labels.map(Selector::from_pairs).collect();
+        Self { settled, touched, scenario, ns, meant, changed, going: OnceCell::new() }
     }
 
     fn going(&self) -> &BTreeMap<Str, Usage> {
@@ -375,8 +378,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
             let mut going: BTreeMap<Str, Usage> = BTreeMap::new();
             let mut counted: BTreeSet<&Key> = BTreeSet::new();
             let leaving = state.delta().values().flatten().filter(|o| o.key.kind.is("Pod") && !o.live());
-            let labelled = self.templates.iter().filter(|t| t.labels().entries().len() > 0);
-            let meant = labelled.flat_map(|t| state.pods_matching(self.ns, &Selector::from_pairs(t.labels())));
+            let meant = self.meant.iter().flat_map(|selector| state.pods_matching(self.ns, selector));
             for pod in leaving.chain(meant).filter(|pod| !pod.node.is_empty()) {
                 if counted.insert(&pod.key) {
                     going.entry(pod.node.clone()).or_default().add(pod, 1);
@@ -388,14 +390,13 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 
     /// What is taken of another resource of a node: by all pods, and by those that are certain to stay.
     fn taken(&self, node: &Object, resource: &str) -> (i64, i64) {
-        let means =
-            |pod: &Object| self.templates.iter().any(|t| Selector::from_pairs(t.labels()).matches(pod.labels()));
+        let means = |pod: &Object| self.meant.iter().any(|selector| selector.matches(pod.labels()));
+        let goes = |pod: &Object| !pod.live() || (pod.key.ns == *self.ns && means(pod));
         let (mut all, mut staying) = (0_i64, 0_i64);
-        for pod in self.scenario.state.pods_on(&node.key.name).into_iter().filter(|pod| !hazard::finished(pod)) {
-            let amount = pod.val().get("spec").map_or(0, |spec| crate::navigate::requests(spec, resource));
+        for pod in self.scenario.state.pods_on(&node.key.name) {
+            let amount = takes(pod, resource);
             all = all.saturating_add(amount);
-            let goes = !pod.live() || (pod.key.ns == *self.ns && means(pod));
-            staying = staying.saturating_add(if goes { 0 } else { amount });
+            staying = staying.saturating_add(if amount == 0 || goes(pod) { 0 } else { amount });
         }
         (all, staying)
     }
@@ -446,7 +447,7 @@ fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usag
     for (resource, each) in &template.requests {
         bound(stated(resource), *each, if *resource == "cpu" { |u| u.cpu } else { |u| u.memory });
     }
-    Room { most: room.most.filter(|m| *m < most), least: room.least.filter(|l| *l < most) }
+    room.of(most)
 }
 
 /// The room of a node for a template by the resources that are not counted, where so much is taken of each: by all, and
@@ -463,7 +464,13 @@ fn room_of_others(template: &Template, node: &Object, most: i64, taken: impl Fn(
         let fits = |used: i64| Some(total.saturating_sub(used).max(0) / (*each).max(1));
         room = room.tighter(Room { most: fits(staying), least: fits(all) });
     }
-    Room { most: room.most.filter(|m| *m < most), least: room.least.filter(|l| *l < most) }
+    room.of(most)
+}
+
+/// What a pod takes of a resource of its node.
+fn takes(pod: &Object, resource: &str) -> i64 {
+    let spec = pod.val().get("spec").filter(|_| !hazard::finished(pod));
+    spec.map_or(0, |spec| crate::navigate::requests(spec, resource))
 }
 
 /// How many pods of a template a node takes, were it empty.
@@ -474,24 +481,17 @@ pub fn room_when_empty(template: &Template, node: &Object, most: i64) -> Room {
 
 impl Template {
     /// Whether a node takes a pod of this template for certain, beside these pods on it.
-    pub(super) fn is_sure_to_fit<'p>(&self, node: &Object, others: impl Iterator<Item = &'p Arc<Object>>) -> bool {
+    pub(super) fn is_sure_to_fit(&self, node: &Object, others: &[&Arc<Object>]) -> bool {
         let mut used = Usage::default();
-        let mut of_others: BTreeMap<&Str, i64> = BTreeMap::new();
-        let mut is_taken = false;
-        for pod in others {
-            used.add(pod, 1);
-            is_taken |= self.wants_port_of(pod);
-            let spec = pod.val().get("spec").filter(|_| !hazard::finished(pod));
-            for (resource, _) in &self.others {
-                *of_others.entry(resource).or_default() +=
-                    spec.map_or(0, |spec| crate::navigate::requests(spec, resource));
-            }
-        }
+        others.iter().for_each(|pod| used.add(pod, 1));
+        let taken = |resource: &str| {
+            let all = others.iter().fold(0_i64, |sum, pod| sum.saturating_add(takes(pod, resource)));
+            (all, all)
+        };
         // room for one of two
-        let taken =
-            |resource: &str| of_others.iter().find(|(name, _)| ****name == *resource).map_or((0, 0), |(_, n)| (*n, *n));
         let room = room(self, node, 2, used, used).tighter(room_of_others(self, node, 2, taken));
-        !self.may_always_pend && self.terms.is_empty() && !is_taken && room.least != Some(0)
+        let is_free = self.terms.is_empty() && !others.iter().any(|pod| self.wants_port_of(pod));
+        is_free && !self.may_always_pend && room.least != Some(0)
     }
 }
 

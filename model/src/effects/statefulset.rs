@@ -135,10 +135,11 @@ impl Made {
         let told = builder.wants_places() && !builder.view.coarse;
         let by_volume = told.then(|| super::volumes::templates(builder.state(), set, &own, &ordinals));
         let vals = by_volume.flatten();
+        let unprovided = if told { super::volumes::unprovided(builder.state(), set) } else { Vec::new() };
         let mut by_ordinal: BTreeMap<i64, usize> = BTreeMap::new();
         for (number, at) in ordinals.into_iter().enumerate() {
             let val = vals.as_ref().and_then(|vals| vals.get(number)).unwrap_or(&own);
-            let waits = told && super::volumes::may_wait(builder.state(), set, at);
+            let waits = super::volumes::lacks_any(builder.state(), set, &unprovided, at);
             by_ordinal.insert(at, builder.template_of(val, waits));
         }
         let templates: BTreeSet<usize> = by_ordinal.values().copied().collect();

@@ -58,6 +58,11 @@ impl Room {
         let least = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
         Self { most: least(self.most, other.most), least: least(self.least, other.least) }
     }
+
+    /// For no more than so many pods: what takes them all is without a bound.
+    pub(super) fn of(self, number: i64) -> Self {
+        Self { most: self.most.filter(|most| *most < number), least: self.least.filter(|least| *least < number) }
+    }
 }
 
 impl Template {

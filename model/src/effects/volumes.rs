@@ -7,12 +7,13 @@
 //! more than [`KINDS_MAX`] such requirements, none is looked at.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::kinds::Kind;
 use crate::navigate;
 use crate::object::{Key, Object};
 use crate::state::State;
-use crate::value::Val;
+use crate::value::{Str, Val};
 
 /// How many different templates one set may have for the sake of volumes: each is placed on its own.
 const KINDS_MAX: usize = 16;
@@ -33,13 +34,8 @@ pub fn templates(state: &State<'_>, set: &Object, template: &Val, ordinals: &[i6
     if names.is_empty() {
         return None;
     }
-    let claim_of = |name: &&str, ordinal: &i64| {
-        let name = format!("{name}-{}-{ordinal}", set.key.name);
-        state.get(&Key::new(Kind::new("", "PersistentVolumeClaim"), &set.key.ns, &name)).filter(|claim| claim.live())
-    };
     let of_ordinal = |ordinal: &i64| {
-        let claims = names.iter().filter_map(|name| claim_of(name, ordinal));
-        let volumes = claims.filter_map(|claim| navigate::volume(state, claim));
+        let volumes = names.iter().filter_map(|name| volume_of(state, set, name, *ordinal));
         volumes.fold(template.clone(), |template, volume| {
             let terms = volume.val().items_at(&["spec", "nodeAffinity", "required", "nodeSelectorTerms"]);
             if terms.is_empty() { template } else { narrowed(&template, terms) }
@@ -50,24 +46,34 @@ pub fn templates(state: &State<'_>, set: &Object, template: &Val, ordinals: &[i6
     (kinds.len() <= KINDS_MAX && kinds.into_iter().any(|kind| kind != template)).then_some(found)
 }
 
-/// Whether the pod of an ordinal may wait for a volume for good: a claim of it is not bound, and nothing provides a volume
-/// of its class but whoever makes them by hand, who has left none that is free.
-pub fn may_wait(state: &State<'_>, set: &Object, ordinal: i64) -> bool {
-    set.val().items_at(&["spec", "volumeClaimTemplates"]).iter().any(|template| {
-        let Some(name) = template.str_at(&["metadata", "name"]) else { return false };
-        let claim = Key::of("PersistentVolumeClaim", &set.key.ns, &format!("{name}-{}-{ordinal}", set.key.name));
-        let claim = state.get(&claim).filter(|claim| claim.live());
+/// The volume that is bound to the claim of an ordinal.
+fn volume_of<'s>(state: &'s State<'_>, set: &Object, template: &str, ordinal: i64) -> Option<&'s Arc<Object>> {
+    let name = format!("{template}-{}-{ordinal}", set.key.name);
+    let claim = state.get(&Key::of("PersistentVolumeClaim", &set.key.ns, &name)).filter(|claim| claim.live())?;
+    navigate::volume(state, claim)
+}
+
+/// The names of the claim templates for which a pod may wait for good where their claim is not bound: nothing provides a
+/// volume of their class but whoever makes them by hand, who has left none that is free.
+pub fn unprovided<'o>(state: &State<'_>, set: &'o Object) -> Vec<&'o Str> {
+    let templates = set.val().items_at(&["spec", "volumeClaimTemplates"]).iter();
+    let unprovided = templates.filter(|template| {
         let class = template.str_at(&["spec", "storageClassName"]).map_or("", |class| class);
-        let is_bound = claim.is_some_and(|claim| navigate::volume(state, claim).is_some());
-        !is_bound && is_by_hand(state, class) && !has_free(state, class)
-    })
+        is_by_hand(state, class) && !has_free(state, class)
+    });
+    unprovided.filter_map(|template| template.str_at(&["metadata", "name"])).collect()
+}
+
+/// Whether the claim of one of these templates is not bound for an ordinal.
+pub fn lacks_any(state: &State<'_>, set: &Object, templates: &[&Str], ordinal: i64) -> bool {
+    templates.iter().any(|template| volume_of(state, set, template, ordinal).is_none())
 }
 
 /// Whether nothing provides volumes of a class.
 fn is_by_hand(state: &State<'_>, class: &str) -> bool {
-    let provisioner =
-        state.get(&Key::of("StorageClass", "", class)).and_then(|o| o.val().str_at(&["provisioner"]).cloned());
-    provisioner.is_some_and(|provisioner| &*provisioner == "kubernetes.io/no-provisioner")
+    let class = state.get(&Key::of("StorageClass", "", class));
+    let provisioner = class.and_then(|class| class.val().str_at(&["provisioner"]));
+    provisioner.is_some_and(|provisioner| &**provisioner == "kubernetes.io/no-provisioner")
 }
 
 /// Whether there is a volume of a class that no claim has.

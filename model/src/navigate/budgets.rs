@@ -205,8 +205,8 @@ fn is_maker(state: &State, custom: &Object) -> bool {
     state.adapter(custom).is_some_and(|facts| facts.template.is_some() && facts.replicas.is_some())
 }
 
-/// The workloads, other than ReplicaSets, that a custom resource owns or wants.
-fn child_workloads<'s>(state: &'s State, custom: &Object) -> Vec<&'s Arc<Object>> {
+/// The workloads, other than ReplicaSets, that a custom resource owns or wants, in the order of their keys.
+pub(crate) fn child_workloads<'s>(state: &'s State, custom: &Object) -> Vec<&'s Arc<Object>> {
     let owned = state.owned_by(&custom.uid).into_iter();
     let listed = state.adapter(custom).and_then(|facts| facts.children.clone()).unwrap_or_default();
     let listed: Vec<&Arc<Object>> = listed.iter().filter_map(|key| state.meant(key)).collect();

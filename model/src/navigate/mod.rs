@@ -14,6 +14,7 @@ mod storage;
 mod template;
 mod users;
 
+pub(crate) use budgets::child_workloads;
 pub use budgets::{
     BudgetPods, budget_pods, counted_workloads, disruptions_allowed, disruptions_when_settled, has_scale,
     labelled_maker, pods_wanted, replica_range,
