@@ -33,15 +33,17 @@ struct Seen {
     fails: bool,
 }
 
-/// The instances of an invariant, as brute force sees them: all objects of its kinds, now or after the change.
+/// The instances of an invariant, as brute force sees them: all objects of its kinds, now, after the change, or by what is
+/// in flight.
 fn instances(
     compiled: &CompiledInvariant,
     before: &State<'_>,
     during: &[Scenario<'_>],
     with: &[Scenario<'_>],
+    baseline: &[Scenario<'_>],
 ) -> Vec<Arc<Object>> {
     let adapters = before.base().adapters().as_ref();
-    let states = || std::iter::once(before).chain(during.iter().map(|s| &s.state));
+    let states = || std::iter::once(before).chain(during.iter().chain(baseline).map(|s| &s.state));
     let keys: BTreeSet<Key> = states()
         .flat_map(State::iter)
         .filter(|o| compiled.for_each.matches(o, adapters))
@@ -75,7 +77,7 @@ pub fn truth(
     let with = of(compiled.hold, Some(&case.change));
     let during = of(Moment::During, Some(&case.change));
     let baseline = of(compiled.hold, None);
-    let all = instances(compiled, &before, &during, &with);
+    let all = instances(compiled, &before, &during, &with, &baseline);
     let inputs = inputs(case.change.requests.first());
     let judge = Judge { compiled, before: &before, inputs: &inputs, worlds_max };
     let mut verdicts: BTreeMap<String, (Truth, bool)> = BTreeMap::new();
