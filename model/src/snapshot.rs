@@ -280,17 +280,18 @@ impl Snapshot {
     /// The objects of a kind, in one namespace or all, in the order of their keys.
     pub fn list(&self, kind: &Kind, ns: Option<&str>) -> Vec<&Arc<Object>> {
         let low = Key::new(kind.clone(), ns.unwrap_or(""), "");
-        self.by_key
-            .from(&low)
-            .take_while(|(key, _)| key.kind == *kind && ns.is_none_or(|ns| *key.ns == *ns))
-            .filter_map(|(_, slot)| self.at(*slot))
-            .collect()
+        let above = match ns {
+            // what comes after a namespace's name, and after all of them
+            Some(ns) => Key::new(kind.clone(), &format!("{ns}\0"), ""),
+            None => after(kind),
+        };
+        self.by_key.range(&low, &above).filter_map(|(_, slot)| self.at(*slot)).collect()
     }
 
     /// The objects of a kind, in the order of their keys, one by one.
     pub fn iter_kind<'s>(&'s self, kind: &Kind) -> impl Iterator<Item = &'s Arc<Object>> + use<'s> {
-        let (kind, low) = (kind.clone(), Key::new(kind.clone(), "", ""));
-        self.by_key.from(&low).take_while(move |(key, _)| key.kind == kind).filter_map(|(_, slot)| self.at(*slot))
+        let low = Key::new(kind.clone(), "", "");
+        self.by_key.range(&low, &after(kind)).filter_map(|(_, slot)| self.at(*slot))
     }
 
     /// The objects in a namespace, of every kind.
@@ -307,9 +308,7 @@ impl Snapshot {
         let mut kinds: Vec<Kind> = Vec::new();
         let mut next = self.by_key.keys().next().map(|k| k.kind.clone());
         while let Some(kind) = next {
-            // the first key after every key of this kind: no namespace starts with the highest character
-            let above = Key::new(kind.clone(), "\u{10ffff}", "");
-            next = self.by_key.from(&above).map(|(k, _)| k.kind.clone()).find(|k| *k != kind);
+            next = self.by_key.from(&after(&kind)).map(|(k, _)| k.kind.clone()).find(|k| *k != kind);
             kinds.push(kind);
         }
         kinds
@@ -442,6 +441,11 @@ const APART: &str = "(apart)";
 
 /// The label under which PersistentVolumes are indexed by their claim.
 const CLAIM: &str = "(claim)";
+
+/// What comes after every key of a kind.
+fn after(kind: &Kind) -> Key {
+    Key::new(Kind::new(&kind.group, &format!("{}\0", kind.kind)), "", "")
+}
 
 /// What restricts the nodes of an object's pods, or of the pod that it is; `None` where nothing does, or it makes none any
 /// more.

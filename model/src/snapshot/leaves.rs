@@ -79,6 +79,20 @@ impl<K: Ord, V> Leaves<K, V> {
         first.chain(rest).map(|(key, value)| (key, value))
     }
 
+    /// The entries from one key on and below another one, in order; none is compared with either but where they begin and
+    /// end.
+    pub fn range<'s>(&'s self, low: &K, high: &K) -> impl Iterator<Item = (&'s K, &'s V)> + use<'s, K, V> {
+        let (first, last) = (self.leaf_of(low), self.leaf_of(high));
+        let below = |at: usize, key: &K| self.leaf(at).map_or(0, |leaf| leaf.partition_point(|(known, _)| known < key));
+        let (begin, end) = (below(first, low), below(last, high));
+        let leaves = self.leaves.get(first..=last).unwrap_or_default().iter().zip(first..);
+        let entries = leaves.flat_map(move |((_, leaf), at)| {
+            let upto = if at == last { end } else { leaf.len() };
+            leaf.get(if at == first { begin } else { 0 }..upto).unwrap_or_default()
+        });
+        entries.map(|(key, value)| (key, value))
+    }
+
     fn leaf(&self, at: usize) -> Option<&Leaf<K, V>> {
         self.leaves.get(at).map(|(_, leaf)| leaf)
     }
@@ -219,6 +233,9 @@ mod tests {
                 assert_eq!(from, upward);
                 if next(100) == 0 {
                     assert_eq!(map.from(&key).collect::<Vec<_>>(), model.range(key..).collect::<Vec<_>>());
+                    let above = key + next(700);
+                    let range: Vec<_> = map.range(&key, &above).collect();
+                    assert_eq!(range, model.range(key..above).collect::<Vec<_>>());
                     copies.push((map.clone(), model.clone()));
                 }
             }
