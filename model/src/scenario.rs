@@ -1,11 +1,12 @@
 //! The concrete choices around a change: which changes in flight have landed, and how far a batch has come.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::apply::{apply, is_held};
 use crate::cascade::{Cause, Leaving, cascade, given_up};
 use crate::change::{Change, Operation, Propagation, Request};
-use crate::effects::{Made, NodeCache, is_kept, scaled_down};
+use crate::effects::{Made, NodeCache, handed_on, is_kept, released, scaled_down};
 use crate::futures::{Moment, Step};
 use crate::object::{Key, Object};
 use crate::snapshot::Snapshot;
@@ -14,6 +15,8 @@ use crate::value::{Str, Val};
 
 /// How many changes in flight are told apart; beyond it the question is refused, since every subset is a scenario.
 pub const IN_FLIGHT_MAX: usize = 10;
+
+const OWNERS: [&str; 2] = ["metadata", "ownerReferences"];
 
 /// One concrete cluster from which effects start.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub struct Scenario<'a> {
     pub removed: BTreeSet<Key>,
     /// Custom resources that are gone by the next request: it deleted them, and nothing holds them.
     ended: Vec<Key>,
+    /// Pods that their controllers release since a write, with their owner references before.
+    released: BTreeMap<Key, Val>,
     /// How often requests gave a workload another template.
     pub retemplated: BTreeMap<Key, i64>,
     /// What was worked out about its nodes.
@@ -48,6 +53,7 @@ impl<'a> Scenario<'a> {
             steps: Vec::new(),
             removed: BTreeSet::new(),
             ended: Vec::new(),
+            released: BTreeMap::new(),
             retemplated: BTreeMap::new(),
             nodes: NodeCache::default(),
             made: Made::default(),
@@ -84,7 +90,9 @@ impl<'a> Scenario<'a> {
         if written.as_ref().is_some_and(|(old, new)| self.ends_with(old, new)) {
             self.state.take(&request.target);
         }
-        let released = written.map_or_else(Vec::new, |(old, new)| match scaled_down(self, &old, &new) {
+        self.release(request, written.as_ref().map(|(_, new)| new));
+        let handed = written.as_ref().and_then(|(old, new)| handed_on(&self.state, old, new));
+        let lost = written.map_or_else(Vec::new, |(old, new)| match scaled_down(self, &old, &new) {
             Some((set, scaled)) => given_up(&self.state, &set, &scaled),
             None => given_up(&self.state, &old, &new),
         });
@@ -97,8 +105,14 @@ impl<'a> Scenario<'a> {
             key.kind.builtin_namespaced().is_none() && *propagation == Propagation::Background && ends(key)
         });
         self.ended = deleted.map(|(key, _)| key.clone()).collect();
-        let whole = cascade(&mut self.state, &applied.deletions, &released, &mut self.leaving, most);
+        let whole = cascade(&mut self.state, &applied.deletions, &lost, &mut self.leaving, most);
         self.steps.push(Step { effect: describe(request), objects: vec![request.target.clone()] });
+        if let Some(workload) = handed {
+            let effect = format!("the operator of {} hands on the new template", request.target);
+            self.steps.push(Step { effect, objects: vec![workload.key.clone()] });
+            *self.retemplated.entry(workload.key.clone()).or_default() += 1;
+            self.state.put(workload);
+        }
         let mut by_cause: BTreeMap<(Cause, Key), Vec<Key>> = BTreeMap::new();
         for (key, (cause, because)) in &self.leaving {
             if !before.contains(key) && key != because {
@@ -110,6 +124,23 @@ impl<'a> Scenario<'a> {
             .map(|((cause, because), objects)| Step { effect: format!("{because} goes: {}", cause.text()), objects });
         self.steps.extend(by_cause);
         Landing { effective: true, whole }
+    }
+
+    /// Releases a pod that was written, if its controller does. What a controller is told by another request, such as a
+    /// scaling, it may do before it sees the pods that were to be released.
+    fn release(&mut self, request: &Request, written: Option<&Arc<Object>>) {
+        if !request.target.kind.is("Pod") || request.operation != Operation::Update {
+            for (key, owners) in std::mem::take(&mut self.released) {
+                if let Some(pod) = self.state.get(&key).filter(|pod| pod.live()) {
+                    let owned = pod.map_body(|val| val.with_at(&OWNERS, owners));
+                    self.state.put(owned);
+                }
+            }
+        }
+        if let Some((pod, free)) = written.and_then(|pod| Some((pod, released(&self.state, pod)?))) {
+            self.released.insert(pod.key.clone(), pod.val().at(&OWNERS).cloned().unwrap_or_default());
+            self.state.put(free);
+        }
     }
 
     /// Whether a write takes the last finalizer of an object that a request before it deleted: that completes the deletion

@@ -47,7 +47,7 @@ use crate::state::State;
 use crate::value::{Str, Val};
 
 pub use coarse::calm;
-pub use custom::scaled_down;
+pub use custom::{handed_on, scaled_down};
 pub use hazard::at_risk;
 pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
@@ -114,6 +114,16 @@ fn adopts(state: &State<'_>, controller: &Object, pod: &Object) -> bool {
     let matches = crate::navigate::selector_of(state, controller)
         .is_some_and(|selector| !selector.is_empty() && selector.matches(pod.labels()));
     matches && (!controller.key.kind.is("StatefulSet") || statefulset::ordinal(controller, pod).is_some())
+}
+
+/// A pod without its controller, where its labels are not the controller's any more: that releases it, and makes another
+/// one (`pkg/controller/controller_ref_manager.go`, `ClaimObject`). A StatefulSet makes none under a name that is taken.
+pub fn released(state: &State<'_>, pod: &Object) -> Option<Object> {
+    let releases = |o: &&Arc<Object>| ["ReplicaSet", "ReplicationController"].iter().any(|kind| o.key.kind.is(kind));
+    let controller = navigate::controller_of(state, pod).filter(releases).filter(|o| o.live())?;
+    let selector = navigate::selector_of(state, controller).filter(|selector| !selector.is_empty())?;
+    let is_out = pod.key.kind.is("Pod") && pod.live() && !selector.matches(pod.labels());
+    is_out.then(|| pod.without_owner(&controller.uid))
 }
 
 /// The pods that a controller controls or would adopt, in the order of their names.
