@@ -515,11 +515,9 @@ impl<'s, 'a> Surface<'s, 'a> {
         }
         let relabelled = if nodes { self.relabelled_nodes() } else { Vec::new() };
         if !relabelled.is_empty() {
-            let volumes = self.before.list(&Kind::new("", "PersistentVolume"), None).into_iter();
-            let admitting = volumes.filter(|volume| {
-                let affinity = volume.val().at_some(&["spec", "nodeAffinity"]);
-                affinity.is_some() && relabelled.iter().any(|node| navigate::volume_admits(volume, node))
-            });
+            let volumes = self.before.volumes_with_affinity().into_iter();
+            let admitting =
+                volumes.filter(|volume| relabelled.iter().any(|node| navigate::volume_admits(volume, node)));
             found.extend(admitting.filter_map(|v| navigate::claim_of(self.before, v)).map(|c| c.key.clone()));
         }
         found

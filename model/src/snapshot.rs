@@ -13,6 +13,7 @@ pub use pools::{HOSTNAME, Pool, Pools, names_nodes, node_constraint};
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
 use crate::intern::Interner;
 use crate::kinds::Kind;
+use crate::navigate::volume_affinity;
 use crate::object::{Key, Object};
 use crate::references::references;
 use crate::selector::text;
@@ -377,6 +378,11 @@ impl Snapshot {
         self.slots_of(self.by_label.get(&(Str::from(ns), CLAIM.into(), name.into())))
     }
 
+    /// The PersistentVolumes that only some nodes have.
+    pub fn volumes_with_affinity(&self) -> Vec<&Arc<Object>> {
+        self.slots_of(self.by_label.get(&(Str::from(""), AFFINE.into(), "".into())))
+    }
+
     /// One of the objects of each constraint on node labels that pods have, or a workload has for them; of built-in kinds
     /// only.
     pub fn restricting(&self) -> impl Iterator<Item = &Arc<Object>> {
@@ -442,6 +448,9 @@ const APART: &str = "(apart)";
 /// The label under which PersistentVolumes are indexed by their claim.
 const CLAIM: &str = "(claim)";
 
+/// The label under which PersistentVolumes with a node affinity are indexed.
+const AFFINE: &str = "(affine)";
+
 /// What comes after every key of a kind.
 fn after(kind: &Kind) -> Key {
     Key::new(Kind::new(&kind.group, &format!("{}\0", kind.kind)), "", "")
@@ -467,7 +476,9 @@ fn labels_of(object: &Object) -> Vec<LabelKey> {
     }
     if object.key.kind.is("PersistentVolume") {
         let part = |field| object.val().str_at(&["spec", "claimRef", field]).cloned();
-        return part("namespace").zip(part("name")).map(|(ns, name)| (ns, CLAIM.into(), name)).into_iter().collect();
+        let claim = part("namespace").zip(part("name")).map(|(ns, name)| (ns, CLAIM.into(), name));
+        let affine = volume_affinity(object).map(|_| ("".into(), AFFINE.into(), "".into()));
+        return claim.into_iter().chain(affine).collect();
     }
     let labels = if object.key.kind.is("Pod") || object.key.kind.is("PersistentVolumeClaim") {
         Some(object.labels())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
 use crate::kinds::Kind;
-use crate::navigate::template_labels;
+use crate::navigate::{template_labels, volume_affinity};
 use crate::object::{Body, Key, Object};
 use crate::references::references;
 use crate::selector::{Selector, node_matches};
@@ -340,6 +340,14 @@ impl<'a> State<'a> {
         let kind = Kind::new("", "PersistentVolume");
         let changed = self.changed_in(&kind, None);
         self.merged(self.base.claimed_by(&claim.ns, &claim.name), changed)
+    }
+
+    /// The PersistentVolumes that only some nodes have, in the order of their keys.
+    pub fn volumes_with_affinity(&self) -> Vec<&Arc<Object>> {
+        let changed = self
+            .changed_in(&Kind::new("", "PersistentVolume"), None)
+            .filter(|volume| volume_affinity(volume).is_some());
+        self.merged(self.base.volumes_with_affinity(), changed)
     }
 
     /// The objects that refer to this key, or to another that is [loosely](Key::loosely) the same, each once.

@@ -27,7 +27,7 @@ pub use owners::{
 };
 pub use placement::{
     SCHEDULING, Tolerance, admitted_nodes, anti_affinity, daemon_nodes, daemon_pod_spec, keeps_daemon_pod, node_zone,
-    restricts_nodes, tolerance, tolerates, volume_admits, zone,
+    restricts_nodes, tolerance, tolerates, volume_admits, volume_affinity, zone,
 };
 pub use resources::{amount, requested, requests};
 pub(crate) use selection::selector_by;

@@ -36,9 +36,14 @@ pub fn admitted_nodes(state: &State, object: &Object) -> Arc<[Arc<Object>]> {
     pod_spec(state, object).map_or_else(Arc::default, |spec| state.admitted(&spec))
 }
 
+/// What a PersistentVolume requires of a node that uses it.
+pub fn volume_affinity(volume: &Object) -> Option<&Val> {
+    volume.val().at_some(&["spec", "nodeAffinity", "required"])
+}
+
 /// Whether a PersistentVolume's node affinity lets it be used from a node.
 pub fn volume_admits(volume: &Object, node: &Object) -> bool {
-    volume.val().at_some(&["spec", "nodeAffinity", "required"]).is_none_or(|required| node_terms_match(required, node))
+    volume_affinity(volume).is_none_or(|required| node_terms_match(required, node))
 }
 
 /// The nodes that a DaemonSet runs a pod on (`pkg/controller/daemon/daemon_controller.go`, `NodeShouldRunDaemonPod`).

@@ -370,3 +370,25 @@ fn definitions_know_their_instances_and_versions() {
         assert_eq!(scale_path(state, at("b")), None);
     });
 }
+
+#[test]
+fn volumes_that_some_nodes_have_are_found_as_they_come_and_go() {
+    let volume = |name: &str, spec: &str| {
+        let yaml = format!("{{apiVersion: v1, kind: PersistentVolume, metadata: {{name: {name}}}, spec: {spec}}}");
+        crate::ingest::objects(&val(&yaml)).unwrap().remove(0)
+    };
+    let local =
+        "{nodeAffinity: {required: {nodeSelectorTerms: [{matchFields: []}]}}, claimRef: {namespace: a, name: c}}";
+    let mut snapshot = cluster("{apiVersion: v1, kind: PersistentVolume, metadata: {name: v}}");
+    snapshot.insert(volume("w", local));
+    let mut state = State::new(&snapshot);
+    assert_eq!(names(&state.volumes_with_affinity()), ["PersistentVolume/w"]);
+    assert_eq!(names(&state.claimed_by(&key("PersistentVolumeClaim/a/c"))), ["PersistentVolume/w"]);
+    state.put(volume("u", local));
+    state.put(volume("w", "{}"));
+    assert_eq!(names(&state.volumes_with_affinity()), ["PersistentVolume/u"]);
+    state.take(&key("PersistentVolume/u"));
+    assert_eq!(names(&state.volumes_with_affinity()), [""; 0]);
+    snapshot.insert(volume("w", "{}"));
+    assert_eq!(names(&State::new(&snapshot).volumes_with_affinity()), [""; 0]);
+}
