@@ -133,6 +133,8 @@ pub struct Effort {
     pub rlimit: u64,
     /// Microseconds in folding, caching and solving problems.
     pub solver_micros: u64,
+    /// Whether the whole decision was made before: then all else counts nothing.
+    pub known: bool,
 }
 
 /// The decision on one request, or on a batch judged together.
@@ -173,6 +175,23 @@ impl Decision {
         };
         decision.add(verdicts);
         decision
+    }
+
+    /// How long its texts are, in bytes.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let texts = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
+        let of = |verdict: &Verdict| {
+            let steps = verdict.counterexample.iter().flat_map(|c| &c.steps);
+            let versions = verdict.proved_against.iter();
+            size_of::<Verdict>()
+                + verdict.instance.len()
+                + verdict.message.len()
+                + texts(&verdict.assumptions)
+                + texts(&verdict.nearest_allowed)
+                + steps.map(|step| step.effect.len() + texts(&step.objects)).sum::<usize>()
+                + versions.map(|(name, version)| name.len() + version.len()).sum::<usize>()
+        };
+        self.verdicts.iter().map(of).sum()
     }
 
     /// Adds verdicts that were found elsewhere, such as those of grants: the strictest outcome decides.

@@ -7,7 +7,7 @@
 //! well, when the same has landed of what is in flight, is not the change's fault, unless the change makes it worse.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use suture_encode::affected::{Alike, Reached, Surface};
@@ -26,7 +26,7 @@ use suture_model::interpret::Choice;
 use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::{Scenario, scenarios, scenarios_within};
-use suture_model::snapshot::Snapshot;
+use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
@@ -39,6 +39,7 @@ use crate::clock::Stopwatch;
 use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
 use crate::explain::{self, Told};
 use crate::inputs;
+use crate::kept::{Asked, Decisions, repeatable};
 use crate::round::{Common, Mark, Round, Settled};
 use crate::solve::{Answer, Budget};
 use crate::version::{VersionError, z3_version};
@@ -50,7 +51,7 @@ pub struct Settings {
     pub budget: Budget,
     /// Whether proved instances are listed too.
     pub verbose: bool,
-    /// How many bytes of verdicts are kept.
+    /// How many bytes of decisions are kept, and how many of answers of the solver.
     pub cache_bytes: usize,
     /// Whether a denial says what would have been allowed; costs a few decisions more.
     pub suggest: bool,
@@ -86,6 +87,9 @@ pub struct Engine {
     analyses: Arc<[Analysis]>,
     settings: Settings,
     verdicts: Verdicts,
+    decisions: Decisions,
+    /// Whether no invariant can tell a request from its repetition.
+    repeatable: bool,
     solver: &'static str,
     /// What the proofs of the instance at hand rely on.
     assumed: BTreeSet<String>,
@@ -215,7 +219,9 @@ impl Engine {
     pub fn of(analyses: Arc<[Analysis]>, settings: Settings) -> Result<Self, VersionError> {
         let verdicts = Verdicts::new(settings.cache_bytes);
         Ok(Self {
+            repeatable: repeatable(&analyses),
             analyses,
+            decisions: Decisions::new(settings.cache_bytes),
             settings,
             verdicts,
             solver: z3_version()?,
@@ -233,8 +239,32 @@ impl Engine {
         decision
     }
 
-    /// Decides a change.
+    /// Decides a change. What was decided before, from facts that are the same, is not found out again.
     pub fn decide(&mut self, input: &Input<'_>) -> Decision {
+        if !self.repeatable || !input.exemptions.is_empty() {
+            return self.decide_anew(input);
+        }
+        let watch = Stopwatch::start();
+        let asked = Asked::of(input, &self.unbound);
+        if let Some(known) = self.decisions.find(&asked, input.snapshot) {
+            let duration = Duration { total_micros: watch.micros(), solver_micros: 0 };
+            let effort = Effort { known: true, ..Effort::default() };
+            return Decision { uid: uid_of(input), duration, effort, ..known };
+        }
+        let (decision, facts) = Facts::read_by(|| self.decide_anew(input));
+        if let Some(facts) = facts {
+            self.decisions.keep(asked, facts, input.snapshot, &decision);
+        }
+        decision
+    }
+
+    /// Forgets what was decided, so that a measurement of the same decision is one of all the work; what the solver
+    /// answered is kept.
+    pub fn forget(&mut self) {
+        self.decisions = Decisions::new(self.settings.cache_bytes);
+    }
+
+    fn decide_anew(&mut self, input: &Input<'_>) -> Decision {
         let watch = Stopwatch::start();
         let mut effort = Effort::default();
         let mut found = self.judge_all(input, Scope::default(), &mut effort);
@@ -261,13 +291,12 @@ impl Engine {
         let Found { mut verdicts, proved, cut_short } = found;
         explain::finish(&mut verdicts);
         let decision = verdicts.iter().map(Verdict::decides).max().unwrap_or(Outcome::Allowed);
-        let uid = input.change.requests.first().map(|r| r.uid.to_string()).unwrap_or_default();
         if !self.settings.verbose {
             verdicts.retain(|v| v.outcome != Finding::Proved);
         }
         Decision {
             decision,
-            uid,
+            uid: uid_of(input),
             duration: Duration { total_micros: watch.micros(), solver_micros: effort.solver_micros },
             solver: self.solver.to_owned(),
             proved,
@@ -356,8 +385,7 @@ impl Engine {
 
     /// Every invariant is undecided for the same reason.
     fn refused(&self, input: &Input<'_>, why: &str) -> Found {
-        let key = input.change.requests.first().map(|r| r.target.clone());
-        let key = key.unwrap_or_else(|| Key::of("Namespace", "", ""));
+        let key = target_of(input);
         let undecided =
             |analysis: &Analysis| explain::undecided(&analysis.compiled, &key, &Undecided::Refused(why.to_owned()));
         Found { verdicts: self.analyses.iter().map(undecided).collect(), ..Found::default() }
@@ -930,6 +958,16 @@ fn asks(scope: Scope<'_>, compiled: &CompiledInvariant, key: &Key) -> bool {
     scope.only.is_none_or(|only| only.contains(&(compiled.name.to_string(), key.to_string())))
 }
 
+/// What the first request is about.
+fn target_of(input: &Input<'_>) -> Key {
+    input.change.requests.first().map_or_else(|| Key::of("Namespace", "", ""), |request| request.target.clone())
+}
+
+/// The uid that the answer has: that of the first request.
+fn uid_of(input: &Input<'_>) -> String {
+    input.change.requests.first().map(|request| request.uid.to_string()).unwrap_or_default()
+}
+
 /// Whether the invariant judges requests of this change's authors.
 fn binds(compiled: &CompiledInvariant, input: &Input<'_>) -> bool {
     compiled.subjects.is_empty()
@@ -952,15 +990,4 @@ fn exempt(compiled: &CompiledInvariant, key: &Key, input: &Input<'_>) -> bool {
 /// The error of an expression that asks for a clock where there is none.
 pub(crate) fn no_clock() -> EvalError {
     EvalError::invalid("the time is not known")
-}
-
-/// The names of objects, in order, each once.
-pub(crate) fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
-    keys.into_iter().collect::<BTreeSet<_>>().into_iter().map(|k| k.to_string()).collect()
-}
-
-/// The resourceVersions of what a verdict rests on.
-pub(crate) fn versions(objects: &[Arc<Object>]) -> BTreeMap<String, String> {
-    let known = objects.iter().filter(|o| !o.resource_version.is_empty());
-    known.map(|o| (o.key.to_string(), o.resource_version.to_string())).collect()
 }

@@ -21,7 +21,7 @@ use suture_model::value::Val;
 use suture_specs::compile::CompiledInvariant;
 
 use crate::decision::{Counterexample, Finding, StepReport, Verdict};
-use crate::engine::{Input, Instance, Undecided, Violation, names, versions};
+use crate::engine::{Input, Instance, Undecided, Violation};
 
 /// How many lines a message has at most.
 const LINES_MAX: usize = 10;
@@ -289,4 +289,15 @@ pub fn variants(input: &Input<'_>) -> Vec<(String, Request)> {
         }
     }
     found
+}
+
+/// The names of objects, in order, each once.
+fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
+    keys.into_iter().collect::<BTreeSet<_>>().into_iter().map(|k| k.to_string()).collect()
+}
+
+/// The resourceVersions of what a verdict rests on.
+fn versions(objects: &[Arc<Object>]) -> BTreeMap<String, String> {
+    let known = objects.iter().filter(|o| !o.resource_version.is_empty());
+    known.map(|o| (o.key.to_string(), o.resource_version.to_string())).collect()
 }

@@ -6,6 +6,7 @@ pub mod decision;
 pub mod engine;
 mod explain;
 mod inputs;
+mod kept;
 mod lower;
 mod minimize;
 pub mod pool;

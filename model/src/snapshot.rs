@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
+pub use facts::Facts;
 pub use pools::{HOSTNAME, Pool, Pools, names_nodes, node_constraint};
 
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
@@ -18,10 +19,12 @@ use crate::object::{Key, Object};
 use crate::references::references;
 use crate::selector::text;
 use crate::value::{Str, Val};
+use facts::{Fact, Journal, note};
 use hashes::{Hashes, Names};
 use leaves::Leaves;
 use places::{Found, Places, Slot};
 
+mod facts;
 mod hashes;
 #[cfg(test)]
 mod histories;
@@ -50,6 +53,7 @@ pub struct Snapshot {
     restricting: Leaves<Val, Leaves<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
+    journal: Journal,
 }
 
 /// What pods take of a node. Pods that have run to their end take nothing.
@@ -112,17 +116,22 @@ impl Snapshot {
             restricting: Leaves::default(),
             adapters,
             unknown: BTreeSet::new(),
+            journal: Journal::new(),
         }
     }
 
     /// Declares a kind (by its short name) as not read: nothing is known of it.
     pub fn mark_unknown(&mut self, kind: &str) {
+        self.journal.note(Journal::event(), Fact::Readings);
         self.unknown.insert(kind.into());
     }
 
     /// Declares which kinds (by their short names) are not read at present; all others are.
     pub fn set_unknown(&mut self, kinds: BTreeSet<Str>) {
-        self.unknown = kinds;
+        if self.unknown != kinds {
+            self.journal.note(Journal::event(), Fact::Readings);
+            self.unknown = kinds;
+        }
     }
 
     /// The same objects, read by other adapters.
@@ -135,16 +144,19 @@ impl Snapshot {
 
     /// The kinds that were not read.
     pub fn unknown(&self) -> &BTreeSet<Str> {
+        note(Fact::Readings);
         &self.unknown
     }
 
     /// What the adapter of this object says about it.
     pub fn adapter(&self, object: &Object) -> Option<Arc<AdapterFacts>> {
+        note(Fact::Readings);
         self.adapters.facts(object)
     }
 
     /// The loaded adapters.
     pub fn adapters(&self) -> &Arc<dyn Adapters> {
+        note(Fact::Readings);
         &self.adapters
     }
 
@@ -157,6 +169,8 @@ impl Snapshot {
     /// [`Self::insert`] of an object that other snapshots hold too; its parts stay as they are.
     pub fn insert_shared(&mut self, object: Arc<Object>) {
         self.remove(&object.key);
+        let event = Journal::event();
+        self.note_change(&object, event);
         let slot = self.places.take();
         self.by_key.insert(object.key.clone(), slot);
         self.named.insert(&object.key, slot);
@@ -166,7 +180,11 @@ impl Snapshot {
         let place = Place { places: &self.places, key: &object.key, slot };
         for owner in object.owners() {
             place.enter(&mut self.by_owner, owner.uid.clone());
-            *self.owner_kinds.entry(owner.kind.clone()).or_default() += 1;
+            let count = self.owner_kinds.entry(owner.kind.clone()).or_default();
+            *count += 1;
+            if *count == 1 {
+                self.journal.note(event, Fact::OwnerKind(&owner.kind));
+            }
         }
         if !object.node.is_empty() {
             place.enter(&mut self.by_node, object.node.clone());
@@ -179,18 +197,23 @@ impl Snapshot {
             self.pools.insert(&object);
         }
         for label in labels_of(&object) {
+            self.journal.note(event, Fact::Label(&label));
             place.enter(&mut self.by_label, label);
         }
         if let Some(pair) = self.selector_pair(&object) {
+            self.journal.note(event, Fact::Selector(&pair));
             place.append(&mut self.by_selector, pair);
         }
         if let Some(constraint) = constraint_of(&object) {
             let mut alike = self.restricting.get(&constraint).cloned().unwrap_or_default();
             alike.insert(object.key.clone(), slot);
+            self.journal.note(event, Fact::Constraints);
             self.restricting.insert(constraint, alike);
         }
         for reference in references(&object, self.adapters.as_ref()) {
-            place.enter(&mut self.by_reference, reference.target.loosely());
+            let target = reference.target.loosely();
+            self.journal.note(event, Fact::Reference(&target));
+            place.enter(&mut self.by_reference, target);
         }
         self.places.put(slot, object);
     }
@@ -199,12 +222,17 @@ impl Snapshot {
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         let slot = self.by_key.remove(key)?;
         let object = self.places.empty(slot)?;
+        let event = Journal::event();
+        self.note_change(&object, event);
         self.named.remove(key, |at| *at == slot);
         self.by_uid.remove(&object.uid, |at| *at == slot);
         for owner in object.owners() {
             drop_slot(&mut self.by_owner, &owner.uid, slot);
             if let Some(count) = self.owner_kinds.get_mut(&owner.kind) {
                 *count = count.saturating_sub(1);
+                if *count == 0 {
+                    self.journal.note(event, Fact::OwnerKind(&owner.kind));
+                }
             }
         }
         drop_slot(&mut self.by_node, &object.node, slot);
@@ -216,23 +244,63 @@ impl Snapshot {
             self.pools.remove(&object.key.name);
         }
         for label in labels_of(&object) {
+            self.journal.note(event, Fact::Label(&label));
             drop_slot(&mut self.by_label, &label, slot);
         }
         if let Some(pair) = self.selector_pair(&object) {
+            self.journal.note(event, Fact::Selector(&pair));
             drop_slot(&mut self.by_selector, &pair, slot);
         }
         if let Some(constraint) = constraint_of(&object)
             && let Some(alike) = self.restricting.get_mut(&constraint)
         {
+            self.journal.note(event, Fact::Constraints);
             alike.remove(key);
             if alike.is_empty() {
                 self.restricting.remove(&constraint);
             }
         }
         for reference in references(&object, self.adapters.as_ref()) {
-            drop_slot(&mut self.by_reference, &reference.target.loosely(), slot);
+            let target = reference.target.loosely();
+            self.journal.note(event, Fact::Reference(&target));
+            drop_slot(&mut self.by_reference, &target, slot);
         }
         Some(object)
+    }
+
+    /// Notes the facts that any object says by being there, being another one or being there no more.
+    fn note_change(&mut self, object: &Object, event: u64) {
+        let Key { kind, ns, .. } = &object.key;
+        // of the kind, the object itself is out of the list by now, or not in it yet
+        if self.by_key.range(&Key::new(kind.clone(), "", ""), &after(kind)).next().is_none() {
+            self.journal.note(event, Fact::Kinds);
+        }
+        let of_all = [Fact::Objects, Fact::Object(&object.key), Fact::Kind(kind), Fact::KindIn(kind, ns)];
+        of_all.into_iter().for_each(|fact| self.journal.note(event, fact));
+        if !object.uid.is_empty() {
+            self.journal.note(event, Fact::Uid(&object.uid));
+        }
+        for owner in object.owners() {
+            self.journal.note(event, Fact::Owned(&owner.uid));
+        }
+        if !object.node.is_empty() {
+            self.journal.note(event, Fact::Node(&object.node));
+            self.journal.note(event, Fact::Busy);
+        }
+        if kind.is("Node") {
+            self.journal.note(event, Fact::Nodes);
+        }
+    }
+
+    /// The number of the last event, which no event of another snapshot has.
+    pub fn last_event(&self) -> u64 {
+        self.journal.last()
+    }
+
+    /// Whether what was found out from these facts, when this event was the last, is what would be found out here: no event
+    /// has changed any of them since. False as well for what is long ago, or of a snapshot that is no older copy.
+    pub fn unchanged_since(&self, event: u64, facts: &Facts) -> bool {
+        self.journal.unchanged_since(event, facts)
     }
 
     /// Adds the Nodes that pods name and the PersistentVolumes that claims name, where the state does not hold them
@@ -261,11 +329,13 @@ impl Snapshot {
 
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Arc<Object>> {
+        note(Fact::Object(key));
         self.named.find(key).filter_map(|slot| self.at(*slot)).find(|object| object.key == *key)
     }
 
     /// The object with this uid, the first of its kind and name if there are several.
     pub fn by_uid(&self, uid: &str) -> Option<&Arc<Object>> {
+        note(Fact::Uid(uid));
         self.by_uid
             .find(uid)
             .filter_map(|slot| self.at(*slot))
@@ -275,11 +345,13 @@ impl Snapshot {
 
     /// All objects, in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
+        note(Fact::Objects);
         self.by_key.values().filter_map(|slot| self.at(*slot))
     }
 
     /// The objects of a kind, in one namespace or all, in the order of their keys.
     pub fn list(&self, kind: &Kind, ns: Option<&str>) -> Vec<&Arc<Object>> {
+        note(ns.map_or(Fact::Kind(kind), |ns| Fact::KindIn(kind, ns)));
         let low = Key::new(kind.clone(), ns.unwrap_or(""), "");
         let above = match ns {
             // what comes after a namespace's name, and after all of them
@@ -291,6 +363,7 @@ impl Snapshot {
 
     /// The objects of a kind, in the order of their keys, one by one.
     pub fn iter_kind<'s>(&'s self, kind: &Kind) -> impl Iterator<Item = &'s Arc<Object>> + use<'s> {
+        note(Fact::Kind(kind));
         let low = Key::new(kind.clone(), "", "");
         self.by_key.range(&low, &after(kind)).filter_map(|(_, slot)| self.at(*slot))
     }
@@ -306,6 +379,7 @@ impl Snapshot {
 
     /// The kinds of which an object exists.
     pub fn kinds(&self) -> Vec<Kind> {
+        note(Fact::Kinds);
         let mut kinds: Vec<Kind> = Vec::new();
         let mut next = self.by_key.keys().next().map(|k| k.kind.clone());
         while let Some(kind) = next {
@@ -317,26 +391,31 @@ impl Snapshot {
 
     /// The objects that name this uid among their owners.
     pub fn owned_by(&self, uid: &str) -> Vec<&Arc<Object>> {
+        note(Fact::Owned(uid));
         self.slots_of(self.by_owner.get(uid))
     }
 
     /// Whether an object names an owner of this kind.
     pub fn owns(&self, kind: &Kind) -> bool {
+        note(Fact::OwnerKind(kind));
         self.owner_kinds.get(kind).is_some_and(|count| *count > 0)
     }
 
     /// The pods assigned to this node.
     pub fn pods_on(&self, node: &str) -> Vec<&Arc<Object>> {
+        note(Fact::Node(node));
         self.slots_of(self.by_node.get(node))
     }
 
     /// The nodes by what pods see of them.
     pub fn pools(&self) -> &Pools {
+        note(Fact::Nodes);
         &self.pools
     }
 
     /// What the pods on this node take of it.
     pub fn usage(&self, node: &str) -> Usage {
+        note(Fact::Node(node));
         self.usage.get(node).copied().unwrap_or_default()
     }
 
@@ -344,7 +423,7 @@ impl Snapshot {
     pub fn selecting(&self, ns: &Str, labels: &Val) -> impl Iterator<Item = &Arc<Object>> {
         let pairs = labels.entries().map(|(key, value)| (ns.clone(), key.clone(), text(value)));
         let all = pairs.chain([(ns.clone(), "".into(), "".into())]).collect::<Vec<_>>().into_iter();
-        all.flat_map(|pair| self.by_selector.get(&pair).map_or(&[][..], Found::slots)).filter_map(|slot| self.at(*slot))
+        all.flat_map(|pair| self.asking_for(&pair)).filter_map(|slot| self.at(*slot))
     }
 
     /// The pair of labels that an object's selector asks for, by which it is found; none asked for is a pair as well.
@@ -356,17 +435,17 @@ impl Snapshot {
 
     /// The objects in a namespace that bear this label: pods, claims, and workloads whose template bears it.
     pub fn labelled(&self, ns: &str, key: &Str, value: &Str) -> Vec<&Arc<Object>> {
-        self.slots_of(self.by_label.get(&(Str::from(ns), key.clone(), value.clone())))
+        self.under((Str::from(ns), key.clone(), value.clone()))
     }
 
     /// The Ingresses and routes that may claim this host.
     pub fn claiming(&self, host: &str) -> Vec<&Arc<Object>> {
-        self.slots_of(self.by_label.get(&(Str::from(""), HOST.into(), host.into())))
+        self.under((Str::from(""), HOST.into(), host.into()))
     }
 
     /// The pods whose required anti-affinity may be about pods of a namespace.
     pub fn keeping_apart(&self, ns: &str) -> Vec<&Arc<Object>> {
-        let of = |ns: &str| self.slots_of(self.by_label.get(&(Str::from(ns), APART.into(), "".into())));
+        let of = |ns: &str| self.under((Str::from(ns), APART.into(), "".into()));
         let mut found = of(ns);
         found.extend(of(""));
         found.sort_by(|a, b| a.key.cmp(&b.key));
@@ -375,23 +454,25 @@ impl Snapshot {
 
     /// The PersistentVolumes whose claimRef is of this namespace and name.
     pub fn claimed_by(&self, ns: &str, name: &str) -> Vec<&Arc<Object>> {
-        self.slots_of(self.by_label.get(&(Str::from(ns), CLAIM.into(), name.into())))
+        self.under((Str::from(ns), CLAIM.into(), name.into()))
     }
 
     /// The PersistentVolumes that only some nodes have.
     pub fn volumes_with_affinity(&self) -> Vec<&Arc<Object>> {
-        self.slots_of(self.by_label.get(&(Str::from(""), AFFINE.into(), "".into())))
+        self.under((Str::from(""), AFFINE.into(), "".into()))
     }
 
     /// One of the objects of each constraint on node labels that pods have, or a workload has for them; of built-in kinds
     /// only.
     pub fn restricting(&self) -> impl Iterator<Item = &Arc<Object>> {
+        note(Fact::Constraints);
         self.restricting.values().filter_map(|alike| self.at(*alike.values().next()?))
     }
 
     /// The objects of these kinds whose pods are constrained as this one's, itself among them, kind by kind in the order
     /// of their keys; none for an object without a constraint.
     pub fn restricted_as(&self, object: &Object, of: impl Fn(&Kind) -> bool) -> Vec<Vec<&Arc<Object>>> {
+        note(Fact::Constraints);
         let Some(alike) = constraint_of(object).and_then(|constraint| self.restricting.get(&constraint)) else {
             return Vec::new();
         };
@@ -411,22 +492,39 @@ impl Snapshot {
 
     /// The live nodes that match the node constraint of a pod spec, in the order of their names.
     pub fn admitted(&self, spec: &Val) -> Arc<[Arc<Object>]> {
+        note(Fact::Nodes);
         self.pools.admitted(spec, |name| self.get(&Key::of("Node", "", name)))
     }
 
     /// The objects that refer to this key, or to another that is [loosely](Key::loosely) the same.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
-        self.slots_of(self.by_reference.get(&key.clone().loosely()))
+        let target = key.clone().loosely();
+        note(Fact::Reference(&target));
+        self.slots_of(self.by_reference.get(&target))
     }
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
+        note(Fact::Objects);
         self.by_key.len()
     }
 
     /// Whether there is no object.
     pub fn is_empty(&self) -> bool {
+        note(Fact::Objects);
         self.by_key.is_empty()
+    }
+
+    /// The objects under a label.
+    fn under(&self, label: LabelKey) -> Vec<&Arc<Object>> {
+        note(Fact::Label(&label));
+        self.slots_of(self.by_label.get(&label))
+    }
+
+    /// Those whose selector asks for a label.
+    fn asking_for(&self, label: &LabelKey) -> &[Slot] {
+        note(Fact::Selector(label));
+        self.by_selector.get(label).map_or(&[][..], Found::slots)
     }
 
     fn at(&self, slot: Slot) -> Option<&Arc<Object>> {

@@ -161,6 +161,17 @@ impl Val {
         }
     }
 
+    /// About so many bytes, if nothing of it is shared.
+    pub fn weight(&self) -> usize {
+        let parts = match self {
+            Self::Str(text) => text.len(),
+            Self::List(items) => items.iter().map(Self::weight).sum(),
+            Self::Map(map) => map.iter().map(|(key, value)| size_of::<Str>() + key.len() + value.weight()).sum(),
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Float(_) => 0,
+        };
+        size_of::<Self>() + parts
+    }
+
     /// The entries of an object; none for anything else.
     pub fn entries(&self) -> Box<dyn ExactSizeIterator<Item = (&Str, &Self)> + '_> {
         match self {

@@ -29,6 +29,8 @@ use universe::{Case, Size, changes, number, snapshot};
 const CASES: u64 = 60;
 /// How many invariants an engine has.
 const INVARIANTS: usize = 5;
+/// How many changes of before are asked about again, once another one has landed.
+const AGAIN: usize = 3;
 /// How many changes a history has.
 const HISTORY: usize = 20;
 
@@ -143,6 +145,7 @@ fn applied(random: &mut Random, snapshot: &Snapshot, change: &Change) -> Snapsho
 fn what_is_cached_is_what_would_be_found_anew() {
     let histories = number("SUTURE_LAWS_CASES", CASES).div_ceil(10);
     let pool = Pool::new();
+    let (mut known, mut again) = (0, 0);
     for at in 0..histories {
         let mut random = Random::new(number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(4), at);
         let case = Case::random(&mut random, &pool, Size::FULL);
@@ -150,6 +153,7 @@ fn what_is_cached_is_what_would_be_found_anew() {
             (0..INVARIANTS).map(|_| pool.choose(&mut random)).collect::<BTreeSet<_>>().into_iter().collect();
         let mut kept = engine(&invariants, &pool);
         let mut now = case.snapshot();
+        let mut asked: Vec<Change> = Vec::new();
         for step in 0..HISTORY {
             let focus = if random.chance(50) { pool.focus(invariants[0]) } else { Focus::Pods };
             let change = Change::from(changes::request(&mut random, &State::new(&now), focus));
@@ -157,8 +161,18 @@ fn what_is_cached_is_what_would_be_found_anew() {
             let anew = decide(&mut engine(&invariants, &pool), &now, &[], &change);
             same(&case, &pool, &format!("history {at}, step {step}"), &bytes(&cached), &bytes(&anew));
             now = applied(&mut random, &now, &change);
+            asked.push(change);
+            for change in (0..AGAIN).map(|_| random.pick(&asked)) {
+                let cached = decide(&mut kept, &now, &[], change);
+                let anew = decide(&mut engine(&invariants, &pool), &now, &[], change);
+                same(&case, &pool, &format!("history {at}, after step {step}"), &bytes(&cached), &bytes(&anew));
+                known += usize::from(cached.effort.known);
+                again += 1;
+            }
         }
     }
+    println!("{known} of {again} decisions were known");
+    assert!(known > again / 20, "{known} of {again} were known");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::Usage;
+use super::facts::{Fact, note};
 use crate::object::Object;
 use crate::selector::node_matches;
 use crate::value::{Str, Val};
@@ -53,6 +54,7 @@ impl Pool {
 
     /// No less than what is taken of any of its nodes, by what is taken of each.
     pub fn busiest(&self, usage: impl Fn(&Str) -> Usage) -> Usage {
+        note(Fact::Busy);
         *self.busiest.get_or_init(|| {
             self.nodes.iter().map(usage).fold(Usage::default(), |most, one| Usage {
                 pods: most.pods.max(one.pods),

@@ -77,6 +77,10 @@ pub struct Row {
     pub share_without_solver: f64,
     /// Problems that a cached verdict answered.
     pub cache_hits: u64,
+    /// The same requests asked again, once something else had changed in the cluster.
+    pub again: Spread,
+    /// How many of them were known.
+    pub known_again: u64,
     /// Instances judged.
     pub instances: u64,
     /// Decisions by outcome.
@@ -190,6 +194,7 @@ fn measure(
 ) -> Result<Row, Failure> {
     let mut engine = Engine::new(invariants, Settings::default()).map_err(Failure::invalid)?;
     let state = State::new(snapshot);
+    let moved = moved(snapshot)?;
     let mut prng = Prng::new(plan.size.seed);
     let touches = if name == "all" { ALL } else { requests::touching(name) };
     let mut tally = Tally::default();
@@ -202,14 +207,35 @@ fn measure(
         let input = Input { snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
         let decision = engine.decide(&input);
         tally.add(touch, &change, &decision, clock.elapsed());
+        let clock = now();
+        let again = engine.decide(&Input { snapshot: &moved, ..input });
+        tally.add_again(&again, clock.elapsed());
+        // the same may be drawn again, and is to be measured as new
+        engine.forget();
     }
     Ok(tally.row(name))
+}
+
+/// The same cluster after an event that no request has anything to do with.
+fn moved(snapshot: &Snapshot) -> Result<Snapshot, Failure> {
+    let unrelated = Val::object([
+        ("apiVersion", Val::str("v1")),
+        ("kind", Val::str("ConfigMap")),
+        ("metadata", Val::object([("name", Val::str("unrelated")), ("namespace", Val::str("unrelated"))])),
+    ]);
+    let mut moved = snapshot.clone();
+    for object in ingest::objects(&unrelated).map_err(Failure::invalid)? {
+        moved.insert(object);
+    }
+    Ok(moved)
 }
 
 #[derive(Default)]
 struct Tally {
     without_solver: Vec<u64>,
     with_solver: Vec<u64>,
+    again: Vec<u64>,
+    known_again: u64,
     cache_hits: u64,
     instances: u64,
     outcomes: Outcomes,
@@ -226,7 +252,7 @@ impl Tally {
         if took > self.slowest.0 {
             self.slowest = (took, change.requests.iter().map(Request::describe).collect());
         }
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let micros = micros(took);
         let times = if decision.effort.solved == 0 { &mut self.without_solver } else { &mut self.with_solver };
         times.push(micros);
         self.by_request.entry(touch).or_default().push(micros);
@@ -237,6 +263,11 @@ impl Tally {
             Outcome::Denied => self.outcomes.denied += 1,
             Outcome::Undecided => self.outcomes.undecided += 1,
         }
+    }
+
+    fn add_again(&mut self, decision: &Decision, took: Duration) {
+        self.again.push(micros(took));
+        self.known_again += u64::from(decision.effort.known);
     }
 
     fn row(self, name: &str) -> Row {
@@ -253,6 +284,8 @@ impl Tally {
             without_solver: spread(self.without_solver),
             with_solver: spread(self.with_solver),
             cache_hits: self.cache_hits,
+            again: spread(self.again),
+            known_again: self.known_again,
             instances: self.instances,
             outcomes: self.outcomes,
             slowest: self.slowest.1,
@@ -263,6 +296,10 @@ impl Tally {
                 .collect(),
         }
     }
+}
+
+fn micros(took: Duration) -> u64 {
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn spread(mut micros: Vec<u64>) -> Spread {

@@ -38,7 +38,7 @@ pub fn text(bench: &Bench, verbose: bool) -> String {
     out
 }
 
-const HEAD: [&str; 16] = [
+const HEAD: [&str; 19] = [
     "template",
     "requests",
     "per s",
@@ -50,6 +50,9 @@ const HEAD: [&str; 16] = [
     "p50",
     "p99",
     "max",
+    "known",
+    "p50",
+    "p99",
     "no solver",
     "cached",
     "instances",
@@ -57,17 +60,20 @@ const HEAD: [&str; 16] = [
     "undecided",
 ];
 
-/// A line above the head: which columns are of decisions without the solver, which of those with it.
+/// A line above the head: which columns are of decisions without the solver, which of those with it, and which of the
+/// same requests asked again.
 fn groups(widths: &[usize]) -> String {
     let span = |from: usize, to: usize| -> usize {
         widths.iter().skip(from).take(to - from).sum::<usize>() + 2 * (to - from - 1)
     };
     let cell = |label: &str, width: usize| format!("{label:-^width$}");
     let before = span(0, 3);
-    format!("{:before$}  {}  {}", "", cell(" without solver, µs ", span(3, 7)), cell(" with solver, µs ", span(7, 11)))
+    let again = cell(" again, µs ", span(11, 14));
+    let (without, with) = (cell(" without solver, µs ", span(3, 7)), cell(" with solver, µs ", span(7, 11)));
+    format!("{:before$}  {without}  {with}  {again}", "")
 }
 
-fn cells(row: &Row) -> [String; 16] {
+fn cells(row: &Row) -> [String; 19] {
     let Row {
         template,
         requests,
@@ -76,6 +82,8 @@ fn cells(row: &Row) -> [String; 16] {
         with_solver,
         share_without_solver,
         cache_hits,
+        again,
+        known_again,
         instances,
         outcomes,
         slowest: _,
@@ -88,6 +96,7 @@ fn cells(row: &Row) -> [String; 16] {
         [count.to_string(), time(p50_micros), time(p99_micros), time(max_micros)]
     };
     let ([an, a50, a99, amax], [bn, b50, b99, bmax]) = (of(without_solver), of(with_solver));
+    let [_, c50, c99, _] = of(again);
     [
         template.clone(),
         requests.to_string(),
@@ -100,6 +109,9 @@ fn cells(row: &Row) -> [String; 16] {
         b50,
         b99,
         bmax,
+        known_again.to_string(),
+        c50,
+        c99,
         format!("{share_without_solver:.1}%"),
         cache_hits.to_string(),
         instances.to_string(),

@@ -66,6 +66,7 @@ struct Series {
     queue_wait: Histogram,
     questions: Family<ByAnswer, Counter>,
     instances: Counter,
+    known: Counter,
     undecided: Family<ByReason, Counter>,
     shed: Counter,
     overruns: Counter,
@@ -91,6 +92,7 @@ impl Default for Metrics {
             queue_wait: histogram(),
             questions: Family::default(),
             instances: Counter::default(),
+            known: Counter::default(),
             undecided: Family::default(),
             shed: Counter::default(),
             overruns: Counter::default(),
@@ -124,6 +126,8 @@ impl Series {
         r.register_with_unit("queue_wait", help, Unit::Seconds, self.queue_wait.clone());
         r.register("questions", "Questions about instances, by what answered them", self.questions.clone());
         r.register("instances", "Instances of invariants that were judged", self.instances.clone());
+        let help = "Requests that were decided before, from facts that are the same";
+        r.register("known", help, self.known.clone());
         r.register("undecided", "Requests with something undecided, by reason", self.undecided.clone());
         r.register("shed", "Requests that found the queue full", self.shed.clone());
         r.register("overruns", "Requests that were not decided in time", self.overruns.clone());
@@ -153,7 +157,10 @@ impl Metrics {
         let series = self.series();
         series.decisions.get_or_create(&ByOutcome { outcome: outcome.as_str() }).inc();
         series.decision_duration.observe(duration.as_secs_f64());
-        let Effort { instances, folded, solved, cached, rlimit: _, solver_micros } = *effort;
+        let Effort { instances, folded, solved, cached, rlimit: _, solver_micros, known } = *effort;
+        if known {
+            series.known.inc();
+        }
         if instances == 0 {
             return;
         }

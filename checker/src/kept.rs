@@ -1,0 +1,126 @@
+//! Decisions that were made before, by what was asked and the facts that were read to find them.
+//!
+//! Who is denied asks again: operators reconcile in a loop. As long as no event changes one of the facts that were read
+//! for a decision, the same change has the same verdict on every instance that it reaches, and nothing is encoded again.
+//!
+//! | kept | not kept |
+//! |---|---|
+//! | verdicts on all instances, counterexamples and suggestions included | what is undecided: time may have run out |
+//! | by the whole change and all that is in flight, the uids of requests aside | what an expression could tell one request from its repetition by (`request`, `time`), and what exemptions lift until a date |
+
+use std::collections::BTreeSet;
+
+use lru::LruCache;
+use suture_encode::analysis::Analysis;
+use suture_model::change::Request;
+use suture_model::object::Key;
+use suture_model::snapshot::{Facts, Snapshot};
+use suture_model::value::Str;
+use suture_specs::ir::Node;
+
+use crate::decision::{Decision, Finding};
+use crate::engine::Input;
+
+/// What an entry costs beside its texts and facts.
+const ENTRY_BYTES: usize = 1_024;
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    change: Vec<Request>,
+    in_flight: Vec<Request>,
+    unbound: BTreeSet<Str>,
+}
+
+impl Asked {
+    /// What an input asks of all invariants but these.
+    pub fn of(input: &Input<'_>, unbound: &BTreeSet<Str>) -> Self {
+        let repeatable = |request: &Request| {
+            // whether it has one matters, for it comes from an API server
+            let uid = if request.uid.is_empty() { "" } else { "any" };
+            Request { uid: uid.into(), ..request.clone() }
+        };
+        Self {
+            change: input.change.requests.iter().map(repeatable).collect(),
+            in_flight: input.in_flight.iter().map(repeatable).collect(),
+            unbound: unbound.clone(),
+        }
+    }
+
+    /// The place for it: a request has the place of the last one like it.
+    fn place(&self) -> Place {
+        self.change.first().map(|first| (first.target.clone(), first.operation.as_str(), first.subresource.clone()))
+    }
+}
+
+type Place = Option<(Key, &'static str, String)>;
+
+/// A decision, and when it holds.
+#[derive(Debug)]
+struct Known {
+    asked: Asked,
+    facts: Facts,
+    /// The last event so far that is known to have changed none of these facts, or to be older.
+    since: u64,
+    decision: Decision,
+    bytes: usize,
+}
+
+/// The decisions, bounded by bytes.
+#[derive(Debug)]
+pub struct Decisions {
+    entries: LruCache<Place, Known>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Decisions {
+    /// None so far; at most so many bytes of them.
+    pub fn new(bytes_max: usize) -> Self {
+        Self { entries: LruCache::unbounded(), bytes: 0, bytes_max }
+    }
+
+    /// What was decided when this was asked before, if nothing that was read for it differs in this snapshot.
+    pub fn find(&mut self, asked: &Asked, snapshot: &Snapshot) -> Option<Decision> {
+        let known = self.entries.get_mut(&asked.place()).filter(|known| known.asked == *asked)?;
+        if !snapshot.unchanged_since(known.since, &known.facts) {
+            return None;
+        }
+        known.since = snapshot.last_event();
+        Some(known.decision.clone())
+    }
+
+    /// Keeps a decision that was found by reading these facts of a snapshot.
+    pub fn keep(&mut self, asked: Asked, facts: Facts, snapshot: &Snapshot, decision: &Decision) {
+        let undecided = decision.verdicts.iter().any(|verdict| verdict.outcome == Finding::Undecided);
+        if undecided {
+            return;
+        }
+        let bytes = ENTRY_BYTES + weight(&asked) + facts.bytes() + decision.text_bytes();
+        let known = Known { asked, facts, since: snapshot.last_event(), decision: decision.clone(), bytes };
+        self.bytes = self.bytes.saturating_add(bytes);
+        if let Some((_, old)) = self.entries.push(known.asked.place(), known) {
+            self.bytes = self.bytes.saturating_sub(old.bytes);
+        }
+        while self.bytes > self.bytes_max {
+            let Some((_, old)) = self.entries.pop_lru() else { break };
+            self.bytes = self.bytes.saturating_sub(old.bytes);
+        }
+    }
+}
+
+/// About so many bytes.
+fn weight(asked: &Asked) -> usize {
+    let requests = asked.change.iter().chain(&asked.in_flight);
+    let objects = requests.flat_map(|request| [&request.object, &request.old]).flatten();
+    objects.map(suture_model::value::Val::weight).sum()
+}
+
+/// Whether no expression of these invariants can tell a request from its repetition.
+pub fn repeatable(analyses: &[Analysis]) -> bool {
+    let mut tells = false;
+    for expr in analyses.iter().flat_map(|analysis| analysis.compiled.expressions()) {
+        expr.walk(&mut |part| tells |= matches!(&part.node, Node::Var(name) if matches!(&**name, "request" | "time")));
+    }
+    !tells
+}

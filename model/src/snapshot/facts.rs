@@ -1,0 +1,191 @@
+//! Which facts of a snapshot something was found out from, and whether they are still the same.
+//!
+//! Every way to read a snapshot names the fact that it reads, and a journal has the facts that each event changes. What was
+//! found out from some facts holds as long as no event since then has changed one of them.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::LabelKey;
+use crate::kinds::Kind;
+use crate::object::Key;
+
+/// Something that a snapshot can be asked.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) enum Fact<'f> {
+    /// What the adapters and the unread kinds are.
+    Readings,
+    /// All objects.
+    Objects,
+    /// The object of a key.
+    Object(&'f Key),
+    /// The object of a uid.
+    Uid(&'f str),
+    /// The objects of a kind.
+    Kind(&'f Kind),
+    /// The objects of a kind in a namespace.
+    KindIn(&'f Kind, &'f str),
+    /// Of which kinds there are objects.
+    Kinds,
+    /// The objects that name a uid as an owner.
+    Owned(&'f str),
+    /// Whether an object names an owner of a kind.
+    OwnerKind(&'f Kind),
+    /// The pods on a node.
+    Node(&'f str),
+    /// The nodes.
+    Nodes,
+    /// What runs on the nodes.
+    Busy,
+    /// The objects under a label.
+    Label(&'f LabelKey),
+    /// The objects whose selector asks for a label.
+    Selector(&'f LabelKey),
+    /// The objects that refer to a key.
+    Reference(&'f Key),
+    /// Which constraints on nodes there are, and of which objects.
+    Constraints,
+}
+
+/// A fact by its hash. That two have the same one makes something look changed that is not, and never the other way round.
+type FactHash = u64;
+/// A journal has so many parts.
+const PARTS_MAX: usize = 32;
+/// Changed facts of a part; an event changes some dozen.
+const PART_LEN: usize = 1_024;
+/// More facts than these are not told: to look for them would take as long as to find out what follows from them.
+const FACTS_MAX: usize = 8_192;
+
+impl Fact<'_> {
+    fn to_hash(self) -> FactHash {
+        let mut hasher = Folding::default();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// A hash that need not withstand anybody: the worst that equal ones do is to have something found out anew.
+#[derive(Default)]
+struct Folding(u64);
+
+impl Hasher for Folding {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.write_u64(u64::from(byte));
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// The events of all snapshots so far.
+static EVENTS: AtomicU64 = AtomicU64::new(0);
+
+/// The number of an event, which no other has, and a fact that it changed.
+type Entry = (u64, FactHash);
+
+/// What the last events changed, oldest first. Copies share what neither changes.
+#[derive(Clone, Debug)]
+pub(super) struct Journal(Arc<VecDeque<Arc<Vec<Entry>>>>);
+
+impl Journal {
+    /// That of an empty snapshot, which differs from others in how it is read.
+    pub fn new() -> Self {
+        let mut journal = Self(Arc::new(VecDeque::from([Arc::default()])));
+        journal.note(Self::event(), Fact::Readings);
+        journal
+    }
+
+    /// A number for an event, higher than those before.
+    pub fn event() -> u64 {
+        EVENTS.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Notes that an event changed a fact.
+    pub fn note(&mut self, event: u64, fact: Fact<'_>) {
+        let parts = Arc::make_mut(&mut self.0);
+        if parts.back().is_none_or(|part| part.len() >= PART_LEN) {
+            if parts.len() >= PARTS_MAX {
+                parts.pop_front();
+            }
+            parts.push_back(Arc::new(Vec::with_capacity(PART_LEN)));
+        }
+        if let Some(part) = parts.back_mut() {
+            Arc::make_mut(part).push((event, fact.to_hash()));
+        }
+    }
+
+    /// The last event.
+    pub fn last(&self) -> u64 {
+        self.0.back().and_then(|part| part.last()).map_or(0, |(event, _)| *event)
+    }
+
+    /// Whether no event after this one has changed any of these facts. Never said of an event that the journal does not
+    /// have: it is too long ago, or one of another snapshot.
+    pub fn unchanged_since(&self, event: u64, facts: &Facts) -> bool {
+        let newest_first = || self.0.iter().rev().flat_map(|part| part.iter().rev());
+        let since = newest_first().take_while(|(at, _)| *at > event);
+        !since.into_iter().any(|(_, fact)| facts.0.contains(fact))
+            && newest_first().find(|(at, _)| *at <= event).is_some_and(|(at, _)| *at == event)
+    }
+}
+
+/// Facts that were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts(Set);
+
+#[expect(clippy::disallowed_types, reason = "it is asked for members only: its order does not show")]
+type Set = std::collections::HashSet<FactHash, BuildHasherDefault<Folding>>;
+
+thread_local! {
+    /// The facts that were read on this thread, while somebody wants to know.
+    static READ: RefCell<Option<Facts>> = const { RefCell::new(None) };
+}
+
+impl Facts {
+    /// Does some work on this thread, and says which facts it read of snapshots; `None` when they are very many.
+    pub fn read_by<T>(work: impl FnOnce() -> T) -> (T, Option<Self>) {
+        READ.set(Some(Self::default()));
+        note(Fact::Readings);
+        let done = work();
+        (done, READ.take())
+    }
+
+    /// How many bytes they take.
+    pub fn bytes(&self) -> usize {
+        2 * size_of::<FactHash>() * self.0.len()
+    }
+}
+
+/// Notes that a fact is read.
+pub(super) fn note(fact: Fact<'_>) {
+    READ.with_borrow_mut(|read| {
+        let Some(facts) = read else { return };
+        facts.0.insert(fact.to_hash());
+        if facts.0.len() > FACTS_MAX {
+            *read = None;
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Whatever a snapshot answers otherwise than before, its journal tells; and what an event has nothing to do with stays.
+
+use std::sync::Arc;
+
+use super::super::histories::numbers;
+use super::super::{Snapshot, Usage};
+use super::{FACTS_MAX, Facts, PART_LEN, PARTS_MAX};
+use crate::ingest::objects;
+use crate::kinds::Kind;
+use crate::object::Object;
+use crate::testing::{key, val};
+use crate::value::Val;
+
+/// Versions of objects, of several keys.
+const VERSIONS: [&str; 20] = [
+    "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: x}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}",
+    "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: y}}, spec: {nodeName: m, nodeSelector: {pool: x}, volumes: [{name: v, configMap: {name: c}}]}}",
+    "{kind: Pod, metadata: {name: p, namespace: a, uid: p2, labels: {app: x}}, spec: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}}}}",
+    "{kind: Pod, metadata: {name: q, namespace: a, uid: q, labels: {app: x}}, spec: {nodeName: n, nodeSelector: {pool: x}}}",
+    "{kind: Pod, metadata: {name: p, namespace: b, uid: pb, labels: {app: x}}, spec: {nodeName: n}}",
+    "{kind: Node, metadata: {name: n, labels: {pool: x}}}",
+    "{kind: Node, metadata: {name: n, labels: {pool: y}}}",
+    "{kind: Node, metadata: {name: m, labels: {pool: x}}}",
+    "{kind: Service, metadata: {name: s, namespace: a, uid: s}, spec: {selector: {app: x}}}",
+    "{kind: Service, metadata: {name: s, namespace: a, uid: s}, spec: {selector: {app: y}}}",
+    "{kind: ConfigMap, metadata: {name: c, namespace: a, uid: c}}",
+    "{kind: ConfigMap, metadata: {name: c, namespace: a, uid: c, ownerReferences: [{apiVersion: v1, kind: Secret, name: k, uid: r}]}}",
+    "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i, namespace: a, uid: i}, spec: {rules: [{host: h}]}}",
+    "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i, namespace: a, uid: i}, spec: {rules: [{host: g}]}}",
+    "{kind: PersistentVolume, metadata: {name: v}, spec: {claimRef: {namespace: a, name: c}}}",
+    "{kind: PersistentVolume, metadata: {name: v}, spec: {nodeAffinity: {required: {nodeSelectorTerms: []}}}}",
+    "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r}, spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {nodeSelector: {pool: x}}}}}",
+    "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r}, spec: {selector: {matchLabels: {app: x}}, replicas: 0, template: {metadata: {labels: {app: y}}}}}",
+    "{kind: Secret, metadata: {name: k, namespace: b, uid: k}}",
+    "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: b, uid: w}}",
+];
+
+fn version(text: &str) -> Object {
+    let text =
+        if text.starts_with("{apiVersion") { text.to_owned() } else { text.replacen('{', "{apiVersion: v1, ", 1) };
+    objects(&val(&text)).unwrap().remove(0)
+}
+
+/// A way to read a snapshot, and what it says.
+type Reading = (&'static str, fn(&Snapshot) -> String);
+
+fn said<'o>(found: impl IntoIterator<Item = &'o Arc<Object>>) -> String {
+    found.into_iter().map(|object| format!("{} {:?};", object.key, object.val())).collect()
+}
+
+fn kind(name: &str) -> Kind {
+    Kind::builtin(name).unwrap()
+}
+
+fn labels() -> Val {
+    val("{app: x}")
+}
+
+const READINGS: &[Reading] = &[
+    ("unknown", |s| format!("{:?}", s.unknown())),
+    ("get", |s| said(s.get(&key("Pod/a/p")))),
+    ("get a node", |s| said(s.get(&key("Node/n")))),
+    ("by_uid", |s| said(s.by_uid("p"))),
+    ("iter", |s| said(s.iter())),
+    ("list", |s| said(s.list(&kind("Pod"), None))),
+    ("list a namespace", |s| said(s.list(&kind("Pod"), Some("a")))),
+    ("iter_kind", |s| said(s.iter_kind(&kind("Pod")))),
+    ("in_namespace", |s| said(s.in_namespace("b"))),
+    ("kinds", |s| format!("{:?}", s.kinds())),
+    ("owned_by", |s| said(s.owned_by("r"))),
+    ("owns", |s| format!("{} {}", s.owns(&kind("ReplicaSet")), s.owns(&kind("Secret")))),
+    ("pods_on", |s| said(s.pods_on("n"))),
+    ("pools", |s| {
+        format!("{:?}", s.pools().iter().map(|(_, pool)| (pool.nodes(), pool.is_calm())).collect::<Vec<_>>())
+    }),
+    ("busiest", |s| {
+        let busiest = |(_, pool): (usize, &super::super::Pool)| pool.busiest(|node| s.usage(node));
+        format!("{:?}", s.pools().iter().map(busiest).collect::<Vec<Usage>>())
+    }),
+    ("usage", |s| format!("{:?}", s.usage("n"))),
+    ("selecting", |s| said(s.selecting(&"a".into(), &labels()))),
+    ("labelled", |s| said(s.labelled("a", &"app".into(), &"x".into()))),
+    ("claiming", |s| said(s.claiming("h"))),
+    ("keeping_apart", |s| said(s.keeping_apart("a"))),
+    ("claimed_by", |s| said(s.claimed_by("a", "c"))),
+    ("volumes_with_affinity", |s| said(s.volumes_with_affinity())),
+    ("restricting", |s| said(s.restricting())),
+    ("restricted_as", |s| {
+        let like = version(VERSIONS[3]);
+        s.restricted_as(&like, |_| true).into_iter().map(said).collect()
+    }),
+    ("admitted", |s| said(&*s.admitted(&val("{nodeSelector: {pool: x}}")))),
+    ("referrers", |s| said(s.referrers(&key("ConfigMap/a/c")))),
+    ("len", |s| format!("{} {}", s.len(), s.is_empty())),
+];
+
+#[test]
+fn what_is_answered_otherwise_was_changed_by_an_event() {
+    let (mut differed, mut stayed) = (vec![0; READINGS.len()], vec![0; READINGS.len()]);
+    for seed in 0..8 {
+        let mut number = numbers(seed);
+        let mut now = Snapshot::default();
+        let mut past: Vec<Snapshot> = Vec::new();
+        for _ in 0..25 {
+            let at = usize::try_from(number(VERSIONS.len() as u64)).unwrap();
+            let object = version(VERSIONS[at]);
+            match number(10) {
+                0 => now.mark_unknown("Widget"),
+                1 => now.set_unknown(["Secret".into()].into()),
+                2 | 3 => drop(now.remove(&object.key)),
+                // the past goes another way
+                4 if !past.is_empty() => now = past.swap_remove(usize::try_from(number(past.len() as u64)).unwrap()),
+                _ => now.insert(object),
+            }
+            for (at, (name, reading)) in READINGS.iter().enumerate() {
+                let (here, facts) = Facts::read_by(|| reading(&now));
+                let facts = facts.unwrap();
+                for other in &past {
+                    let there = reading(other);
+                    differed[at] += usize::from(here != there);
+                    let same = other.unchanged_since(now.last_event(), &facts);
+                    assert!(here == there || !same, "{name}, seed {seed}: {here}\n--- and\n{there}");
+                    let (_, facts) = Facts::read_by(|| reading(other));
+                    let same = now.unchanged_since(other.last_event(), &facts.unwrap());
+                    assert!(here == there || !same, "{name}, seed {seed}: {there}\n--- and then\n{here}");
+                    stayed[at] += usize::from(same);
+                }
+            }
+            past.push(now.clone());
+        }
+    }
+    let never: Vec<&str> =
+        READINGS.iter().zip(&differed).filter(|(_, n)| **n == 0).map(|((name, _), _)| *name).collect();
+    assert_eq!(never, [""; 0], "never differed");
+    let always: Vec<&str> =
+        READINGS.iter().zip(&stayed).filter(|(_, n)| **n == 0).map(|((name, _), _)| *name).collect();
+    assert_eq!(always, [""; 0], "looked changed by every event");
+}
+
+#[test]
+fn what_an_event_has_nothing_to_do_with_stays() {
+    let mut snapshot = Snapshot::default();
+    VERSIONS.iter().for_each(|text| snapshot.insert(version(text)));
+    let before = snapshot.clone();
+    snapshot.insert(version("{kind: ConfigMap, metadata: {name: d, namespace: c, uid: d}}"));
+    let changes = |(_, reading): &&Reading| {
+        let (_, facts) = Facts::read_by(|| reading(&before));
+        !snapshot.unchanged_since(before.last_event(), &facts.unwrap())
+    };
+    let changed: Vec<&str> = READINGS.iter().filter(changes).map(|(name, _)| *name).collect();
+    assert_eq!(changed, ["iter", "len"]);
+}
+
+#[test]
+fn snapshots_that_are_no_copies_have_nothing_in_common() {
+    let snapshot = Snapshot::default();
+    let ((), facts) = Facts::read_by(|| ());
+    let facts = facts.unwrap();
+    assert!(snapshot.clone().unchanged_since(snapshot.last_event(), &facts));
+    assert!(!Snapshot::default().unchanged_since(snapshot.last_event(), &facts));
+    let mut later = snapshot.clone();
+    later.insert(version(VERSIONS[0]));
+    assert!(later.unchanged_since(snapshot.last_event(), &facts));
+    assert!(!snapshot.unchanged_since(later.last_event(), &facts), "it has not seen that yet");
+}
+
+#[test]
+fn what_is_long_ago_is_not_known_to_stay() {
+    let before = Snapshot::default();
+    let ((), facts) = Facts::read_by(|| ());
+    let facts = facts.unwrap();
+    let mut snapshot = before.clone();
+    for _ in 0..100 {
+        snapshot.insert(version(VERSIONS[0]));
+    }
+    assert!(snapshot.unchanged_since(before.last_event(), &facts));
+    for _ in 0..PARTS_MAX * PART_LEN {
+        snapshot.insert(version(VERSIONS[0]));
+    }
+    assert!(!snapshot.unchanged_since(before.last_event(), &facts));
+}
+
+#[test]
+fn very_many_facts_are_not_told() {
+    let snapshot = Snapshot::default();
+    let read = |count: usize| {
+        let ask = || (0..count).for_each(|at| drop(snapshot.by_uid(&at.to_string()).cloned()));
+        Facts::read_by(ask).1.is_some()
+    };
+    assert!(read(100));
+    assert!(!read(FACTS_MAX + 1));
+}
+
+#[test]
+fn every_way_to_read_a_snapshot_is_tried() {
+    let source = include_str!("../../snapshot.rs");
+    let methods =
+        source.lines().filter_map(|line| line.strip_prefix("    pub fn ")).filter(|line| line.contains("(&self"));
+    let name = |text: &'static str| text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+    let tried: Vec<_> = READINGS.iter().filter_map(|(reading, _)| name(reading)).collect();
+    // what is fixed as long as the adapters are, and what is no reading
+    let others = ["adapter", "adapters", "with_adapters", "last_event", "unchanged_since", "is_empty"];
+    let missing: Vec<_> = methods.filter_map(name).filter(|n| !tried.contains(n) && !others.contains(n)).collect();
+    assert_eq!(missing, [""; 0]);
+}
