@@ -417,6 +417,10 @@ impl Engine {
                 continue;
             }
             let with = if compiled.hold == Moment::During { &given.during } else { given.after() };
+            if let Some(unread) = surface.unread(analysis, input.change.requests.iter().map(|r| &r.target)) {
+                let why = Undecided::Refused(UnknownKind(unread).to_string());
+                found.verdicts.push(explain::undecided(compiled, &target_of(input), &why));
+            }
             let Reached { mut keys, standing, admitting } = surface.reached(analysis);
             let many = keys.len() as u64 + effort.instances > AT_ONCE_INSTANCES_MAX || !admitting.is_empty();
             if scope.at_once && many {

@@ -122,6 +122,12 @@ fn what_may_differ_from_one_request_to_the_next_is_never_known() {
     let parsed = specs(exemption);
     let [Spec::Exemption(exemption)] = parsed.as_slice() else { panic!("{exemption}") };
     assert_eq!(twice(&mut engine(REFERENCES, 1 << 20), &[(**exemption).clone()]), [false, false]);
+    let mut unread = before.clone();
+    unread.remove(&Key::of("Pod", "a", "web"));
+    unread.mark_unknown("Pod");
+    let mut engine = engine(REFERENCES, 1 << 20);
+    let twice = ["1", "2"].map(|uid| decide(&mut engine, &unread, settings(&unread, uid), &[]));
+    assert_eq!(twice.map(|d| (d.decision, d.effort.known)), [(Outcome::Undecided, false); 2]);
 }
 
 #[test]

@@ -54,6 +54,10 @@ const SELECTING: [&str; 9] = [
     "Job",
 ];
 
+/// Kinds over which instances are found that depend on pods, beside custom resources with an adapter.
+const MAKING: [&str; 8] =
+    ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"];
+
 /// Whether a change to an object of a built-in kind never leaves all pods alone ([`Surface::leaves_pods_alone`]).
 pub fn concerns_pods(kind: &Kind) -> bool {
     ["Pod", "Node", "Namespace", "CustomResourceDefinition"].iter().chain(&SELECTING).any(|known| kind.is(known))
@@ -165,6 +169,33 @@ impl<'s, 'a> Surface<'s, 'a> {
         self.touch_pods();
         let concerns = |kind: &Kind| concerns_pods(kind) || self.adapted.contains(kind);
         self.pods.is_empty() && self.pod_labels.is_empty() && !self.touched().any(|key| concerns(&key.kind))
+    }
+
+    /// A kind that was not read, if the change, which is about these objects, may reach an instance because of an object of
+    /// it: one that is such an object, or that is found over pods.
+    pub fn unread<'k>(&'k self, analysis: &Analysis, targets: impl Iterator<Item = &'k Key>) -> Option<Str> {
+        let unread = self.before.base().unknown();
+        if unread.is_empty() {
+            return None;
+        }
+        let touched: BTreeSet<&Kind> = self.touched().chain(targets).map(|key| &key.kind).collect();
+        let reads = Reads::beside_instance(&analysis.compiled);
+        let pods = |kind: &Kind| concerns_pods(kind) || self.adapted.contains(kind);
+        let is_read = |kind: &Kind| {
+            reads.any
+                || reads.kinds.iter().any(|known| known.kind == kind.kind)
+                || (reads.pods && pods(kind))
+                || ((reads.adapted || reads.customs) && kind.builtin_namespaced().is_none())
+        };
+        let is_touched = touched.iter().any(|kind| is_read(kind));
+        let concerns_pods = reads.pods && touched.iter().any(|kind| pods(kind));
+        let instance = |name: &str| analysis.compiled.for_each.kinds.iter().any(|k| k.may_be(name, &self.adapted));
+        let leads = |name: &str| {
+            let makes_pods = MAKING.contains(&name) || self.adapted.iter().any(|kind| *kind.kind == *name);
+            let itself = || touched.iter().any(|kind| *kind.kind == *name);
+            (instance(name) && (is_touched || itself())) || (concerns_pods && makes_pods)
+        };
+        unread.iter().find(|name| leads(name)).cloned()
     }
 
     /// The states to look in: what the watch shows, and every scenario.

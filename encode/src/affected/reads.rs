@@ -106,9 +106,25 @@ impl Reads {
 
     /// What it reads of the future, which is what a request can change.
     pub fn of_future(compiled: &CompiledInvariant) -> Self {
-        let uses = Uses::of(compiled);
         let mut reads = Self::default();
         reads.instances(compiled);
+        reads.future(compiled);
+        reads
+    }
+
+    /// What it reads of the future beside the instance itself.
+    pub fn beside_instance(compiled: &CompiledInvariant) -> Self {
+        let mut of_instances = Self::default();
+        of_instances.instances(compiled);
+        let mut reads = Self { instances: of_instances.instances, ..Self::default() };
+        reads.future(compiled);
+        let owners = [Func::OwnersIn, Func::UnresolvedOwners, Func::WantedBy, Func::Parents];
+        reads.any |= owners.iter().any(|func| compiled.functions.contains(func));
+        reads
+    }
+
+    fn future(&mut self, compiled: &CompiledInvariant) {
+        let (reads, uses) = (self, Uses::of(compiled));
         for func in &uses.funcs {
             reads.function(*func);
         }
@@ -125,7 +141,6 @@ impl Reads {
             reads.join(&all);
         }
         reads.notes(compiled);
-        reads
     }
 
     /// Adds what another invariant reads.

@@ -1,6 +1,7 @@
 //! Which objects are instances of an invariant, and which of them are judged.
 
 use suture_model::adapter::Adapters;
+use suture_model::kinds::Kind;
 use suture_model::object::Object;
 use suture_model::selector::Selector;
 use suture_model::value::Str;
@@ -53,6 +54,17 @@ impl Kinds {
                     || adapters.facts(object).is_some_and(|facts| facts.template.is_some())
             }
             Self::Kind(kind) => kind.matches(&object.key.kind),
+        }
+    }
+
+    /// Whether an object of a kind of this short name may be of these kinds, where those have adapters.
+    pub fn may_be(&self, name: &str, adapted: &[Kind]) -> bool {
+        let has_adapter = || adapted.iter().any(|kind| *kind.kind == *name);
+        match self {
+            Self::Every => true,
+            Self::Adapted => has_adapter(),
+            Self::Workload => WORKLOADS.contains(&name) || has_adapter(),
+            Self::Kind(kind) => kind.kind == name,
         }
     }
 }
