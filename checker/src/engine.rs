@@ -30,7 +30,6 @@ use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
-use suture_specs::error::EvalError;
 use suture_specs::functions::Worlds;
 use suture_specs::spec::{Action, Exemption, Violations};
 
@@ -417,10 +416,6 @@ impl Engine {
                 continue;
             }
             let with = if compiled.hold == Moment::During { &given.during } else { given.after() };
-            if let Some(unread) = surface.unread(analysis, input.change.requests.iter().map(|r| &r.target)) {
-                let why = Undecided::Refused(UnknownKind(unread).to_string());
-                found.verdicts.push(explain::undecided(compiled, &target_of(input), &why));
-            }
             let Reached { mut keys, standing, admitting } = surface.reached(analysis);
             let many = keys.len() as u64 + effort.instances > AT_ONCE_INSTANCES_MAX || !admitting.is_empty();
             if scope.at_once && many {
@@ -452,6 +447,14 @@ impl Engine {
                         return found;
                     }
                 }
+            }
+            let undecided = |v: &Verdict| v.outcome == Finding::Undecided && *v.invariant == *compiled.name;
+            let targets = input.change.requests.iter().map(|request| &request.target);
+            if !found.verdicts.iter().any(undecided)
+                && let Some(unread) = surface.unread(analysis, targets)
+            {
+                let why = Undecided::Refused(UnknownKind(unread).to_string());
+                found.verdicts.push(explain::undecided(compiled, &target_of(input), &why));
             }
         }
         found
@@ -989,9 +992,4 @@ fn exempt(compiled: &CompiledInvariant, key: &Key, input: &Input<'_>) -> bool {
         let authors = input.change.requests.iter().map(|request| &request.user);
         exemption.spec.lifts(&compiled.name, &name, now, authors)
     })
-}
-
-/// The error of an expression that asks for a clock where there is none.
-pub(crate) fn no_clock() -> EvalError {
-    EvalError::invalid("the time is not known")
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use suture_encode::question::Inputs;
 use suture_model::change::Request;
+use suture_specs::error::EvalError;
 use suture_specs::time::parse_timestamp;
 use suture_specs::value::{MapKey, Value};
-
-use crate::engine::no_clock;
 
 /// The inputs of a request; without one (an audit) its fields are empty.
 pub fn of(request: Option<&Request>, time: Option<&str>) -> Inputs {
@@ -42,4 +41,9 @@ fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
     let entries: BTreeMap<MapKey, Value> =
         entries.into_iter().filter_map(|(k, v)| Some((MapKey::from_value(&Value::str(k))?, v))).collect();
     Value::map(entries)
+}
+
+/// The error of an expression that asks for a clock where there is none.
+fn no_clock() -> EvalError {
+    EvalError::invalid("the time is not known")
 }
