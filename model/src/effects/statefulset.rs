@@ -83,7 +83,8 @@ fn plan(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> Plan {
         open: wish.least != wish.most,
         ordered,
         partition: rolling_field("partition").and_then(crate::value::Val::as_int).unwrap_or(0),
-        max_unavailable: scaled(rolling_field("maxUnavailable"), own, true, "1").max(1),
+        // rounded down (`stateful_set_utils.go`, `getStatefulSetMaxUnavailable`), whatever the comment on the field says
+        max_unavailable: scaled(rolling_field("maxUnavailable"), own, false, "1").max(1),
         outdated_all: !same || before.is_some_and(|b| b.unobserved()),
         update_revision: val.str_at(&["status", "updateRevision"]).cloned(),
         rolling: val.str_at(&strategy).is_none_or(|t| &**t == "RollingUpdate"),
