@@ -244,7 +244,10 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         }
         Func::IsQuorumGroup if !may_be_quorum_group(&o.key.kind) => bool(false),
         Func::IsQuorumGroup => {
-            let labelled = o.label("suture.dev/quorum").is_some_and(|v| &**v == "true");
+            // a Deployment's labels are often its template's too, and then its ReplicaSets'
+            let is_labelled = |o: &Object| o.label("suture.dev/quorum").is_some_and(|v| &**v == "true");
+            let is_part = || navigate::controller_of(state, o).is_some_and(|owner| is_labelled(owner));
+            let labelled = is_labelled(o) && !is_part();
             let adapted = adapter(state, o)?.is_some_and(|facts| facts.quorum);
             bool(labelled || adapted)
         }
