@@ -1,4 +1,5 @@
-//! Which outages need to be looked at: every choice of failing nodes and zones, up to nodes that are alike.
+//! Which outages need to be looked at: every choice of failing nodes, up to nodes that are alike, and of failing zones. Not
+//! both at a time: who asks for one node or one zone does not ask for one node beside one zone.
 //!
 //! Few fault scenarios are enumerated outside the solver: that folds more and tells better what failed. Two nodes are
 //! alike when they hold the same numbers of the same classes of the entities that the question reads and admit new pods
@@ -38,15 +39,15 @@ pub fn outages(scene: &Scene<'_, '_>, faults: Faults) -> Result<Vec<Outage>, Too
     let classes: Vec<Vec<Str>> = if faults.nodes == 0 { Vec::new() } else { alike(scene, faults) };
     let by_node = choices(&classes, faults.nodes)?;
     let mut found: BTreeSet<Outage> = BTreeSet::new();
-    for lost_zones in &by_zone {
-        for lost_nodes in &by_node {
-            let mut nodes: BTreeSet<Str> = lost_nodes.iter().cloned().collect();
-            nodes.extend(lost_zones.iter().filter_map(|z| zones.get(z)).flatten().cloned());
-            found.insert(Outage { nodes, zones: lost_zones.iter().cloned().collect() });
-            if found.len() > OUTAGES_MAX {
-                return Err(TooManyOutages);
-            }
-        }
+    for lost in &by_node {
+        found.insert(Outage { nodes: lost.iter().cloned().collect(), zones: BTreeSet::new() });
+    }
+    for lost in &by_zone {
+        let nodes = lost.iter().filter_map(|z| zones.get(z)).flatten().cloned().collect();
+        found.insert(Outage { nodes, zones: lost.iter().cloned().collect() });
+    }
+    if found.len() > OUTAGES_MAX {
+        return Err(TooManyOutages);
     }
     Ok(found.into_iter().collect())
 }
