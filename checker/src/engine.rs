@@ -345,7 +345,7 @@ impl Engine {
     /// A deletion that takes very many objects along is looked at in two steps: first what can happen before anything
     /// follows it, which decides most of them, since such a deletion is mostly refused for its own sake.
     fn judge_all(&mut self, input: &Input<'_>, scope: Scope<'_>, effort: &mut Effort) -> Found {
-        let in_flight: Vec<&Request> = input.in_flight.iter().collect();
+        let in_flight = inputs::in_flight(input, &self.analyses);
         let admitted = if self.settings.unsure { &[] } else { in_flight.as_slice() };
         let within = |change: Option<&Change>, most| {
             let in_flight = if change.is_some() { in_flight.as_slice() } else { admitted };

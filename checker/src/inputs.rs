@@ -1,12 +1,16 @@
-//! What an expression may read of the request and the clock.
+//! What an expression may read of the request and the clock, and what in flight is looked at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use suture_encode::analysis::Analysis;
 use suture_encode::question::Inputs;
+use suture_encode::relevance::Relevance;
 use suture_model::change::Request;
 use suture_specs::error::EvalError;
 use suture_specs::time::parse_timestamp;
 use suture_specs::value::{MapKey, Value};
+
+use crate::engine::Input;
 
 /// The inputs of a request; without one (an audit) its fields are empty.
 pub fn of(request: Option<&Request>, time: Option<&str>) -> Inputs {
@@ -35,6 +39,23 @@ pub fn of(request: Option<&Request>, time: Option<&str>) -> Inputs {
     ]);
     let time = time.ok_or_else(no_clock).and_then(parse_timestamp).map(Value::Timestamp);
     Inputs { request: fields, time }
+}
+
+/// More changes in flight than these are looked at first, whether they matter: each doubles the scenarios.
+const IN_FLIGHT_FEW: usize = 4;
+
+/// The changes in flight that can matter to the change, oldest first, if they are more than a few; else all of them.
+pub fn in_flight<'i>(input: &Input<'i>, analyses: &[Analysis]) -> Vec<&'i Request> {
+    let few = input.in_flight.len() <= IN_FLIGHT_FEW;
+    let relevance = Relevance::new(input.snapshot, analyses);
+    // what matters to one request of a batch may do so by way of another one
+    let all = || input.in_flight.iter().chain(&input.change.requests);
+    let matter = |request| relevance.select(all(), request).places;
+    let places: BTreeSet<usize> = match few {
+        true => (0..input.in_flight.len()).collect(),
+        false => input.change.requests.iter().flat_map(matter).collect(),
+    };
+    places.iter().filter_map(|at| input.in_flight.get(*at)).collect()
 }
 
 fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
