@@ -183,6 +183,7 @@ impl<'s, 'a> Round<'s, 'a> {
     fn stays_as_it_is(&self, object: &Arc<Object>) -> bool {
         let scenarios = || self.with.iter().chain(self.baseline);
         object.live()
+            && !object.owners().iter().any(|owner| owner.kind.is("Pod"))
             && self.is_same(object)
             && !self.expected.goes(object)
             && (self.is_quiet() || !scenarios().any(|scenario| expected_to_go(&scenario.state, object)))
@@ -197,11 +198,16 @@ impl<'s, 'a> Round<'s, 'a> {
 /// Controllers that make pods under names of their own making.
 const UNNAMED: [&str; 3] = ["ReplicaSet", "DaemonSet", "Job"];
 
+/// Kinds whose objects take along more than their dependents ([`takes_along`]).
+const LEADERS: [&str; 5] =
+    ["Namespace", "CustomResourceDefinition", "StatefulSet", "PersistentVolumeClaim", "ServiceAccount"];
+
 /// Whether all that a pod names as owner, or refers to, is there or not in all that follows on a state: the claims of
 /// pods may come and go with them.
 fn all_named_stay(state: &State<'_>, pod: &Object) -> bool {
     let stays = |named: &Arc<Object>| {
-        named.live() && !named.leaving && !named.key.kind.is("Pod") && !expected_to_go(state, named)
+        let goes_with_pods = named.owners().iter().any(|owner| owner.kind.is("Pod"));
+        named.live() && !named.key.kind.is("Pod") && !goes_with_pods && !expected_to_go(state, named)
     };
     let mut owners = pod.owners().iter();
     let mut referred = references(pod, state.base().adapters().as_ref()).into_iter().map(|reference| reference.target);
@@ -215,8 +221,14 @@ fn is_quiet(scenario: &Scenario<'_>, before: &State<'_>) -> bool {
         let Some(was) = before.get(key) else { return false };
         let same = |now: &Arc<Object>| now.live() && now.uid == was.uid && now.owners() == was.owners();
         let stays = was.live() && now.as_ref().is_some_and(same);
-        stays || (!key.kind.is("Namespace") && before.owned_by(&was.uid).is_empty())
+        stays || (!takes_along(before, &key.kind) && before.owned_by(&was.uid).is_empty())
     })
+}
+
+/// Whether more than what names an object of a kind as its owner may go with it; of what goes with a node, pods, each is
+/// marked.
+fn takes_along(state: &State<'_>, kind: &Kind) -> bool {
+    LEADERS.iter().any(|leader| kind.is(leader)) || state.base().adapters().kinds().contains(kind)
 }
 
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name.

@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use suture_model::cascade::{expected_to_go, followers};
 use suture_model::kinds::Kind;
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
@@ -53,6 +54,9 @@ const SELECTING: [&str; 9] = [
     "ReplicationController",
     "Job",
 ];
+
+/// So many of them, the first, do nothing but select.
+const SELECTING_ONLY: usize = 3;
 
 /// Kinds over which instances are found that depend on pods, beside custom resources with an adapter.
 const MAKING: [&str; 8] =
@@ -156,6 +160,7 @@ impl<'s, 'a> Surface<'s, 'a> {
             admitting: None,
         };
         surface.follow();
+        surface.follow_pods();
         surface
     }
 
@@ -173,16 +178,25 @@ impl<'s, 'a> Surface<'s, 'a> {
 
     /// A kind that was not read, if the change, which is about these objects, may reach an instance because of an object of
     /// it: one that is such an object, or that is found over pods.
-    pub fn unread<'k>(&'k self, analysis: &Analysis, targets: impl Iterator<Item = &'k Key>) -> Option<Str> {
+    pub fn unread<'k>(&'k self, analysis: &Analysis, targets: impl Iterator<Item = &'k Key> + Clone) -> Option<Str> {
         let unread = self.before.base().unknown();
         if unread.is_empty() {
             return None;
         }
-        let touched: BTreeSet<&Kind> = self.touched().chain(targets).map(|key| &key.kind).collect();
+        let touched: BTreeSet<&Kind> = self.touched().chain(targets.clone()).map(|key| &key.kind).collect();
+        // what is new has no dependents yet
+        let comes_or_goes =
+            |(key, versions): &(&Key, &Vec<Arc<Object>>)| self.before.get(key).is_some() && stays_differently(versions);
+        let moved = self.changed.iter().filter(comes_or_goes).map(|(key, _)| key).chain(&self.followers);
+        let not_seen = targets.filter(|key| !self.changed.contains_key(key));
+        let moved: BTreeSet<&Kind> = moved.chain(not_seen).map(|key| &key.kind).collect();
         let reads = Reads::beside_instance(&analysis.compiled);
-        let pods = |kind: &Kind| concerns_pods(kind) || self.adapted.contains(kind);
+        // what only selects pods makes none come or go
+        let selects_only = |kind: &Kind| SELECTING.iter().take(SELECTING_ONLY).any(|known| kind.is(known));
+        let pods = |kind: &Kind| (concerns_pods(kind) && !selects_only(kind)) || self.adapted.contains(kind);
         let is_read = |kind: &Kind| {
             reads.any
+                || (reads.owners && moved.contains(kind))
                 || reads.kinds.iter().any(|known| known.kind == kind.kind)
                 || (reads.pods && pods(kind))
                 || ((reads.adapted || reads.customs) && kind.builtin_namespaced().is_none())
@@ -234,7 +248,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         found
     }
 
-    /// Objects that go or stay with a changed one: dependents of an owner that changed in what decides that.
+    /// Objects that go or stay with a changed one: the followers of what changed in what decides that.
     fn follow(&mut self) {
         // the dependents of what a cascade takes along are changed themselves
         let taken = |key: &Key, versions: &[Arc<Object>]| {
@@ -243,19 +257,36 @@ impl<'s, 'a> Surface<'s, 'a> {
                 && versions.iter().zip(versions.iter().skip(1)).all(|(a, b)| Arc::ptr_eq(&a.body, &b.body))
                 && self.scenarios.iter().any(|s| s.leaving.contains_key(key))
         };
-        let owners = self.changed.iter().filter(|(key, v)| stays_differently(v) && !taken(key, v));
-        let mut open: Vec<Arc<Object>> = owners.flat_map(|(_, v)| v).cloned().collect();
+        // what goes takes along what it says itself; of a namespace, all that is in it goes anyway
+        let says = |key: &Key, versions: &[Arc<Object>]| {
+            let is_another = versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| !Arc::ptr_eq(&a.body, &b.body));
+            let goes = |state: &State<'_>, o: &Arc<Object>| !o.live() || expected_to_go(state, o);
+            let leads = !key.kind.is("Pod") && !key.kind.is("Node") && !key.kind.is("Namespace");
+            leads && is_another && self.states().any(|state| state.get(key).is_some_and(|o| goes(state, o)))
+        };
+        let leading = self.changed.iter().filter(|(key, v)| (stays_differently(v) && !taken(key, v)) || says(key, v));
+        let mut open: Vec<Arc<Object>> = leading.flat_map(|(_, v)| v).cloned().collect();
         let mut found: BTreeSet<Key> = BTreeSet::new();
-        while let Some(owner) = open.pop() {
+        while let Some(leader) = open.pop() {
             for state in self.states() {
-                for dependent in state.owned_by(&owner.uid) {
-                    if found.insert(dependent.key.clone()) {
-                        open.push(dependent.clone());
+                for key in followers(state, &leader) {
+                    if let Some(follower) = state.get(&key).filter(|_| found.insert(key)) {
+                        open.push(follower.clone());
                     }
                 }
             }
         }
         self.followers = found;
+    }
+
+    /// What the pods that the change may touch own: it goes with them.
+    fn follow_pods(&mut self) {
+        if self.states().any(|state| state.owns(&Kind::new("", "Pod"))) {
+            self.touch_pods();
+            let owned = self.states().flat_map(|state| self.pods.iter().flat_map(|pod| state.owned_by(&pod.uid)));
+            let owned: BTreeSet<Key> = owned.map(|object| object.key.clone()).collect();
+            self.followers.extend(owned);
+        }
     }
 
     /// The pods that the change may touch, existing or to be made, and the controllers above them.

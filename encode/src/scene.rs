@@ -250,9 +250,9 @@ impl<'s, 'a> Scene<'s, 'a> {
         &self.scenario.state
     }
 
-    /// Whether an object is on its way out, or goes with what owns or holds it.
+    /// Whether an object is on its way out, or may go with what owns or holds it.
     pub fn may_go(&self, object: &Object) -> bool {
-        !object.live() || self.expected.goes(object)
+        !object.live() || self.expected.goes(object) || object.owners().iter().any(|owner| owner.kind.is("Pod"))
     }
 
     /// The groups encoded so far.

@@ -6,7 +6,7 @@
 //! `apiextensions .../finalizer/crd_finalizer.go`, `pkg/controller/podgc`, KEP-1847 (StatefulSet claim retention),
 //! `pkg/controller/volume/persistentvolume` (reclaim), `pkg/controller/serviceaccount/tokens_controller.go` (`deleteTokens`).
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -122,20 +122,38 @@ pub fn cascade(
 /// `whenScaled: Delete` it makes the pod that goes an owner of its claims (`pkg/controller/statefulset/
 /// stateful_set_utils.go`, `updateClaimOwnerRefForSetAndPod`). A claim whose pod was never made stays in truth. Where the
 /// policy is new, it goes for the pods that are still there of ordinals given up before (`stateful_set_control.go`,
-/// `updateStatefulSet`).
+/// `updateStatefulSet`). Those of a set that is being deleted as well, if the write makes `whenDeleted` Delete.
 pub fn given_up(state: &State<'_>, old: &Object, new: &Object) -> Vec<(Key, Key)> {
+    let claims = state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&new.key.ns)).into_iter();
+    if !new.live() && deletes_when_deleted(new) && !deletes_when_deleted(old) && !orphans(new) {
+        let made = claims.filter(|c| navigate::claim_ordinal(new, &c.key.name).is_some());
+        let lost = made.filter(|c| !has_another_owner(state, new, c));
+        return lost.map(|claim| (claim.key.clone(), new.key.clone())).collect();
+    }
     if !navigate::deletes_when_scaled(new) || !new.live() {
         return Vec::new();
     }
-    let claims = state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&new.key.ns)).into_iter();
     // until such a pod has gone, it is looked at with each pass over the set
     let of_new_policy = !navigate::deletes_when_scaled(old);
     let pods = if of_new_policy { navigate::pods_owned_by(state, new) } else { Vec::new() };
     let goes_along = |claim: &Object| pods.iter().any(|pod| navigate::goes_with_pod(state, pod, claim));
     let lost = claims.filter(|c| {
-        !navigate::wants_claim(new, &c.key.name) && (navigate::wants_claim(old, &c.key.name) || goes_along(c))
+        !navigate::wants_claim(new, &c.key.name)
+            && (navigate::wants_claim(old, &c.key.name) || goes_along(c))
+            && !has_another_owner(state, new, c)
     });
     lost.map(|claim| (claim.key.clone(), new.key.clone())).collect()
+}
+
+/// Whether a claim of a StatefulSet has an owner, beside the set and its pods, that keeps it: a policy makes the set or
+/// the pod an owner of the claim, and only where nothing else controls it (`pkg/controller/statefulset/
+/// stateful_set_utils.go`, `hasUnexpectedController`).
+fn has_another_owner(state: &State<'_>, set: &Object, claim: &Object) -> bool {
+    let others = claim.owners().iter().filter(|owner| {
+        let is_pod = owner.kind.is("Pod") && navigate::pod_ordinal(set, &owner.name).is_some();
+        owner.uid != set.uid && !is_pod
+    });
+    others.into_iter().any(|owner| keeps(state, claim, owner))
 }
 
 /// Marks one object as leaving; false when it is gone or was marked before.
@@ -204,11 +222,9 @@ fn claims_below<'s>(state: &'s State<'_>, custom: &Object, facts: &AdapterFacts)
 
 /// Claims by retention policy, volumes by reclaim policy.
 fn follow_volumes(state: &State<'_>, object: &Object, propagation: Propagation, found: &mut Vec<(Key, Cause)>) {
-    let retention = ["spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted"];
-    let deletes = object.val().str_at(&retention).is_some_and(|p| &**p == "Delete");
-    if object.key.kind.is("StatefulSet") && deletes && propagation != Propagation::Orphan {
+    if deletes_when_deleted(object) && propagation != Propagation::Orphan {
         for claim in state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&object.key.ns)) {
-            if navigate::claim_ordinal(object, &claim.key.name).is_some() {
+            if navigate::claim_ordinal(object, &claim.key.name).is_some() && !has_another_owner(state, object, claim) {
                 found.push((claim.key.clone(), Cause::Retention));
             }
         }
@@ -230,6 +246,9 @@ fn follow_owner(state: &mut State<'_>, owner: &Object, propagation: Propagation,
         if dependent.leaving {
             continue;
         }
+        if navigate::is_never_collected(state, &dependent) {
+            continue;
+        }
         let kept = dependent.owners().iter().any(|o| o.uid != owner.uid && keeps(state, &dependent, o));
         if propagation == Propagation::Orphan || kept {
             state.put(dependent.without_owner(&owner.uid));
@@ -245,8 +264,18 @@ fn keeps(state: &State<'_>, dependent: &Object, owner: &Owner) -> bool {
     navigate::owner_object(state, dependent, owner).is_some_and(|solid| !solid.leaving)
 }
 
-/// Whether an object that no request touched is about to go all the same: its namespace is being deleted, or every
-/// owner it names is gone or going (`garbagecollector.go`, `attemptToDeleteItem`).
+/// What may go after an object that goes: its dependents, and all else that [`cascade`] would take along with it.
+pub fn followers(state: &State<'_>, object: &Object) -> Vec<Key> {
+    let mut found: Vec<(Key, Cause)> = Vec::new();
+    follow_scope(state, object, &mut found);
+    follow_adapter(state, object, &mut found);
+    follow_volumes(state, object, Propagation::Background, &mut found);
+    let dependents = state.owned_by(&object.uid).into_iter().map(|o| o.key.clone());
+    found.into_iter().map(|(key, _)| key).chain(dependents).collect()
+}
+
+/// Whether an object that no request touched is about to go all the same: its namespace is being deleted, every owner it
+/// names is gone or going (`garbagecollector.go`, `attemptToDeleteItem`), or something else is that takes it along.
 pub fn expected_to_go(state: &State<'_>, object: &Object) -> bool {
     Expected::new(state).goes(object)
 }
@@ -256,12 +285,24 @@ pub struct Expected<'s, 'a> {
     state: &'s State<'a>,
     /// The namespace that was asked for last, and whether it goes: objects mostly come by namespace.
     last: RefCell<Option<(Str, bool)>>,
+    under_way: OnceCell<UnderWay>,
+}
+
+/// The deletions that take along more than what names the deleted object as an owner.
+#[derive(Debug, Default)]
+struct UnderWay {
+    /// Whether there is any deletion, of pods aside.
+    any: bool,
+    /// Custom resources with an adapter.
+    custom: Vec<Arc<Object>>,
+    /// The kinds whose definitions go.
+    kinds: BTreeSet<Kind>,
 }
 
 impl<'s, 'a> Expected<'s, 'a> {
     /// For the objects of this state.
     pub fn new(state: &'s State<'a>) -> Self {
-        Self { state, last: RefCell::default() }
+        Self { state, last: RefCell::default(), under_way: OnceCell::new() }
     }
 
     /// Whether this one goes.
@@ -269,24 +310,147 @@ impl<'s, 'a> Expected<'s, 'a> {
         self.going(object, OWNER_DEPTH_MAX)
     }
 
+    /// Whether nothing keeps an object from being collected: it names owners, and none of them is there, or they go for
+    /// the same reason. What waits for a deletion that finalizers hold may wait for ever.
+    pub fn surely_goes(&self, object: &Object) -> bool {
+        self.surely(object, OWNER_DEPTH_MAX)
+    }
+
+    fn surely(&self, object: &Object, depth: usize) -> bool {
+        let mut owners = object.owners().iter();
+        depth > 0
+            && owners.len() > 0
+            && !navigate::is_never_collected(self.state, object)
+            && owners.all(|owner| {
+                !self.state.base().unknown().contains(&owner.kind.kind)
+                    && navigate::owner_object(self.state, object, owner)
+                        .is_none_or(|solid| solid.finalizers().next().is_none() && self.surely(solid, depth - 1))
+            })
+    }
+
     fn going(&self, object: &Object, depth: usize) -> bool {
         if !object.key.ns.is_empty() && self.leaves(&object.key.ns) {
             return true;
         }
-        if depth == 0 || object.owners().is_empty() {
-            return false;
-        }
-        object.owners().iter().all(|owner| {
-            if self.state.base().unknown().contains(&owner.kind.kind) {
-                return false;
-            }
-            let Some(solid) = navigate::owner_object(self.state, object, owner) else { return true };
-            let orphans = solid.finalizers().any(|f| &**f == "orphan");
-            (!solid.live() && !orphans) || self.going(solid, depth - 1)
-        })
+        depth > 0 && (self.collected(object, depth) || self.follows(object, depth))
     }
 
-    /// Whether a namespace is being deleted, or gone.
+    /// Whether the garbage collector takes an object: it names owners, and none of them stays.
+    fn collected(&self, object: &Object, depth: usize) -> bool {
+        let mut owners = object.owners().iter();
+        owners.len() > 0
+            && !navigate::is_never_collected(self.state, object)
+            && owners.all(|owner| {
+                if self.state.base().unknown().contains(&owner.kind.kind) {
+                    return false;
+                }
+                let Some(solid) = navigate::owner_object(self.state, object, owner) else { return true };
+                (!solid.live() && !orphans(solid))
+                    || (solid.key.kind.is("Pod") && navigate::goes_with_pod(self.state, solid, object))
+                    || self.going(solid, depth - 1)
+            })
+    }
+
+    /// Whether an object goes after one that is no owner of it: what [`cascade`] would take along, asked from the other
+    /// side and of the deletions that are under way.
+    fn follows(&self, object: &Object, depth: usize) -> bool {
+        let under_way = self.under_way();
+        if !under_way.any {
+            return false;
+        }
+        let kind = &object.key.kind;
+        let ends = |other: &Object| !other.live() || self.going(other, depth - 1);
+        // what another one wants that stays does not go; of pods, nothing but what all have that are alike decides
+        let wanted = || navigate::parents(self.state, object).into_iter().any(|parent| !ends(parent));
+        let listed = |custom: &&Arc<Object>| {
+            let facts = self.state.adapter(custom).filter(|facts| facts.cascades);
+            facts.is_some_and(|facts| match &facts.children {
+                Some(children) => !kind.is("Pod") && children.iter().any(|child| child.means(&object.key)) && !wanted(),
+                None => object.owners().iter().any(|owner| !owner.uid.is_empty() && owner.uid == custom.uid),
+            })
+        };
+        if under_way.kinds.contains(kind) || under_way.custom.iter().any(|custom| listed(&custom)) {
+            return true;
+        }
+        if kind.is("PersistentVolumeClaim") {
+            return self.given_away(object, depth);
+        }
+        if kind.is("PersistentVolume") {
+            let policy = object.val().str_at(&["spec", "persistentVolumeReclaimPolicy"]);
+            return policy.is_some_and(|p| &**p == "Delete")
+                && navigate::claim_of(self.state, object).is_some_and(|claim| ends(claim));
+        }
+        let account = || object.annotation("kubernetes.io/service-account.name");
+        let its_account = |name: &Str| self.state.get(&Key::of("ServiceAccount", &object.key.ns, name)).cloned();
+        kind.is("Secret")
+            && account().is_some_and(|name| {
+                is_token_of(object, name) && its_account(name).is_some_and(|account| ends(&account))
+            })
+    }
+
+    /// Whether a claim goes with its StatefulSet, with the pod of an ordinal that the set gives up, or with its custom
+    /// resource.
+    fn given_away(&self, claim: &Object, depth: usize) -> bool {
+        let by_operator = self.under_way().custom.iter().filter(|custom| custom.key.ns == claim.key.ns).any(|custom| {
+            let facts = self.state.adapter(custom).filter(|facts| facts.deletes_volumes);
+            facts.is_some_and(|facts| match &facts.claim_selector {
+                Some(selector) => selector.matches(claim.labels()),
+                None => claims_below(self.state, custom, &facts).iter().any(|below| below.key == claim.key),
+            })
+        });
+        // what a set that a request deletes takes along is marked: it may orphan its claims
+        let sets = || self.state.list(&Kind::new("apps", "StatefulSet"), Some(&claim.key.ns)).into_iter();
+        let ends = |set: &Object| !set.leaving && ((!set.live() && !orphans(set)) || self.going(set, depth - 1));
+        let has_pod = |set: &Object, ordinal: i64| {
+            let pod = Key::of("Pod", &set.key.ns, &format!("{}-{ordinal}", set.key.name));
+            self.state.get(&pod).is_some_and(|pod| navigate::goes_with_pod(self.state, pod, claim))
+        };
+        by_operator
+            || sets().any(|set| {
+                navigate::claim_ordinal(set, &claim.key.name).is_some_and(|ordinal| {
+                    ((deletes_when_deleted(set) && ends(set))
+                        || (navigate::gives_up(set, &claim.key.name) && has_pod(set, ordinal)))
+                        && !has_another_owner(self.state, set, claim)
+                })
+            })
+    }
+
+    fn under_way(&self) -> &UnderWay {
+        self.under_way.get_or_init(|| self.find_under_way())
+    }
+
+    fn find_under_way(&self) -> UnderWay {
+        let state = self.state;
+        let definitions = Kind::new("apiextensions.k8s.io", "CustomResourceDefinition");
+        let adapted = state.base().adapters().kinds();
+        let changed = |kind: &Kind| state.changed_keys(kind).filter_map(|key| state.get(key)).cloned();
+        let mut found = UnderWay::default();
+        let by_owners = Expected { under_way: OnceCell::from(UnderWay::default()), ..Self::new(state) };
+        // what goes since a request is among the changed objects, as far as it has an adapter or defines a kind
+        let ending = state.base().ending().into_iter().filter_map(|object| state.get(&object.key)).cloned();
+        let mut open: Vec<Arc<Object>> = ending.collect();
+        found.any = !open.is_empty() || !state.delta().is_empty();
+        open.extend(adapted.iter().chain([&definitions]).flat_map(changed));
+        let mut seen: BTreeSet<Key> = BTreeSet::new();
+        while let Some(object) = open.pop() {
+            let kind = &object.key.kind;
+            let goes = !object.live() || found.kinds.contains(kind) || by_owners.collected(&object, OWNER_DEPTH_MAX);
+            if !goes || !seen.insert(object.key.clone()) {
+                continue;
+            }
+            if let Some(defined) = navigate::defined_kind(&object).filter(|_| *kind == definitions) {
+                open.extend(state.list(&defined, None).into_iter().filter(|_| adapted.contains(&defined)).cloned());
+                found.kinds.insert(defined);
+            }
+            open.extend(state.owned_by(&object.uid).into_iter().filter(|o| adapted.contains(&o.key.kind)).cloned());
+            if adapted.contains(&object.key.kind) {
+                found.custom.push(object);
+            }
+        }
+        found
+    }
+
+    /// Whether a namespace is being deleted, or gone, or is collected.
     fn leaves(&self, ns: &Str) -> bool {
         if let Some((last, leaves)) = &*self.last.borrow()
             && last == ns
@@ -295,8 +459,20 @@ impl<'s, 'a> Expected<'s, 'a> {
         }
         let key = Key::global("Namespace", ns);
         let is_gone = || self.state.base().get(&key).is_some();
-        let leaves = self.state.get(&key).map_or_else(is_gone, |ns| !ns.live());
+        let goes = |ns: &Arc<Object>| !ns.live() || self.collected(ns, OWNER_DEPTH_MAX);
+        let leaves = self.state.get(&key).map_or_else(is_gone, goes);
         self.last.replace(Some((ns.clone(), leaves)));
         leaves
     }
+}
+
+/// Whether an object that is being deleted leaves its dependents behind.
+fn orphans(object: &Object) -> bool {
+    object.finalizers().any(|f| &**f == "orphan")
+}
+
+/// Whether a StatefulSet's policy is to delete its claims with it.
+fn deletes_when_deleted(set: &Object) -> bool {
+    let policy = ["spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted"];
+    set.key.kind.is("StatefulSet") && set.val().str_at(&policy).is_some_and(|p| &**p == "Delete")
 }

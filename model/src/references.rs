@@ -9,6 +9,7 @@
 //! | custom resources | their adapter |
 
 use crate::adapter::{AdapterFacts, Adapters};
+use crate::annotations::STORAGE_CLASS;
 use crate::kinds::Kind;
 use crate::navigate::{finished, template_path};
 use crate::object::{Key, Object};
@@ -103,7 +104,7 @@ fn of_workload(object: &Object, found: &mut Vec<Reference>) {
             own.push(Reference::new(Key::of("Service", &object.key.ns, service), "serviceName").optional_if(true));
         }
         for template in object.val().items_at(&["spec", "volumeClaimTemplates"]) {
-            if let Some(class) = name_at(template, &["spec", "storageClassName"]) {
+            if let Some(class) = class_named(template) {
                 own.push(Reference::new(Key::of("StorageClass", "", class), "volumeClaimTemplates"));
             }
         }
@@ -117,12 +118,19 @@ fn suspended(object: &Object) -> bool {
     object.val().bool_at(&["spec", "suspend"]) == Some(true)
 }
 
+/// The class that a claim or its template names; the old annotation goes before the field
+/// (`k8s.io/component-helpers/storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
+pub(crate) fn class_named(claim: &Val) -> Option<&str> {
+    name_at(claim, &["metadata", "annotations", STORAGE_CLASS])
+        .or_else(|| name_at(claim, &["spec", "storageClassName"]))
+}
+
 /// A claim needs its volume, and its class only until it is bound (`pv_controller.go`, `syncUnboundClaim`).
 fn of_claim(object: &Object, found: &mut Vec<Reference>) {
     match name_at(object.val(), &["spec", "volumeName"]) {
         Some(volume) => found.push(Reference::new(Key::of("PersistentVolume", "", volume), "volumeName")),
         None => {
-            if let Some(class) = name_at(object.val(), &["spec", "storageClassName"]) {
+            if let Some(class) = class_named(object.val()) {
                 found.push(Reference::new(Key::of("StorageClass", "", class), "storageClassName"));
             }
         }

@@ -46,6 +46,8 @@ pub struct Snapshot {
     by_node: Names<Str, Found>,
     usage: Names<Str, Usage>,
     pools: Pools,
+    /// The names of nodes that pods are assigned to and that are not there.
+    missing_nodes: Arc<BTreeSet<Str>>,
     by_label: Names<LabelKey, Found>,
     by_selector: Names<LabelKey, Found>,
     by_reference: Names<Key, Found>,
@@ -109,6 +111,7 @@ impl Snapshot {
             by_node: Names::default(),
             usage: Names::default(),
             pools: Pools::default(),
+            missing_nodes: Arc::default(),
             by_label: Names::default(),
             by_selector: Names::default(),
             by_reference: Names::default(),
@@ -215,6 +218,7 @@ impl Snapshot {
             self.journal.note(event, Fact::Reference(&target));
             place.enter(&mut self.by_reference, target);
         }
+        self.look_for(if object.key.kind.is("Node") { &object.key.name } else { &object.node }, event);
         self.places.put(slot, object);
     }
 
@@ -243,6 +247,7 @@ impl Snapshot {
         if object.key.kind.is("Node") {
             self.pools.remove(&object.key.name);
         }
+        self.look_for(if object.key.kind.is("Node") { &object.key.name } else { &object.node }, event);
         for label in labels_of(&object) {
             self.journal.note(event, Fact::Label(&label));
             drop_slot(&mut self.by_label, &label, slot);
@@ -266,6 +271,20 @@ impl Snapshot {
             drop_slot(&mut self.by_reference, &target, slot);
         }
         Some(object)
+    }
+
+    /// Notes whether a node is missing, after it or a pod on it came or went.
+    fn look_for(&mut self, node: &Str, event: u64) {
+        let misses = !node.is_empty() && self.by_node.get(node).is_some() && !self.pools.has(node);
+        if misses != self.missing_nodes.contains(node) {
+            self.journal.note(event, Fact::Nodes);
+            let missing = Arc::make_mut(&mut self.missing_nodes);
+            if misses {
+                missing.insert(node.clone())
+            } else {
+                missing.remove(node)
+            };
+        }
     }
 
     /// Notes the facts that any object says by being there, being another one or being there no more.
@@ -413,6 +432,12 @@ impl Snapshot {
         &self.pools
     }
 
+    /// The names of nodes that pods are assigned to and that are not there.
+    pub fn missing_nodes(&self) -> &BTreeSet<Str> {
+        note(Fact::Nodes);
+        &self.missing_nodes
+    }
+
     /// What the pods on this node take of it.
     pub fn usage(&self, node: &str) -> Usage {
         note(Fact::Node(node));
@@ -460,6 +485,11 @@ impl Snapshot {
     /// The PersistentVolumes that only some nodes have.
     pub fn volumes_with_affinity(&self) -> Vec<&Arc<Object>> {
         self.under((Str::from(""), AFFINE.into(), "".into()))
+    }
+
+    /// The objects, pods aside, that are being deleted.
+    pub fn ending(&self) -> Vec<&Arc<Object>> {
+        self.under((Str::from(""), ENDING.into(), "".into()))
     }
 
     /// One of the objects of each constraint on node labels that pods have, or a workload has for them; of built-in kinds
@@ -549,6 +579,9 @@ const CLAIM: &str = "(claim)";
 /// The label under which PersistentVolumes with a node affinity are indexed.
 const AFFINE: &str = "(affine)";
 
+/// The label under which objects that are being deleted are indexed, pods aside.
+const ENDING: &str = "(ending)";
+
 /// What comes after every key of a kind.
 fn after(kind: &Kind) -> Key {
     Key::new(Kind::new(&kind.group, &format!("{}\0", kind.kind)), "", "")
@@ -568,6 +601,14 @@ pub fn constraint_of(object: &Object) -> Option<Val> {
 }
 
 fn labels_of(object: &Object) -> Vec<LabelKey> {
+    let mut found = labels_by_kind(object);
+    if object.terminating() && !object.key.kind.is("Pod") {
+        found.push(("".into(), ENDING.into(), "".into()));
+    }
+    found
+}
+
+fn labels_by_kind(object: &Object) -> Vec<LabelKey> {
     if object.key.kind.is("Ingress") || object.key.kind.is("HTTPRoute") {
         let hosts = crate::navigate::hosts_of(object).into_iter();
         return hosts.map(|host| (Str::from(""), HOST.into(), host)).collect();

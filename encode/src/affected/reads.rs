@@ -87,6 +87,8 @@ pub struct Reads {
     pub customs: bool,
     /// Fields of a status.
     pub status: bool,
+    /// Owners of any kind, beside instances ([`Self::beside_instance`]).
+    pub(super) owners: bool,
     /// The kinds of the instances.
     instances: BTreeSet<Kind>,
 }
@@ -119,7 +121,7 @@ impl Reads {
         let mut reads = Self { instances: of_instances.instances, ..Self::default() };
         reads.future(compiled);
         let owners = [Func::OwnersIn, Func::UnresolvedOwners, Func::WantedBy, Func::Parents];
-        reads.any |= owners.iter().any(|func| compiled.functions.contains(func));
+        reads.owners = owners.iter().any(|func| compiled.functions.contains(func));
         reads
     }
 
@@ -145,7 +147,8 @@ impl Reads {
 
     /// Adds what another invariant reads.
     pub fn join(&mut self, other: &Self) {
-        let Self { kinds, pods, adapted, any, customs, status, instances } = other;
+        let Self { kinds, pods, adapted, any, customs, status, owners, instances } = other;
+        self.owners |= owners;
         self.instances.extend(instances.iter().cloned());
         self.kinds.extend(kinds.iter().cloned());
         self.pods |= pods;

@@ -14,8 +14,9 @@ pub fn at_risk(state: &State<'_>, pod: &Object) -> bool {
         return false;
     }
     match node_of(state, pod) {
-        // a Node that was not read is unremarkable, as is one that pods only name
-        None => false,
+        // one that pods only name was put into a state that is a file; that of one that was deleted goes, after a while
+        // (`pkg/controller/podgc/gc_controller.go`, `gcOrphaned`)
+        None => !state.base().unknown().contains("Node"),
         Some(node) => !node.live() || not_ready(&node) == Some(true) || evicted_by_taint(pod, &node),
     }
 }

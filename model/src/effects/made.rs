@@ -49,7 +49,8 @@ impl Made {
         let stormy = self.stormy.get_or_init(|| {
             let pools = state.base().pools().iter().filter(|(_, pool)| !pool.is_calm());
             let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| &key.name);
-            pools.flat_map(|(_, pool)| pool.nodes()).chain(changed).cloned().collect()
+            let missing = state.base().missing_nodes();
+            pools.flat_map(|(_, pool)| pool.nodes()).chain(changed).chain(missing).cloned().collect()
         });
         !stormy.is_empty() && stormy.contains(&pod.node)
     }

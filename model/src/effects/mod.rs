@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::cascade::expected_to_go;
+use crate::cascade::Expected;
 use crate::futures::{
     Count, Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Place, Remains, SetId,
 };
@@ -150,7 +150,11 @@ fn pods_of(state: &State<'_>, controller: &Object) -> Vec<Arc<Object>> {
 pub fn group(scenario: &Scenario<'_>, name: &Key, view: &View) -> Group {
     let state = &scenario.state;
     let mut builder = Builder::new(scenario, view, name.clone());
-    let Some(object) = state.get(name).cloned() else { return builder.finish() };
+    let Some(mut object) = state.get(name).cloned() else { return builder.finish() };
+    if builder.after() && builder.expected.surely_goes(&object) {
+        // it makes no pods any more
+        object = Arc::new(Object { leaving: true, ..(*object).clone() });
+    }
     if name.kind.is("Deployment") {
         replicas::deployment(&mut builder, &object);
     } else if name.kind.is("ReplicaSet") || name.kind.is("ReplicationController") {
@@ -245,6 +249,7 @@ struct Builder<'s, 'a> {
     touched: bool,
     /// How many of the workload's pods there are at most at one time, terminating ones left aside; `None` if not told.
     alive: Option<i64>,
+    expected: Expected<'s, 'a>,
     /// Whether pods of a body are expected to go, worked out once: it depends on owners and namespace only.
     going: RefCell<BTreeMap<(Str, *const Body), bool>>,
     /// The last one that was asked for.
@@ -266,6 +271,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             placed: Vec::new(),
             touched: false,
             alive: None,
+            expected: Expected::new(&scenario.state),
             going: RefCell::default(),
             last_going: RefCell::default(),
             last: RefCell::default(),
@@ -294,7 +300,11 @@ impl<'s, 'a> Builder<'s, 'a> {
     fn standing(&self, pod: &Object) -> Standing {
         if pod.leaving && self.scenario.removed.contains(&pod.key) {
             Standing::Removed
-        } else if pod.leaving || (self.in_storm(pod) && hazard::at_risk(self.state(), pod)) || self.going(pod) {
+        } else if pod.leaving
+            || (self.in_storm(pod) && hazard::at_risk(self.state(), pod))
+            || self.going(pod)
+            || self.follows_pods(pod)
+        {
             Standing::AtRisk
         } else {
             Standing::Kept
@@ -306,7 +316,26 @@ impl<'s, 'a> Builder<'s, 'a> {
         self.scenario.made.in_storm(self.state(), pod)
     }
 
+    /// Whether all owners of an object are pods that may go, whoever makes them go: the garbage collector takes it along
+    /// (`pkg/controller/garbagecollector/garbagecollector.go`, `attemptToDeleteItem`). That it goes no earlier than they do
+    /// is left aside.
+    fn follows_pods(&self, object: &Object) -> bool {
+        let owners = object.owners();
+        let are_pods = !owners.is_empty() && owners.iter().all(|owner| owner.kind.is("Pod"));
+        are_pods
+            && !object.key.kind.is("Pod")
+            && owners.iter().all(|owner| {
+                let Some(pod) = navigate::owner_object(self.state(), object, owner) else { return true };
+                let group = group(self.scenario, &group_name(self.state(), pod), self.view);
+                let mut entity = group.entities.iter().filter(|entity| entity.key() == Some(&pod.key));
+                entity.any(|entity| entity.fates.iter().any(|fate| !STAY.contains(&fate.kind)))
+            })
+    }
+
     fn going(&self, object: &Object) -> bool {
+        if !object.key.kind.is("Pod") {
+            return self.expected.goes(object);
+        }
         let body = Arc::as_ptr(&object.body);
         if let Some((ns, known, going)) = &*self.last_going.borrow()
             && Arc::ptr_eq(ns, &object.key.ns)
@@ -317,7 +346,7 @@ impl<'s, 'a> Builder<'s, 'a> {
         let key = (object.key.ns.clone(), body);
         let known = self.going.borrow().get(&key).copied();
         let going = known.unwrap_or_else(|| {
-            let going = expected_to_go(self.state(), object);
+            let going = self.expected.goes(object);
             self.going.borrow_mut().insert(key, going);
             going
         });
@@ -370,7 +399,10 @@ impl<'s, 'a> Builder<'s, 'a> {
         let stays = match standing {
             Standing::Kept => !(object.terminating() && finished),
             // after the closure is done, only a finalizer of its own keeps an object that leaves
-            Standing::AtRisk => !(finished && (object.leaving || (object.terminating() && !is_pod))),
+            Standing::AtRisk => {
+                !(finished
+                    && (object.leaving || (object.terminating() && !is_pod) || self.expected.surely_goes(object)))
+            }
             Standing::Removed => false,
         };
         if stays {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::kinds::Kind;
 use crate::navigate;
 use crate::object::{Key, Object};
+use crate::references::class_named;
 use crate::state::State;
 use crate::value::{Str, Val};
 
@@ -58,7 +59,7 @@ fn volume_of<'s>(state: &'s State<'_>, set: &Object, template: &str, ordinal: i6
 pub fn unprovided<'o>(state: &State<'_>, set: &'o Object) -> Vec<&'o Str> {
     let templates = set.val().items_at(&["spec", "volumeClaimTemplates"]).iter();
     let unprovided = templates.filter(|template| {
-        let class = template.str_at(&["spec", "storageClassName"]).map_or("", |class| class);
+        let class = class_named(template).unwrap_or_default();
         is_by_hand(state, class) && !has_free(state, class)
     });
     unprovided.filter_map(|template| template.str_at(&["metadata", "name"])).collect()

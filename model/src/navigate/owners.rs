@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::definitions::definition_of;
 use super::storage::gives_up;
 use super::template::finished;
 use super::{UnknownKind, known};
@@ -35,6 +36,20 @@ pub fn owner_object<'s>(state: &'s State, child: &Object, owner: &Owner) -> Opti
         there.filter(|o| o.uid == owner.uid)
     };
     named(child.key.ns.clone()).or_else(|| named("".into()))
+}
+
+/// Whether the garbage collector never takes an object, whatever becomes of its owners: it is in no namespace and names an
+/// owner of a kind whose objects are in one (`garbagecollector.go`, `isDangling`, `namespacedOwnerOfClusterScopedObjectErr`).
+pub fn is_never_collected(state: &State, object: &Object) -> bool {
+    let is_namespaced = |owner: &Owner| match owner.kind.builtin_namespaced() {
+        Some(namespaced) => namespaced,
+        None => {
+            let scope = || definition_of(state, &owner.kind)?.val().str_at(&["spec", "scope"]).cloned();
+            state.by_uid(&owner.uid).is_some_and(|o| o.key.kind == owner.kind && !o.key.ns.is_empty())
+                || scope().is_some_and(|scope| &*scope == "Namespaced")
+        }
+    };
+    object.key.ns.is_empty() && object.owners().iter().any(is_namespaced)
 }
 
 /// The controller of an object, if it exists.
@@ -78,7 +93,7 @@ pub fn wanted_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> 
     }
     let controller = controller_of(state, object).filter(|owner| {
         let children = state.adapter(owner).and_then(|facts| facts.children.clone());
-        owner.live() && children.is_none_or(|c| lists(&c, object)) && !is_history(object, owner)
+        owner.live() && children.is_none_or(|c| lists(&c, object)) && !is_history(state, object, owner)
     });
     let mut owners: Vec<&Arc<Object>> = controller.into_iter().collect();
     owners.extend(parents(state, object).into_iter().filter(|parent| parent.live()));
@@ -119,8 +134,9 @@ pub fn unread_owners(state: &State, object: &Object) -> Vec<Str> {
 /// Whether an object is what its controller keeps of the past, and removes itself: a ReplicaSet at 0 of another template
 /// (`pkg/controller/deployment/sync.go`, `cleanupDeployment`), a revision that a StatefulSet has left
 /// (`pkg/controller/statefulset/stateful_set_control.go`, `truncateHistory`) or a claim that it gave up (KEP-1847), a Job
-/// that has finished (`pkg/controller/cronjob/cronjob_controllerv2.go`, `cleanupFinishedJobs`).
-fn is_history(object: &Object, owner: &Object) -> bool {
+/// that has finished (`pkg/controller/cronjob/cronjob_controllerv2.go`, `cleanupFinishedJobs`), a revision of a
+/// DaemonSet that is not its newest and that no pod has (`pkg/controller/daemon/update.go`, `cleanupHistory`).
+fn is_history(state: &State, object: &Object, owner: &Object) -> bool {
     let is = |controller: &str, kind: &str| owner.key.kind.is(controller) && object.key.kind.is(kind);
     if is("Deployment", "ReplicaSet") {
         return object.val().int_at(&["spec", "replicas"]) == Some(0) && !same_template(object, owner);
@@ -129,10 +145,27 @@ fn is_history(object: &Object, owner: &Object) -> bool {
         let used = ["currentRevision", "updateRevision"].map(|field| owner.val().str_at(&["status", field]));
         return used.iter().all(|name| name.is_some_and(|name| *name != object.key.name));
     }
+    if is("DaemonSet", "ControllerRevision") {
+        let hash = object.labels().str_at(&["controller-revision-hash"]);
+        let pods = || state.owned_by(&owner.uid).into_iter().filter(|pod| pod.key.kind.is("Pod"));
+        let used = |pod: &Arc<Object>| pod.labels().str_at(&["controller-revision-hash"]) == hash;
+        let newest = || revisions(state, owner).into_iter().all(|other| revision_of(other) <= revision_of(object));
+        return !pods().any(used) && !newest();
+    }
     if is("StatefulSet", "PersistentVolumeClaim") {
         return gives_up(owner, &object.key.name);
     }
     is("CronJob", "Job") && finished(object)
+}
+
+/// The revisions that a DaemonSet keeps.
+fn revisions<'s>(state: &'s State, owner: &Object) -> Vec<&'s Arc<Object>> {
+    let owned = state.owned_by(&owner.uid).into_iter();
+    owned.filter(|o| o.key.kind.is("ControllerRevision")).collect()
+}
+
+fn revision_of(revision: &Object) -> i64 {
+    revision.val().int_at(&["revision"]).unwrap_or(0)
 }
 
 /// Whether a ReplicaSet has the template of its Deployment, its hash left aside

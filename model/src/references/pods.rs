@@ -1,6 +1,6 @@
 //! What a pod refers to: init, ordinary and ephemeral containers, volumes, and the names in its spec.
 
-use super::{Reference, name_at};
+use super::{Reference, class_named, name_at};
 use crate::navigate::finished;
 use crate::object::{Key, Object};
 use crate::value::{Str, Val};
@@ -70,8 +70,7 @@ fn of_pod_volume(volume: &Val, ns: &str, found: &mut Vec<Reference>) {
     if let Some(claim) = name_at(volume, &["persistentVolumeClaim", "claimName"]) {
         found.push(Reference::new(claim_key(ns, claim), via));
     }
-    let template = ["ephemeral", "volumeClaimTemplate", "spec", "storageClassName"];
-    if let Some(class) = name_at(volume, &template) {
+    if let Some(class) = volume.at_some(&["ephemeral", "volumeClaimTemplate"]).and_then(class_named) {
         found.push(Reference::new(Key::of("StorageClass", "", class), via));
     }
     found.extend(keyed(volume.at_some(&["configMap"]), "ConfigMap", ns, via));

@@ -195,21 +195,22 @@ impl Judge<'_, '_> {
     }
 }
 
-/// Every choice of failing nodes and zones.
+/// Every choice of failing nodes, and of failing zones.
 fn outages(state: &State<'_>, faults: Faults) -> BTreeSet<Outage> {
     let nodes: Vec<&Arc<Object>> = state.list(&Kind::new("", "Node"), None);
     let zones: BTreeSet<Str> = nodes.iter().filter_map(|n| node_zone(n)).collect();
     let zones: Vec<Str> = zones.into_iter().collect();
     let mut found = BTreeMap::new();
-    for lost_zones in subsets(zones.len(), faults.zones) {
-        for lost in subsets(nodes.len(), faults.nodes) {
-            let zones: BTreeSet<Str> = lost_zones.iter().map(|at| zones[*at].clone()).collect();
-            let mut down: BTreeSet<Str> = lost.iter().map(|at| nodes[*at].key.name.clone()).collect();
-            let zonal = nodes.iter().filter(|n| node_zone(n).is_some_and(|z| zones.contains(&z)));
-            down.extend(zonal.map(|n| n.key.name.clone()));
-            // which zones failed is for the report only
-            found.entry(down.clone()).or_insert(Outage { nodes: down, zones });
-        }
+    for lost in subsets(nodes.len(), faults.nodes) {
+        let down: BTreeSet<Str> = lost.iter().map(|at| nodes[*at].key.name.clone()).collect();
+        found.entry(down.clone()).or_insert(Outage { nodes: down, zones: BTreeSet::new() });
+    }
+    for lost in subsets(zones.len(), faults.zones) {
+        let zones: BTreeSet<Str> = lost.iter().map(|at| zones[*at].clone()).collect();
+        let zonal = nodes.iter().filter(|n| node_zone(n).is_some_and(|z| zones.contains(&z)));
+        let down: BTreeSet<Str> = zonal.map(|n| n.key.name.clone()).collect();
+        // which zones failed is for the report only
+        found.entry(down.clone()).or_insert(Outage { nodes: down, zones });
     }
     found.into_values().collect()
 }
@@ -290,9 +291,10 @@ fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment) -> Option<Gr
     }
     let after = moment == Moment::After;
     let held = object.finalizers().next().is_some();
+    let collected = suture_model::cascade::Expected::new(state).surely_goes(object);
     let mut fates = Vec::new();
     let fate = |kind, remains| Fate { kind, place: None, remains };
-    if !(after && (object.leaving || object.terminating())) {
+    if !(after && (object.leaving || object.terminating() || collected)) {
         fates.push(fate(FateKind::Stays, Remains::Itself));
     }
     if !object.terminating() && (!after || held) {

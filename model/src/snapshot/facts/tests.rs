@@ -12,7 +12,7 @@ use crate::testing::{key, val};
 use crate::value::Val;
 
 /// Versions of objects, of several keys.
-const VERSIONS: [&str; 20] = [
+const VERSIONS: [&str; 21] = [
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: x}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}",
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: y}}, spec: {nodeName: m, nodeSelector: {pool: x}, volumes: [{name: v, configMap: {name: c}}]}}",
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p2, labels: {app: x}}, spec: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}}}}",
@@ -32,6 +32,7 @@ const VERSIONS: [&str; 20] = [
     "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r}, spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {nodeSelector: {pool: x}}}}}",
     "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r}, spec: {selector: {matchLabels: {app: x}}, replicas: 0, template: {metadata: {labels: {app: y}}}}}",
     "{kind: Secret, metadata: {name: k, namespace: b, uid: k}}",
+    "{kind: Secret, metadata: {name: k, namespace: b, uid: k, deletionTimestamp: x}}",
     "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: b, uid: w}}",
 ];
 
@@ -90,6 +91,8 @@ const READINGS: &[Reading] = &[
         s.restricted_as(&like, |_| true).into_iter().map(said).collect()
     }),
     ("admitted", |s| said(&*s.admitted(&val("{nodeSelector: {pool: x}}")))),
+    ("missing nodes", |s| format!("{:?}", s.missing_nodes())),
+    ("ending", |s| said(s.ending())),
     ("referrers", |s| said(s.referrers(&key("ConfigMap/a/c")))),
     ("len", |s| format!("{} {}", s.len(), s.is_empty())),
 ];
