@@ -60,17 +60,19 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         .collect();
     sets.sort_by(|a, b| a.key.cmp(&b.key));
     let template = deployment.val().at(&["spec", "template"]).cloned().unwrap_or_default();
-    let current = sets.iter().position(|set| is_made_from(set, &template));
+    let current = newest(&sets, &template);
     let paused = deployment.val().bool_at(&["spec", "paused"]).unwrap_or(false);
     let pods: Vec<Vec<Arc<Object>>> = sets.iter().map(|set| pods_of(state, set)).collect();
-    let old_remains = sets
-        .iter()
-        .zip(&pods)
-        .enumerate()
-        .any(|(at, (set, pods))| Some(at) != current && set.live() && (replicas(set) > 0 || !pods.is_empty()));
+    let recreate = is_recreate(deployment);
+    // an old one is left behind once its number is 0 (`rolling.go`, `reconcileOldReplicaSets`); Recreate waits for its pods
+    // as well, but for those that have finished (`recreate.go`, `oldPodsRunning`)
+    let remains = |set: &Object, pods: &[Arc<Object>]| {
+        replicas(set) > 0 || (recreate && pods.iter().any(|pod| !super::hazard::finished(pod)))
+    };
+    let mut each = sets.iter().zip(&pods).enumerate();
+    let old_remains = each.any(|(at, (set, pods))| Some(at) != current && set.live() && remains(set, pods));
     let live = deployment.live();
     let rolling = live && !paused && old_remains;
-    let recreate = deployment.val().str_at(&["spec", "strategy", "type"]).is_some_and(|kind| &**kind == "Recreate");
 
     let surge_field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxSurge"]);
     let surge = if recreate { 0 } else { scaled(surge_field, wanted, true, "25%") };
@@ -148,6 +150,17 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         builder.limit(label, any_of);
     }
     settle(builder, deployment.key.clone(), &counted, settled, live, surplus);
+}
+
+fn is_recreate(deployment: &Object) -> bool {
+    deployment.val().str_at(&["spec", "strategy", "type"]).is_some_and(|kind| &**kind == "Recreate")
+}
+
+/// The ReplicaSet of a Deployment's template: the oldest one that was made from it
+/// (`deployment_util.go`, `FindNewReplicaSet`, `ReplicaSetsByCreationTimestamp`).
+fn newest(sets: &[Arc<Object>], template: &Val) -> Option<usize> {
+    let made = sets.iter().enumerate().filter(|(_, set)| is_made_from(set, template));
+    made.min_by_key(|(_, set)| &set.created).map(|(at, _)| at)
 }
 
 /// How many pods a ReplicaSet is to have in the end: a number in this range.
