@@ -3,8 +3,10 @@
 //! Sources: `pkg/controller/controller_utils.go` (`ActivePodsWithRanks`: not assigned, pending, not ready, cheaper pods
 //! go first; what orders equals beyond that depends on time and is left open), `pkg/controller/deployment/rolling.go`,
 //! `.../util/deployment_util.go` (maxUnavailable rounds down, maxSurge up, both zero means one may be unavailable),
-//! `.../recreate.go`. Over-approximations: pods of any revision may go during a rolling update as long as enough stay
-//! ready; a ReplicaSet may make as many pods as it lacks at any moment; readiness stands for availability.
+//! `.../recreate.go`. Over-approximations: pods of any old revision may go during a rolling update as long as enough stay
+//! ready, those of the newest one as well where it may not have been the newest for the controller, or where the number of
+//! replicas changes meanwhile; a ReplicaSet may make as many pods as it lacks at any moment; readiness stands for
+//! availability.
 
 use std::sync::Arc;
 
@@ -73,6 +75,8 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let old_remains = each.any(|(at, (set, pods))| Some(at) != current && set.live() && remains(set, pods));
     let live = deployment.live();
     let rolling = live && !paused && old_remains;
+    // the newest one is scaled up only, unless it has more than the Deployment wants (`rolling.go`, `reconcileNewReplicaSet`)
+    let grows = current.filter(|_| is_steady(builder, deployment, wish));
 
     let surge_field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxSurge"]);
     let surge = if recreate { 0 } else { scaled(surge_field, wanted, true, "25%") };
@@ -89,8 +93,10 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
             .for_each(|goal| goal.least = (goal.least - (wanted - wish.least)).max(0));
         (goals, settled)
     } else {
-        let goal = |(at, set): (_, &Arc<Object>)| {
-            if Some(at) == current && !rolling { wish } else { Goal::of(replicas(set)) }
+        let goal = |(at, set): (_, &Arc<Object>)| match Some(at) == current {
+            true if !rolling => wish,
+            true => Goal { least: replicas(set).min(wish.least), most: replicas(set) },
+            false => Goal::of(replicas(set)),
         };
         (sets.iter().enumerate().map(goal).collect(), wish)
     };
@@ -101,7 +107,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         intents.push(if live && set.live() {
             // until the Deployment's controller comes round, the ReplicaSet goes by its own number
             let high = if builder.after() { goal.most } else { goal.most.max(replicas(set)) };
-            Intent { open: goal.least != goal.most, ..intent(builder, pods, here, goal.least.min(replicas(set)), high) }
+            Intent { open: rolling || goal.least != goal.most, ..intent(builder, pods, here, goal.least.min(replicas(set)), high) }
         } else {
             idle()
         });
@@ -127,7 +133,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let old = builder.set();
     for (at, ((set, pods), intent)) in sets.iter().zip(&pods).zip(&intents).enumerate() {
         let old = (Some(at) != current).then_some(old);
-        fresh.push(add_set(builder, set, pods, intent, kept, old, rolling));
+        fresh.push(add_set(builder, set, pods, intent, kept, old, rolling && Some(at) != grows));
     }
     if let Some((template, pods)) = fresh_template {
         fresh.push(add_new(builder, deployment.key.clone(), template, pods));
@@ -161,6 +167,17 @@ fn is_recreate(deployment: &Object) -> bool {
 fn newest(sets: &[Arc<Object>], template: &Val) -> Option<usize> {
     let made = sets.iter().enumerate().filter(|(_, set)| is_made_from(set, template));
     made.min_by_key(|(_, set)| &set.created).map(|(at, _)| at)
+}
+
+/// Whether what a Deployment wants is what its controller has gone by so far: the same template and number. Where they
+/// change, pods of what is the newest revision now may have gone as those of an old one, or go in proportion
+/// (`sync.go`, `scale`).
+fn is_steady(builder: &Builder<'_, '_>, deployment: &Object, wish: Goal) -> bool {
+    let before = builder.state().base().get(&deployment.key).filter(|before| before.uid == deployment.uid);
+    let own = replicas(deployment);
+    before.is_some_and(|before| !before.unobserved() && replicas(before) == own)
+        && (wish.least, wish.most) == (own, own)
+        && !builder.scenario.retemplated.contains_key(&deployment.key)
 }
 
 /// How many pods a ReplicaSet is to have in the end: a number in this range.
