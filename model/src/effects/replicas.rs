@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::custom::Wish;
-use super::{Builder, LOST, Standing, at_least, at_most, count, mark_unready, pods_of, scaled, template};
+use super::{Builder, LOST, Standing, at_least, at_most, count, mark_unready, pods_of, replica_sets_of, scaled, template};
 use crate::annotations;
 use crate::futures::{Count, Entity, FateKind, LimitLabel, Linear, SetId};
 use crate::navigate;
@@ -54,13 +54,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let state = builder.state();
     let wish = wish(builder, deployment);
     let wanted = wish.most;
-    let mut sets: Vec<Arc<Object>> = state
-        .owned_by(&deployment.uid)
-        .into_iter()
-        .filter(|o| o.key.kind.is("ReplicaSet") && o.controller().is_some_and(|c| c.uid == deployment.uid))
-        .cloned()
-        .collect();
-    sets.sort_by(|a, b| a.key.cmp(&b.key));
+    let sets = replica_sets_of(state, deployment);
     let template = deployment.val().at(&["spec", "template"]).cloned().unwrap_or_default();
     let current = newest(&sets, &template);
     let paused = deployment.val().bool_at(&["spec", "paused"]).unwrap_or(false);
