@@ -134,7 +134,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     }
     let mut counted = vec![kept];
     counted.extend(&fresh);
-    if rolling && !recreate && !builder.after() {
+    if rolling && !recreate {
         rollout_floor(builder, deployment, &pods, &intents, wish.least, surge, &counted);
     }
     let mut surplus = None;
@@ -222,7 +222,8 @@ fn paused_goals(sets: &[Arc<Object>], current: Option<usize>, wanted: i64, surge
     (goals, Goal { least, most: present.max(allowed) })
 }
 
-/// Ready pods, old and new, stay at `replicas - maxUnavailable`, or at what is ready now if that is less.
+/// Ready pods, old and new, stay at `replicas - maxUnavailable`, or at what is ready now if that is less, also where the
+/// rollout hangs (`rolling.go`, `reconcileOldReplicaSets`: no old one goes beyond that).
 fn rollout_floor(
     builder: &mut Builder<'_, '_>,
     deployment: &Object,
