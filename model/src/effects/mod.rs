@@ -3,6 +3,7 @@
 //! | file | effect |
 //! |---|---|
 //! | `replicas` | ReplicaSet and ReplicationController scale-down, Deployment rollout (RollingUpdate, Recreate), replacement |
+//! | `scaling` | what a Deployment that is scaled in the middle of a rollout leaves of its ready pods |
 //! | `statefulset` | ordinals, partition, OrderedReady and Parallel, replacement |
 //! | `daemonset` | rollout, nodes that come and go |
 //! | `custom` | what an adapter says its operator does when `replicas` falls |
@@ -24,6 +25,7 @@ mod made;
 mod outsiders;
 mod placement;
 mod replicas;
+mod scaling;
 mod statefulset;
 mod template;
 mod volumes;

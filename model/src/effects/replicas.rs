@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use super::custom::Wish;
+use super::scaling::Rollout;
 use super::{Builder, LOST, Standing, at_least, at_most, count, mark_unready, pods_of, replica_sets_of, scaled, template};
 use crate::annotations;
 use crate::futures::{Count, Entity, FateKind, LimitLabel, Linear, SetId};
@@ -72,8 +73,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     // the newest one is scaled up only, unless it has more than the Deployment wants (`rolling.go`, `reconcileNewReplicaSet`)
     let grows = current.filter(|_| is_steady(builder, deployment, wish));
 
-    let surge_field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxSurge"]);
-    let surge = if recreate { 0 } else { scaled(surge_field, wanted, true, "25%") };
+    let surge = max_surge(deployment, wanted);
     let (goals, settled) = if paused {
         let (mut goals, mut settled) = paused_goals(&sets, current, wanted, (!recreate).then_some(surge));
         if sets.iter().any(|set| !set.live()) {
@@ -135,7 +135,13 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let mut counted = vec![kept];
     counted.extend(&fresh);
     if rolling && !recreate {
-        rollout_floor(builder, deployment, &pods, &intents, wish.least, surge, &counted);
+        let floor = Floor {
+            wanted: wish.least,
+            unavailable: max_unavailable(deployment, wish.least, surge),
+            surge: max_surge(deployment, wish.least),
+            midway: midway(builder, deployment, &sets, current, wish),
+        };
+        rollout_floor(builder, deployment, &pods, &intents, floor, &counted);
     }
     let mut surplus = None;
     if rolling && builder.after() {
@@ -222,6 +228,15 @@ fn paused_goals(sets: &[Arc<Object>], current: Option<usize>, wanted: i64, surge
     (goals, Goal { least, most: present.max(allowed) })
 }
 
+/// How far a rollout may go below what is wanted.
+struct Floor {
+    wanted: i64,
+    unavailable: i64,
+    surge: i64,
+    /// What it was scaled from in the middle of a rollout, with the floor of that.
+    midway: Option<(Rollout, i64)>,
+}
+
 /// Ready pods, old and new, stay at `replicas - maxUnavailable`, or at what is ready now if that is less, also where the
 /// rollout hangs (`rolling.go`, `reconcileOldReplicaSets`: no old one goes beyond that).
 fn rollout_floor(
@@ -229,27 +244,69 @@ fn rollout_floor(
     deployment: &Object,
     pods: &[Vec<Arc<Object>>],
     intents: &[Intent],
-    wanted: i64,
-    surge: i64,
+    Floor { wanted, unavailable, surge, midway }: Floor,
     counted: &[SetId],
 ) {
-    let field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxUnavailable"]);
-    let mut unavailable = scaled(field, wanted, false, "25%");
-    if unavailable == 0 && surge == 0 {
-        unavailable = 1;
-    }
     let ready = |standing: &dyn Fn(Standing) -> bool| -> i64 {
         let found = pods.iter().flatten().filter(|p| p.ready() && standing(builder.standing(p))).count();
         i64::try_from(found).unwrap_or(i64::MAX)
     };
     let (ready_kept, ready_lost) = (ready(&|s| s == Standing::Kept), ready(&|s| s != Standing::Kept));
     let committed: i64 = intents.iter().map(|i| i.excess).sum();
-    let floor = (ready_kept + ready_lost - committed).min(wanted - unavailable) - ready_lost;
+    let mut kept = ready_kept + ready_lost - committed;
+    if let Some((rollout, floor)) = midway {
+        kept = Rollout { ready: kept.min(floor).max(0), ..rollout }.left(wanted, surge);
+    }
+    let floor = kept.min(wanted - unavailable) - ready_lost;
     if floor > 0 {
         let label = LimitLabel::RolloutKeeps { workload: deployment.key.clone(), floor, max_unavailable: unavailable };
         let ready = counted.iter().map(|set| ready_in(*set)).collect();
         builder.limit(label, vec![at_least(ready, floor)]);
     }
+}
+
+/// The rollout that a Deployment may have been in the middle of when it was scaled, if it was, and how many ready pods that
+/// kept by itself. A rollout that begins together with the scaling is not: its one ReplicaSet is scaled first.
+fn midway(
+    builder: &Builder<'_, '_>,
+    deployment: &Object,
+    sets: &[Arc<Object>],
+    current: Option<usize>,
+    wish: Goal,
+) -> Option<(Rollout, i64)> {
+    let scenario = builder.scenario;
+    let before = scenario.state.base().get(&deployment.key).filter(|before| before.uid == deployment.uid)?;
+    let own = replicas(before);
+    let is_scaled = before.unobserved() || (wish.least, wish.most) != (own, own);
+    let active: Vec<usize> = (0..sets.len()).filter(|at| sets.get(*at).is_some_and(|set| replicas(set) > 0)).collect();
+    let began = scenario.retemplated.contains_key(&deployment.key) && scenario.steps.len() > 1;
+    if !is_scaled || (active.len() < 2 && !began) {
+        return None;
+    }
+    let surge = max_surge(before, own);
+    let number = |at: usize| sets.get(at).map_or(0, |set| replicas(set));
+    let sum = active.iter().fold(0_i64, |sum, at| sum.saturating_add(number(*at)));
+    let most = own.saturating_add(surge);
+    let numbers = match *active {
+        _ if before.unobserved() || sum > most || is_recreate(before) => None,
+        [one] if current.is_none() => Some((number(one), 0)),
+        [a, b] if !began && current == Some(a) => Some((number(b), number(a))),
+        [a, b] if !began && current == Some(b) => Some((number(a), number(b))),
+        _ => None,
+    };
+    let kept = own - max_unavailable(before, own, surge);
+    Some((Rollout { numbers, ready: 0, most: most.max(sum) }, kept))
+}
+
+fn max_surge(deployment: &Object, wanted: i64) -> i64 {
+    let field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxSurge"]);
+    if is_recreate(deployment) { 0 } else { scaled(field, wanted, true, "25%") }
+}
+
+fn max_unavailable(deployment: &Object, wanted: i64, surge: i64) -> i64 {
+    let field = deployment.val().at(&["spec", "strategy", "rollingUpdate", "maxUnavailable"]);
+    let unavailable = scaled(field, wanted, false, "25%");
+    if unavailable == 0 && surge == 0 { 1 } else { unavailable }
 }
 
 /// Fates in which a pod is there.
