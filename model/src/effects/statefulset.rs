@@ -113,6 +113,12 @@ impl Plan {
         self.outdated_all || matches!((revision, &self.update_revision), (Some(own), Some(update)) if own != update)
     }
 
+    /// Whether a rollout comes to this ordinal: the partition is a place among the pods, counted from the first ordinal
+    /// (`stateful_set_control.go`, `updateStatefulSetAfterInvariantEstablished`: an index into `replicas`).
+    fn rolls(&self, ordinal: i64) -> bool {
+        ordinal.saturating_sub(self.first) >= self.partition
+    }
+
     fn condemned(&self, ordinal: i64) -> bool {
         ordinal < self.first || ordinal >= self.first.saturating_add(self.low)
     }
@@ -221,7 +227,7 @@ fn limit_order(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &
         builder.group.entities.get(at).is_some_and(|entity| entity.sets.contains(&set))
     };
     let waited = |at: usize| is_in(builder, at, sets.unready) || is_in(builder, at, sets.missing);
-    let highest = ordinals.iter().rposition(|(ordinal, at)| *ordinal >= plan.partition && waited(*at));
+    let highest = ordinals.iter().rposition(|(ordinal, at)| plan.rolls(*ordinal) && waited(*at));
     let Some((below, [(_, highest), ..])) = highest.and_then(|place| ordinals.split_at_checked(place)) else { return };
     let lower: Vec<usize> = below.iter().map(|(_, at)| *at).filter(|at| is_in(builder, *at, sets.updating)).collect();
     if lower.is_empty() {
@@ -261,7 +267,7 @@ fn member(
     let condemned = ordinal.is_none_or(|at| plan.condemned(at));
     let updating = !condemned
         && plan.outdated(pod)
-        && ordinal.is_some_and(|at| at >= plan.partition)
+        && ordinal.is_some_and(|at| plan.rolls(at))
         && !pod.terminating()
         && standing == Standing::Kept;
     let mut member_of: Vec<SetId> = placed.into_iter().collect();
