@@ -162,6 +162,8 @@ impl Made {
 struct Sets {
     condemned: SetId,
     updating: SetId,
+    /// Those of `updating` that are ready.
+    ready: SetId,
     unready: SetId,
     missing: SetId,
 }
@@ -183,8 +185,13 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let absent: Vec<i64> = absent.collect();
     let made = Made::of(builder, set, taken.iter().chain(&absent).copied().collect());
     builder.place(&pods, plan.wanted);
-    let sets =
-        Sets { condemned: builder.set(), updating: builder.set(), unready: builder.set(), missing: builder.set() };
+    let sets = Sets {
+        condemned: builder.set(),
+        updating: builder.set(),
+        ready: builder.set(),
+        unready: builder.set(),
+        missing: builder.set(),
+    };
     let placed: Vec<SetId> = made.templates.iter().map(|_| builder.set()).collect();
     let place_of = |template: Option<usize>| {
         let at = made.templates.iter().position(|known| Some(*known) == template);
@@ -277,6 +284,9 @@ fn member(
     if updating {
         member_of.push(sets.updating);
     }
+    if updating && pod.ready() && plan.max_unavailable > 1 {
+        member_of.push(sets.ready);
+    }
     if !condemned && standing == Standing::Kept && !pod.ready() {
         member_of.push(sets.unready);
     }
@@ -328,6 +338,16 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
         LimitLabel::OneAtATime { workload: workload.clone(), max_unavailable: most },
         vec![at_most(vec![count(sets.updating, &transit)], most)],
     );
+    if plan.max_unavailable > 1 && plan.rollouts == 1 {
+        // what is not ready already counts, whatever its revision and ordinal (`updateStatefulSetAfterInvariantEstablished`);
+        // where maxUnavailable is not in force, one goes all the same
+        let taken = || count(sets.ready, &transit);
+        let unready = [&transit[..], &[FateKind::Stays, FateKind::LosesReadiness]].concat();
+        builder.limit(
+            LimitLabel::OneAtATime { workload: workload.clone(), max_unavailable: most },
+            vec![at_most(vec![taken()], 1), at_most(vec![taken(), count(sets.unready, &unready)], most)],
+        );
+    }
     if !plan.ordered {
         return;
     }
