@@ -165,6 +165,8 @@ struct Sets {
     /// Those of `updating` that are ready.
     ready: SetId,
     unready: SetId,
+    /// Those that a request removes and that were not ready: the set waits for their successors.
+    waited: SetId,
     missing: SetId,
 }
 
@@ -190,6 +192,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         updating: builder.set(),
         ready: builder.set(),
         unready: builder.set(),
+        waited: builder.set(),
         missing: builder.set(),
     };
     let placed: Vec<SetId> = made.templates.iter().map(|_| builder.set()).collect();
@@ -233,7 +236,7 @@ fn limit_order(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &
     let is_in = |builder: &Builder<'_, '_>, at: usize, set: SetId| {
         builder.group.entities.get(at).is_some_and(|entity| entity.sets.contains(&set))
     };
-    let waited = |at: usize| is_in(builder, at, sets.unready) || is_in(builder, at, sets.missing);
+    let waited = |at: usize| [sets.unready, sets.waited, sets.missing].iter().any(|set| is_in(builder, at, *set));
     let highest = ordinals.iter().rposition(|(ordinal, at)| plan.rolls(*ordinal) && waited(*at));
     let Some((below, [(_, highest), ..])) = highest.and_then(|place| ordinals.split_at_checked(place)) else { return };
     let lower: Vec<usize> = below.iter().map(|(_, at)| *at).filter(|at| is_in(builder, *at, sets.updating)).collect();
@@ -241,7 +244,7 @@ fn limit_order(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &
         return;
     }
     let mut unsettled = vec![FateKind::NotMade, FateKind::NewUnready, FateKind::Stays, FateKind::LosesReadiness];
-    if is_in(builder, *highest, sets.updating) {
+    if is_in(builder, *highest, sets.updating) || is_in(builder, *highest, sets.waited) {
         unsettled.extend([FateKind::BecomesReady, FateKind::Terminating, FateKind::Gone]);
     }
     let (first, rest) = (builder.set(), builder.set());
@@ -289,6 +292,9 @@ fn member(
     }
     if !condemned && standing == Standing::Kept && !pod.ready() {
         member_of.push(sets.unready);
+    }
+    if !condemned && standing == Standing::Removed && !pod.ready() {
+        member_of.push(sets.waited);
     }
     let mut entity = builder.existing(pod, &member_of, condemned || updating || super::hazard::finished(pod));
     let replaced = !condemned && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
@@ -354,6 +360,7 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
     let still_unready = || -> Vec<Count> {
         vec![
             count(sets.unready, &[FateKind::Stays, FateKind::LosesReadiness]),
+            count(sets.waited, &[FateKind::Terminating, FateKind::Gone, FateKind::NewUnready]),
             count(sets.missing, &[FateKind::NotMade, FateKind::NewUnready]),
         ]
     };
