@@ -4,10 +4,12 @@
 //! nodes that they do not select or tolerate no longer are removed, but a taint without NoExecute only keeps new pods away;
 //! outdated pods go while fewer than maxUnavailable nodes lack a ready one; an outdated pod that is not ready goes first,
 //! and one on a node that takes no new one is not missed. The default scheduler binds each new pod to its node
-//! (`CreatePodTemplate`, `ReplaceDaemonSetPodNodeNameNodeAffinity`), if it has room for it. Over-approximations: when
-//! `status.updatedNumberScheduled` or `status.observedGeneration` lags, every pod may be the outdated one; a new pod that
-//! may stay pending holds up no other.
+//! (`CreatePodTemplate`, `ReplaceDaemonSetPodNodeNameNodeAffinity`), if it has room for it. A node that has no
+//! pod yet counts as one without an updated one (`updateDaemonSetStatus`). Over-approximations: when
+//! `status.updatedNumberScheduled` lags, every pod may be the outdated one whose revision is not known to be the present
+//! one; when `status.observedGeneration` does, every pod; a new pod that may stay pending holds up no other.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use crate::futures::{Entity, FateKind, LimitLabel, Remains};
 use crate::navigate;
 use crate::object::{Key, Object};
 use crate::state::State;
-use crate::value::Str;
+use crate::value::{Str, Val};
 
 /// The pods of a DaemonSet.
 pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
@@ -36,13 +38,15 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let of_status = |field: &str| val.int_at(&["status", field]);
     // a status that its controller wrote leaves out a number that is 0
     let none_updated = of_status("observedGeneration").map(|_| 0);
-    let lagging = matches!(
-        (of_status("updatedNumberScheduled").or(none_updated), of_status("desiredNumberScheduled")),
-        (Some(updated), Some(desired)) if updated < desired
-    ) || before.is_some_and(|b| b.unobserved());
+    let updated = of_status("updatedNumberScheduled").or(none_updated);
+    let lagging = matches!((updated, of_status("desiredNumberScheduled")), (Some(updated), Some(desired)) if updated < desired);
+    let unseen = changed || before.is_some_and(|b| b.unobserved());
     let rolling = val.str_at(&["spec", "updateStrategy", "type"]).is_none_or(|t| &**t == "RollingUpdate");
     let template = navigate::template_of(state, set).map(|template| builder.template(&template));
-    let outdated = rolling && template.is_some() && (changed || lagging);
+    let outdated = rolling && template.is_some() && (unseen || lagging);
+    let known = outdated && !unseen && updated.is_some_and(|updated| updated > 0);
+    let present = known.then(|| present_revision(set, &pods)).flatten();
+    let is_outdated = |pod: &Object| outdated && present.is_none_or(|present| revision(pod) != Some(present));
     builder.place(&pods, i64::MAX);
     // what may not fit is looked at where a request has to do with it
     let is_touched = || match builder.view.coarse {
@@ -61,8 +65,8 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     for pod in &pods {
         let standing = builder.standing(pod);
         let elsewhere = !nodes.contains(&pod.node) && !pod.node.is_empty();
-        let misplaced = elsewhere && (outdated || !navigate::keeps_daemon_pod(state, set, &pod.node));
-        let replaceable = outdated && !misplaced && standing == Standing::Kept && !pod.terminating();
+        let misplaced = elsewhere && (is_outdated(pod) || !navigate::keeps_daemon_pod(state, set, &pod.node));
+        let replaceable = is_outdated(pod) && !misplaced && standing == Standing::Kept && !pod.terminating();
         if !elsewhere {
             taken.push(pod.node.clone());
             unavailable += i64::from(!pod.ready() && standing == Standing::Kept);
@@ -105,6 +109,35 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
             vec![at_most(vec![count(updating, &lacking)], allowed)],
         );
     }
+}
+
+fn revision(pod: &Object) -> Option<&Str> {
+    pod.label("controller-revision-hash")
+}
+
+/// The revision of the pods that are up to date, of which there are some: the only one whose pods are like the template
+/// (`pkg/controller/daemon/util/daemonset_util.go`, `IsPodUpdated`, goes by the revision). Pods of one revision were made
+/// from one template.
+fn present_revision<'p>(set: &Object, pods: &'p [Arc<Object>]) -> Option<&'p Str> {
+    let revisions: BTreeSet<&Str> = pods.iter().map(|pod| revision(pod)).collect::<Option<_>>()?;
+    let template = |path: &[&str]| set.val().at(&[&["spec", "template"], path].concat()).cloned().unwrap_or_default();
+    let (labels, containers) = (template(&["metadata", "labels"]), template(&["spec", "containers"]));
+    let image = |containers: &Val, name: &Val| {
+        let named = containers.items().iter().find(|container| container.get("name") == Some(name));
+        named.and_then(|container| container.get("image").cloned())
+    };
+    let is_like = |pod: &Object| {
+        let own = pod.val().at(&["spec", "containers"]).cloned().unwrap_or_default();
+        let mut names = containers.items().iter().filter_map(|container| container.get("name"));
+        labels.entries().all(|(key, value)| pod.labels().get(key) == Some(value))
+            && names.all(|name| image(&own, name) == image(&containers, name))
+    };
+    // equals stand together
+    let each: Vec<&'p Arc<Object>> =
+        pods.chunk_by(|a, b| Arc::ptr_eq(&a.body, &b.body)).filter_map(|equals| equals.first()).collect();
+    let other = |of: &&Str| each.iter().any(|pod| revision(pod) == Some(*of) && !is_like(pod));
+    let mut like = revisions.into_iter().filter(|of| !other(of));
+    like.next().filter(|_| like.next().is_none())
 }
 
 /// Whether a new pod of a DaemonSet finds room on a node for certain, beside all pods there but the set's own: that pods
