@@ -2,11 +2,15 @@
 //! the custom resource has for them decides which. What a write changes in `template` the operator hands on to that
 //! workload, which rolls it out; where there is none or several, a new template is not followed.
 //!
+//! Pods beyond `replicas` that workloads run, several for one custom resource, are no scale-down by themselves: they may be
+//! two revisions of a rollout, or helpers that bear the label too. Only those that the custom resource runs itself are.
+//! What an operator does about the others is a request of its own, which is judged when it comes.
+//!
 //! Over-approximations: nothing is known of the operator's order or pace; where it has none or several workloads for the
-//! pods, each that runs some of them may lose as many as are in excess altogether. What more pods an operator makes is
-//! looked at only where it has one workload for them.
+//! pods, each that runs some of them may lose as many as are in excess altogether; where `replicas` has no value any more,
+//! any number of the pods may go. What more pods an operator makes is looked at only where it has one workload for them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Builder, LOST, Standing, at_most, count};
@@ -22,10 +26,16 @@ use crate::value::{Str, Val};
 /// Workloads that roll out another template; in the place of any other, an operator makes a new one.
 const ROLLING: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
+/// Workloads that say themselves how many pods they want.
+const SCALED: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"];
+
 /// A live custom resource that wants a number of pods, with what its adapter says.
 pub struct Parent {
     object: Arc<Object>,
     facts: Arc<AdapterFacts>,
+    wish: Wish,
+    /// How many it wants as the watch shows it, if that is known.
+    before: Option<i64>,
 }
 
 /// A number of pods in this range.
@@ -39,8 +49,20 @@ pub struct Wish {
 
 impl Parent {
     fn of(state: &State<'_>, object: &Arc<Object>) -> Option<Self> {
-        let facts = state.adapter(object).filter(|f| f.replicas.is_some() && object.live())?;
-        Some(Self { object: object.clone(), facts })
+        let facts = state.adapter(object).filter(|_| object.live())?;
+        let observed = state.base().get(&object.key).filter(|observed| observed.uid == object.uid);
+        let before = observed.and_then(|observed| match Arc::ptr_eq(observed, object) {
+            true => facts.replicas,
+            false => state.adapter(observed)?.replicas,
+        });
+        let before = before.map(|replicas| replicas.max(0));
+        let wish = match (facts.replicas, before) {
+            (Some(replicas), _) => Wish { least: replicas.max(0), most: replicas.max(0) },
+            // what its operator makes of a number that is not there any more is not known
+            (None, Some(before)) => Wish { least: 0, most: before },
+            (None, None) => return None,
+        };
+        Some(Self { object: object.clone(), facts, wish, before })
     }
 
     fn selector(&self) -> Option<&Selector> {
@@ -67,16 +89,83 @@ impl Parent {
         pods
     }
 
-    /// How many of its pods its operator will remove itself; a request's own removals are still counted among them.
+    /// How many of its pods its operator will remove itself: down to what it wants, from what it wanted, or from what it
+    /// runs without a workload in between. What goes already, and is not made again, is not among them.
     fn excess(&self, scenario: &Scenario<'_>) -> i64 {
         let state = &scenario.state;
-        let Some(replicas) = self.facts.replicas.filter(|_| self.deputy(state).is_none()) else { return 0 };
-        let counted = |p: &&Arc<Object>| {
-            !p.terminating() && !navigate::finished(p) && (!p.leaving || scenario.removed.contains(&p.key))
-        };
-        let present = i64::try_from(self.pods(state).iter().filter(counted).count()).unwrap_or(i64::MAX);
-        (present - replicas.max(0)).max(0)
+        if self.deputy(state).is_some() {
+            return 0;
+        }
+        let (mut present, mut itself) = (0_i64, 0_i64);
+        let mut workloads: BTreeSet<Key> = BTreeSet::new();
+        for pod in self.pods(state).iter().filter(|p| !navigate::finished(p)) {
+            let name = super::group_name(state, pod);
+            if SCALED.iter().any(|kind| name.kind.is(kind)) {
+                workloads.insert(name);
+            } else if !pod.terminating() && !pod.leaving {
+                present = present.saturating_add(1);
+                itself = itself.saturating_add(i64::from(self.runs_itself(state, pod)));
+            }
+        }
+        for workload in workloads.iter().filter_map(|key| state.get(key)).filter(|o| o.live() && !o.leaving) {
+            let own = workload.val().int_at(&["spec", "replicas"]).unwrap_or(1);
+            present = present.saturating_add(own.max(0));
+        }
+        let before = self.before.unwrap_or(present);
+        (before.max(itself).min(present) - self.wish.least).max(0)
     }
+
+    /// Whether no workload makes this pod, but this custom resource, or another one that it has for that, or nobody.
+    fn runs_itself(&self, state: &State<'_>, pod: &Object) -> bool {
+        let mut at = navigate::controller_of(state, pod);
+        for _ in 0..super::CONTROLLER_DEPTH_MAX {
+            let Some(owner) = at.filter(|owner| owner.key.kind.builtin_namespaced().is_none()) else { break };
+            if owner.uid == self.object.uid || self.lists(&owner.key) {
+                return true;
+            }
+            at = navigate::controller_of(state, owner);
+        }
+        pod.controller().is_none()
+    }
+
+    fn lists(&self, key: &Key) -> bool {
+        self.facts.children.iter().flatten().any(|child| child.means(key))
+    }
+
+    /// The one of these that has this one for its pods, the nearest.
+    fn above(&self, state: &State<'_>, all: &[Self]) -> Option<usize> {
+        let mut at = Some(&self.object);
+        for _ in 0..super::CONTROLLER_DEPTH_MAX {
+            let below = at?;
+            let owner = below.controller().map(|owner| &owner.uid);
+            let has =
+                |p: &Self| p.object.key != self.object.key && (Some(&p.object.uid) == owner || p.lists(&below.key));
+            if let Some(found) = all.iter().position(has) {
+                return Some(found);
+            }
+            at = navigate::controller_of(state, below);
+        }
+        None
+    }
+}
+
+/// How many pods go for the sake of these custom resources: a pod that several select may go for the sake of any of them,
+/// but what one wants and what those want that it has for its pods is the same.
+fn excess(scenario: &Scenario<'_>, all: &[Parent]) -> i64 {
+    let own: Vec<i64> = all.iter().map(|parent| parent.excess(scenario)).collect();
+    let above: Vec<Option<usize>> = all.iter().map(|parent| parent.above(&scenario.state, all)).collect();
+    let next = |at: &usize| above.get(*at).copied().flatten();
+    // where custom resources have one another, each counts
+    let ends = |at: usize| std::iter::successors(Some(at), next).take(all.len() + 1).count() <= all.len();
+    let above: Vec<Option<usize>> = (0..all.len()).map(|at| next(&at).filter(|_| ends(at))).collect();
+    excess_below(None, &own, &above)
+}
+
+/// How many pods go for the sake of those directly below one, or below none; `above` has no cycles.
+fn excess_below(at: Option<usize>, own: &[i64], above: &[Option<usize>]) -> i64 {
+    let here = own.iter().zip(above).enumerate().filter(|(_, (_, above))| **above == at);
+    let each = here.map(|(place, (one, _))| excess_below(Some(place), own, above).max(*one));
+    each.fold(0, i64::saturating_add)
 }
 
 /// Whether the pods of this workload are among those that the selector means.
@@ -107,6 +196,11 @@ pub fn is_asked(state: &State<'_>, workload: &Object) -> bool {
     parents(state, &workload.key.ns, &labels).iter().any(is_changed)
 }
 
+/// Whether a custom resource has a say in how many pods there are.
+pub fn decides(state: &State<'_>, object: &Arc<Object>) -> bool {
+    Parent::of(state, object).is_some()
+}
+
 /// The custom resource that decides about a pod for which no workload does.
 pub fn decider(state: &State<'_>, pod: &Object) -> Option<Key> {
     parents(state, &pod.key.ns, pod.labels()).into_iter().next().map(|parent| parent.object.key.clone())
@@ -116,16 +210,12 @@ pub fn decider(state: &State<'_>, pod: &Object) -> Option<Key> {
 pub fn wish(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<Wish> {
     let state = &scenario.state;
     let labels = navigate::template_labels(state, workload)?;
-    let (mut asked, mut excess) = (None::<Wish>, 0_i64);
-    for parent in parents(state, &workload.key.ns, &labels) {
-        if parent.deputy(state).as_ref() == Some(&workload.key) {
-            let replicas = parent.facts.replicas.unwrap_or(own).max(0);
-            let known = asked.unwrap_or(Wish { least: replicas, most: replicas });
-            asked = Some(Wish { least: known.least.min(replicas), most: known.most.max(replicas) });
-        } else {
-            excess = excess.saturating_add(parent.excess(scenario));
-        }
-    }
+    let is_its = |parent: &Parent| parent.deputy(state).as_ref() == Some(&workload.key);
+    let (deciding, others): (Vec<Parent>, Vec<Parent>) =
+        parents(state, &workload.key.ns, &labels).into_iter().partition(is_its);
+    let wider = |a: Wish, b: Wish| Wish { least: a.least.min(b.least), most: a.most.max(b.most) };
+    let asked = deciding.iter().map(|parent| parent.wish).reduce(wider);
+    let excess = excess(scenario, &others);
     if asked.is_none() && excess == 0 {
         return None;
     }
@@ -137,7 +227,7 @@ pub fn wish(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<Wish
 pub fn scaled_down(scenario: &Scenario<'_>, old: &Object, new: &Arc<Object>) -> Option<(Arc<Object>, Object)> {
     let state = &scenario.state;
     let before = state.adapter(old)?.replicas?;
-    let parent = Parent::of(state, new).filter(|parent| parent.facts.replicas.is_some_and(|now| now < before))?;
+    let parent = Parent::of(state, new).filter(|parent| parent.wish.least < before)?;
     let set = state.get(&parent.deputy(state)?).filter(|set| set.key.kind.is("StatefulSet"))?.clone();
     let own = set.val().int_at(&["spec", "replicas"]).unwrap_or(1);
     let least = wish(scenario, &set, own)?.least;
@@ -155,7 +245,8 @@ pub fn handed_on(state: &State<'_>, old: &Object, new: &Arc<Object>) -> Option<O
     if before == after {
         return None;
     }
-    let parent = Parent { object: new.clone(), facts };
+    let wish = Wish { least: 0, most: 0 };
+    let parent = Parent { object: new.clone(), facts, wish, before: None };
     let rolls_out = |o: &&Arc<Object>| ROLLING.iter().any(|kind| o.key.kind.is(kind));
     let workload = state.get(&parent.deputy(state)?).filter(rolls_out)?;
     let path = navigate::template_path(workload)?;
@@ -215,15 +306,14 @@ pub fn custom_resource(builder: &mut Builder<'_, '_>, object: &Arc<Object>) {
     pods.sort_by(|a, b| a.key.cmp(&b.key));
     pods.dedup_by(|a, b| a.key == b.key);
     pods.retain(|p| super::group_name(state, p) == object.key);
-    // a pod that several custom resources select may go for the sake of any of them
-    let own = parent.map_or(0, |parent| parent.excess(builder.scenario));
-    let mut excess: BTreeMap<Key, i64> = BTreeMap::from([(object.key.clone(), own)]);
+    let mut all: Vec<Parent> = parent.into_iter().collect();
     for pod in &pods {
-        for other in parents(state, &pod.key.ns, pod.labels()) {
-            excess.entry(other.object.key.clone()).or_insert_with(|| other.excess(builder.scenario));
-        }
+        let others = parents(state, &pod.key.ns, pod.labels());
+        let known = |other: &Parent| all.iter().any(|one| one.object.key == other.object.key);
+        let found: Vec<Parent> = others.into_iter().filter(|other| !known(other)).collect();
+        all.extend(found);
     }
-    let excess = excess.values().fold(0_i64, |sum, one| sum.saturating_add(*one));
+    let excess = excess(builder.scenario, &all);
     let chosen = builder.set();
     for pod in &pods {
         let may_go = excess > 0 && builder.standing(pod) == Standing::Kept && !pod.terminating();

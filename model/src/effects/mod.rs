@@ -15,7 +15,8 @@
 //! | `coarse` | how many may be on nodes that fail, where it is not told where they go |
 //!
 //! A pod that a request removes is not counted by its controller's arithmetic: the controller may have used its whole
-//! allowance before the request lands. Over-approximations stand with each effect.
+//! allowance before the request lands. The requests of a custom resource's operator are judged like any other, so that
+//! what they remove counts for it. Over-approximations stand with each effect.
 
 mod coarse;
 mod custom;
@@ -95,8 +96,8 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
             None => adopting_deployment(state, at),
         };
         let Some(next) = above else { break };
-        let decides = DECIDING.iter().any(|k| next.key.kind.is(k))
-            || (top.kind.is("Pod") && state.adapter(next).is_some_and(|f| f.replicas.is_some()));
+        let decides =
+            DECIDING.iter().any(|k| next.key.kind.is(k)) || (top.kind.is("Pod") && custom::decides(state, next));
         if decides {
             top = next.key.clone();
         }
