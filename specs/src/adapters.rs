@@ -302,19 +302,29 @@ impl<'o> Reading<'o> {
         matches!(self.checked(field, val, "true or false", |v| matches!(v, Val::Bool(_))), Val::Bool(true))
     }
 
+    /// A bound that the resource leaves out is not known: the lowest may be 0, the highest is not below it. Where it leaves
+    /// out both, it scales nothing.
     fn range(&mut self, expr: Option<&Expr>) -> Option<(i64, i64)> {
-        let val = self.value("replicaRange", expr)?;
-        if let [low, high] = val.items()
-            && let (Some(low), Some(high)) = (low.as_int(), high.as_int())
-        {
-            return Some((low, high));
+        let field = "replicaRange";
+        let val = match &expr?.node {
+            Node::List(bounds) if bounds.iter().all(|bound| !bound.optional) => {
+                Val::list(bounds.iter().map(|b| self.value(field, Some(&b.value)).unwrap_or_default()).collect())
+            }
+            _ => self.value(field, expr)?,
+        };
+        let is_bound = |v: &Val| v.is_null() || v.as_int().is_some();
+        match val.items() {
+            [low, high] if is_bound(low) && is_bound(high) => match (low.as_int(), high.as_int()) {
+                (Some(low), Some(high)) => Some((low, high)),
+                (Some(low), None) => Some((low, low.max(1))),
+                (None, Some(high)) => Some((0, high)),
+                (None, None) => None,
+            },
+            _ => {
+                self.checked(field, val, "a list of two integers", |_| false);
+                None
+            }
         }
-        // a bound that the resource leaves out says nothing
-        if val.items().len() == 2 && val.items().iter().all(|v| v.is_null() || v.as_int().is_some()) {
-            return None;
-        }
-        self.checked("replicaRange", val, "a list of two integers", |_| false);
-        None
     }
 
     fn targets(&mut self, field: &str, targets: &Targets) -> Option<Vec<Reference>> {

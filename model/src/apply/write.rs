@@ -1,13 +1,17 @@
 //! What a write leaves in storage: defaults, and the fields that the API server takes from the old object.
 
-use super::has_status_subresource;
+use super::{has_status_subresource, is_custom_group};
 use crate::ingest::project;
+use crate::navigate::definition_of;
 use crate::object::{Key, Object};
 use crate::state::State;
 use crate::value::{Str, Val};
 
 /// Workloads whose `spec.replicas` is 1 when left out (`pkg/apis/apps/v1/defaults.go`, `pkg/apis/core/v1/defaults.go`).
 pub(super) const REPLICATED: [&str; 4] = ["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"];
+
+/// How deep a schema is followed.
+const SCHEMA_DEPTH_MAX: usize = 64;
 
 /// Fields of `metadata` that only the API server sets.
 const SYSTEM_META: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds"];
@@ -16,7 +20,7 @@ const SYSTEM_META: [&str; 2] = ["deletionTimestamp", "deletionGracePeriodSeconds
 ///
 /// A uid that the manifest brings along is kept unless an object has or had it, so that an object made anew is another.
 pub(super) fn created(state: &State, key: &Key, manifest: &Val) -> Result<Object, String> {
-    let mut val = defaulted(key, &project(manifest));
+    let mut val = defaulted(state, key, &project(manifest));
     for field in SYSTEM_META {
         val = val.without_at(&["metadata", field]);
     }
@@ -48,7 +52,7 @@ fn new_uid(state: &State, key: &Key) -> Str {
 
 /// The whole object is written, except its status where that has a subresource.
 pub(super) fn whole(state: &State, old: &Object, new: &Val) -> Val {
-    let mut val = defaulted(&old.key, new);
+    let mut val = defaulted(state, &old.key, new);
     if has_status_subresource(state, &old.key.kind, &old.version) {
         val = carry(&val, old, &["status"]);
     }
@@ -122,10 +126,54 @@ pub(super) fn next_generation(old: &Val, new: &Val) -> Val {
     new.with_at(&path, Val::Int(shown))
 }
 
-fn defaulted(key: &Key, val: &Val) -> Val {
+fn defaulted(state: &State, key: &Key, val: &Val) -> Val {
     let replicated = REPLICATED.iter().any(|kind| key.kind.is(kind));
     let path = ["spec", "replicas"];
-    if replicated && val.at_some(&path).is_none() { val.with_at(&path, Val::Int(1)) } else { val.clone() }
+    if replicated && val.at_some(&path).is_none() {
+        return val.with_at(&path, Val::Int(1));
+    }
+    let version = val.str_at(&["apiVersion"]).map_or("", |v| v.rsplit('/').next().unwrap_or(""));
+    schema(state, key, version).map_or_else(|| val.clone(), |schema| with_defaults(val, schema, SCHEMA_DEPTH_MAX))
+}
+
+/// The structural schema of a version of a custom resource, if the state holds its definition.
+fn schema<'s>(state: &'s State, key: &Key, version: &str) -> Option<&'s Val> {
+    let builtin = key.kind.builtin_namespaced().is_some() && !is_custom_group(&key.kind);
+    let definition = if builtin { None } else { definition_of(state, &key.kind) }?;
+    let versions = definition.val().items_at(&["spec", "versions"]);
+    let own = versions.iter().find(|v| v.str_at(&["name"]).is_some_and(|n| **n == *version))?;
+    own.at_some(&["schema", "openAPIV3Schema"])
+}
+
+/// With the defaults of a structural schema, also within those (`apiextensions-apiserver/pkg/apiserver/schema/defaulting/
+/// algorithm.go`, `Default`): for fields that are not there, or null and not nullable.
+fn with_defaults(val: &Val, schema: &Val, depth: usize) -> Val {
+    let Some(depth) = depth.checked_sub(1) else { return val.clone() };
+    let default = |val: Option<&Val>, schema: &Val| {
+        let lacks = val.is_none_or(|val| val.is_null() && schema.bool_at(&["nullable"]) != Some(true));
+        schema.at_some(&["default"]).filter(|_| lacks).cloned()
+    };
+    match val {
+        Val::Map(_) => {
+            let properties = schema.at_some(&["properties"]);
+            let listed = properties.into_iter().flat_map(Val::entries);
+            let made = listed.filter_map(|(key, schema)| Some((key, default(val.get(key), schema)?)));
+            let whole = made.fold(val.clone(), |val, (key, default)| val.with(key, default));
+            let others = schema.at_some(&["additionalProperties"]);
+            whole.entries().fold(whole.clone(), |all, (key, own)| {
+                let listed = properties.and_then(|properties| properties.get(key));
+                let Some(schema) = listed.or(others) else { return all };
+                let next = default(Some(own), schema).unwrap_or_else(|| own.clone());
+                all.with(key, with_defaults(&next, schema, depth))
+            })
+        }
+        Val::List(items) => {
+            let Some(schema) = schema.at_some(&["items"]) else { return val.clone() };
+            let each = items.iter().map(|item| default(Some(item), schema).unwrap_or_else(|| item.clone()));
+            Val::list(each.map(|item| with_defaults(&item, schema, depth)).collect())
+        }
+        _ => val.clone(),
+    }
 }
 
 /// With the old object's field in place of its own.
