@@ -143,6 +143,12 @@ impl<'a> Scenario<'a> {
         }
     }
 
+    /// The pods that a controller of this uid releases since a write.
+    pub fn released_from<'s>(&'s self, uid: &'s str) -> impl Iterator<Item = &'s Key> {
+        let named = move |owners: &Val| owners.items().iter().any(|o| o.str_at(&["uid"]).is_some_and(|u| **u == *uid));
+        self.released.iter().filter(move |(_, owners)| named(owners)).map(|(key, _)| key)
+    }
+
     /// Whether a write takes the last finalizer of an object that a request before it deleted: that completes the deletion
     /// (`apiserver/pkg/registry/generic/registry/store.go`, `ShouldDeleteDuringUpdate`). A pod may be given time to stop.
     fn ends_with(&self, old: &Object, new: &Object) -> bool {

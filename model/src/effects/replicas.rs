@@ -35,10 +35,9 @@ pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let own = replicas(set);
     let goal = wish(builder, set);
     let pods = pods_of(builder.state(), set);
-    let present = present(builder, &pods);
     let intent = if set.live() {
-        let open = goal.least != goal.most;
-        Intent { open, ..intent(builder, &pods, present, own.min(goal.least), goal.most) }
+        let open = goal.least != goal.most || may_be_late(builder, set, &pods);
+        Intent { open, ..intent(builder, set, &pods, own.min(goal.least), goal.most) }
     } else {
         idle()
     };
@@ -97,11 +96,11 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
 
     let mut intents = Vec::new();
     for ((set, pods), goal) in sets.iter().zip(&pods).zip(&goals) {
-        let here = present(builder, pods);
         intents.push(if live && set.live() {
             // until the Deployment's controller comes round, the ReplicaSet goes by its own number
             let high = if builder.after() { goal.most } else { goal.most.max(replicas(set)) };
-            Intent { open: rolling || goal.least != goal.most, ..intent(builder, pods, here, goal.least.min(replicas(set)), high) }
+            let open = rolling || goal.least != goal.most || may_be_late(builder, set, pods);
+            Intent { open, ..intent(builder, set, pods, goal.least.min(replicas(set)), high) }
         } else {
             idle()
         });
@@ -139,6 +138,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
             wanted: wish.least,
             unavailable: max_unavailable(deployment, wish.least, surge),
             surge: max_surge(deployment, wish.least),
+            released: ready_released(builder, &sets),
             midway: midway(builder, deployment, &sets, current, wish),
         };
         rollout_floor(builder, deployment, &pods, &intents, floor, &counted);
@@ -233,6 +233,8 @@ struct Floor {
     wanted: i64,
     unavailable: i64,
     surge: i64,
+    /// The ready pods that its ReplicaSets release.
+    released: i64,
     /// What it was scaled from in the middle of a rollout, with the floor of that.
     midway: Option<(Rollout, i64)>,
 }
@@ -244,7 +246,7 @@ fn rollout_floor(
     deployment: &Object,
     pods: &[Vec<Arc<Object>>],
     intents: &[Intent],
-    Floor { wanted, unavailable, surge, midway }: Floor,
+    Floor { wanted, unavailable, surge, released, midway }: Floor,
     counted: &[SetId],
 ) {
     let ready = |standing: &dyn Fn(Standing) -> bool| -> i64 {
@@ -253,6 +255,8 @@ fn rollout_floor(
     };
     let (ready_kept, ready_lost) = (ready(&|s| s == Standing::Kept), ready(&|s| s != Standing::Kept));
     let committed: i64 = intents.iter().map(|i| i.excess).sum();
+    // those that are gone may have counted when it took others
+    let ready_lost = ready_lost + released;
     let mut kept = ready_kept + ready_lost - committed;
     if let Some((rollout, floor)) = midway {
         kept = Rollout { ready: kept.min(floor).max(0), ..rollout }.left(wanted, surge);
@@ -263,6 +267,12 @@ fn rollout_floor(
         let ready = counted.iter().map(|set| ready_in(*set)).collect();
         builder.limit(label, vec![at_least(ready, floor)]);
     }
+}
+
+fn ready_released(builder: &Builder<'_, '_>, sets: &[Arc<Object>]) -> i64 {
+    let released = sets.iter().flat_map(|set| builder.scenario.released_from(&set.uid));
+    let ready = released.filter(|key| builder.state().get(key).is_some_and(|pod| pod.ready())).count();
+    i64::try_from(ready).unwrap_or(i64::MAX)
 }
 
 /// The rollout that a Deployment may have been in the middle of when it was scaled, if it was, and how many ready pods that
@@ -330,11 +340,18 @@ fn wish(builder: &Builder<'_, '_>, workload: &Object) -> Goal {
     asked.map_or(Goal::of(own), |Wish { least, most }| Goal { least, most })
 }
 
-/// Active pods that their controller counts: those a request removes are still among them.
-fn present(builder: &Builder<'_, '_>, pods: &[Arc<Object>]) -> i64 {
-    let active = pods.iter().filter(|p| !p.terminating() && !super::hazard::finished(p));
-    let counted = active.filter(|p| !p.leaving || builder.scenario.removed.contains(&p.key)).count();
-    i64::try_from(counted).unwrap_or(i64::MAX)
+/// Active pods that a ReplicaSet's controller counts: those that a request removes, releases or takes a node away from are
+/// still among them, for the controller may have acted before.
+fn present(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> i64 {
+    let active = pods.iter().filter(|p| !p.terminating() && !super::hazard::finished(p)).count();
+    let released = builder.scenario.released_from(&set.uid).count();
+    i64::try_from(active.saturating_add(released)).unwrap_or(i64::MAX)
+}
+
+/// Whether the controller of a ReplicaSet may as well act after some of its pods have gone: then it removes fewer.
+fn may_be_late(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> bool {
+    let follows = |pod: &Arc<Object>| pod.leaving && !builder.scenario.removed.contains(&pod.key);
+    pods.iter().any(follows) || builder.scenario.released_from(&set.uid).next().is_some()
 }
 
 /// How many pods of a ReplicaSet there are at most at one time: it makes none while it has as many as it wants
@@ -349,10 +366,11 @@ fn idle() -> Intent {
     Intent { excess: 0, missing: 0, open: false }
 }
 
-fn intent(builder: &Builder<'_, '_>, pods: &[Arc<Object>], present: i64, low: i64, high: i64) -> Intent {
+fn intent(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>], low: i64, high: i64) -> Intent {
+    let present = present(builder, set, pods);
     let excess = (present - low).max(0);
     let lost = pods.iter().filter(|p| builder.standing(p) != Standing::Kept).count();
-    let lost = i64::try_from(lost).unwrap_or(i64::MAX);
+    let lost = i64::try_from(lost.saturating_add(builder.scenario.released_from(&set.uid).count())).unwrap_or(i64::MAX);
     Intent { excess, missing: (high - (present - lost - excess)).max(0), open: false }
 }
 
