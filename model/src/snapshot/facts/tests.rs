@@ -91,7 +91,7 @@ const READINGS: &[Reading] = &[
         s.restricted_as(&like, |_| true).into_iter().map(said).collect()
     }),
     ("admitted", |s| said(&*s.admitted(&val("{nodeSelector: {pool: x}}")))),
-    ("missing nodes", |s| format!("{:?}", s.missing_nodes())),
+    ("missing_nodes", |s| format!("{:?}", s.missing_nodes())),
     ("ending", |s| said(s.ending())),
     ("referrers", |s| said(s.referrers(&key("ConfigMap/a/c")))),
     ("len", |s| format!("{} {}", s.len(), s.is_empty())),
