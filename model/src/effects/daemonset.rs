@@ -39,13 +39,16 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     // a status that its controller wrote leaves out a number that is 0
     let none_updated = of_status("observedGeneration").map(|_| 0);
     let updated = of_status("updatedNumberScheduled").or(none_updated);
-    let lagging = matches!((updated, of_status("desiredNumberScheduled")), (Some(updated), Some(desired)) if updated < desired);
+    let lagging =
+        matches!((updated, of_status("desiredNumberScheduled")), (Some(updated), Some(desired)) if updated < desired);
     let unseen = changed || before.is_some_and(|b| b.unobserved());
     let rolling = val.str_at(&["spec", "updateStrategy", "type"]).is_none_or(|t| &**t == "RollingUpdate");
     let template = navigate::template_of(state, set).map(|template| builder.template(&template));
     let outdated = rolling && template.is_some() && (unseen || lagging);
-    let known = outdated && !unseen && updated.is_some_and(|updated| updated > 0);
-    let present = known.then(|| present_revision(set, &pods)).flatten();
+    // as many as the status says, so that it is about these pods
+    let of = |present: &Str| i64::try_from(pods.iter().filter(|pod| revision(pod) == Some(present)).count()).ok();
+    let present = (outdated && !unseen).then(|| present_revision(set, &pods)).flatten();
+    let present = present.filter(|present| updated.is_some_and(|updated| updated > 0 && of(present) == Some(updated)));
     let is_outdated = |pod: &Object| outdated && present.is_none_or(|present| revision(pod) != Some(present));
     builder.place(&pods, i64::MAX);
     // what may not fit is looked at where a request has to do with it
