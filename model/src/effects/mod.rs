@@ -93,7 +93,7 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
     for _ in 0..CONTROLLER_DEPTH_MAX {
         let above = match at.controller() {
             Some(owner) => state.by_uid(&owner.uid).filter(|o| o.key.kind == owner.kind),
-            None => adopting_deployment(state, at),
+            None => navigate::adopting_deployment(state, at),
         };
         let Some(next) = above else { break };
         let decides =
@@ -115,29 +115,15 @@ fn adopter(state: &State<'_>, pod: &Object) -> Option<Object> {
     })
 }
 
-/// The Deployment that adopts a ReplicaSet without a controller (`pkg/controller/deployment/deployment_controller.go`,
-/// `getReplicaSetsForDeployment`).
-fn adopting_deployment<'s>(state: &'s State<'_>, set: &Object) -> Option<&'s Arc<Object>> {
-    if !set.key.kind.is("ReplicaSet") || set.controller().is_some() || !set.live() {
-        return None;
-    }
-    let labels = navigate::template_labels(state, set)?;
-    let adopts = |o: &&Arc<Object>| {
-        let selector = navigate::selector_of(state, o).filter(|selector| o.live() && !selector.is_empty());
-        // a ReplicaSet bears the labels of its pods; where it does not, its pods are not the Deployment's
-        selector.is_some_and(|selector| selector.matches(set.labels()) && selector.matches(&labels))
-    };
-    state.selecting(&Kind::builtin("Deployment")?, &set.key.ns, set.labels()).into_iter().find(adopts)
-}
-
 /// The ReplicaSets that a Deployment controls or would adopt, in the order of their keys.
 fn replica_sets_of(state: &State<'_>, deployment: &Object) -> Vec<Arc<Object>> {
-    let own =
-        |o: &&Arc<Object>| o.key.kind.is("ReplicaSet") && o.controller().is_some_and(|c| c.uid == deployment.uid);
+    let own = |o: &&Arc<Object>| o.key.kind.is("ReplicaSet") && o.controller().is_some_and(|c| c.uid == deployment.uid);
     let mut sets: Vec<Arc<Object>> = state.owned_by(&deployment.uid).into_iter().filter(own).cloned().collect();
     if let Some(selector) = navigate::selector_of(state, deployment).filter(|s| deployment.live() && !s.is_empty()) {
         let free = state.making(&[Kind::new("apps", "ReplicaSet")], &deployment.key.ns, &selector).into_iter();
-        sets.extend(free.filter(|o| adopting_deployment(state, o).is_some_and(|a| a.key == deployment.key)).cloned());
+        sets.extend(
+            free.filter(|o| navigate::adopting_deployment(state, o).is_some_and(|a| a.key == deployment.key)).cloned(),
+        );
     }
     sets.sort_by(|a, b| a.key.cmp(&b.key));
     sets

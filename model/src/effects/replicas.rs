@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use super::custom::Wish;
 use super::scaling::Rollout;
-use super::{Builder, LOST, Standing, at_least, at_most, count, mark_unready, pods_of, replica_sets_of, scaled, template};
+use super::{
+    Builder, LOST, Standing, at_least, at_most, count, mark_unready, pods_of, replica_sets_of, scaled, template,
+};
 use crate::annotations;
 use crate::futures::{Count, Entity, FateKind, LimitLabel, Linear, SetId};
 use crate::navigate;

@@ -267,7 +267,8 @@ fn custom(replicas: i64, children: &str, objects: &str) -> Snapshot {
     let custom = format!(
         "{{apiVersion: e.com/v1, kind: Db, metadata: {{name: c, namespace: a, uid: c}}, spec: {{replicas: {replicas}, sets: [{children}]}}}}"
     );
-    adapted(&format!("{custom}\n{objects}"), vec![(Kind::new("e.com", "Db"), facts)])
+    let node = "---\n{apiVersion: v1, kind: Node, metadata: {name: n1}}";
+    adapted(&format!("{custom}\n{node}\n{objects}"), vec![(Kind::new("e.com", "Db"), facts)])
 }
 
 /// Ready pods of these names that nothing owns.

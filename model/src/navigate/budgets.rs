@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::definitions::scale_path;
-use super::owners::{controller_of, leaves_with_controller};
+use super::owners::{adopting_deployment, controller_of, leaves_with_controller};
 use super::selection::selector_of;
 use super::template::{finished, template_labels, template_path, wanted_replicas};
 use crate::kinds::Kind;
@@ -196,7 +196,7 @@ fn makers<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Ob
 fn is_counted_elsewhere(state: &State, workload: &Object) -> bool {
     if workload.key.kind.is("ReplicaSet") {
         let makes = |c: &Arc<Object>| c.key.kind.is("Deployment") || is_maker(state, c);
-        return controller_of(state, workload).is_some_and(makes);
+        return controller_of(state, workload).is_some_and(makes) || adopting_deployment(state, workload).is_some();
     }
     template_path(workload).is_none() && !child_workloads(state, workload).is_empty()
 }

@@ -22,8 +22,8 @@ pub use budgets::{
 pub use definitions::{defined_kind, definition_of, instances, scale_path, served_versions};
 pub use hosts::{HostClaim, host_claimants, host_claims, host_rivals, hosts_of};
 pub use owners::{
-    controller_of, is_never_collected, leaves_with_controller, owner_object, owner_resolves, parents, same_template,
-    top_controller, unread_owners, wanted_by,
+    adopting_deployment, controller_of, is_never_collected, leaves_with_controller, owner_object, owner_resolves,
+    parents, same_template, top_controller, unread_owners, wanted_by,
 };
 pub use placement::{
     SCHEDULING, Tolerance, admitted_nodes, anti_affinity, daemon_nodes, daemon_pod_spec, keeps_daemon_pod, node_zone,

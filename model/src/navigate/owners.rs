@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::definitions::definition_of;
+use super::selection::selector_of;
 use super::storage::gives_up;
-use super::template::finished;
+use super::template::{finished, template_labels};
 use super::{UnknownKind, known};
+use crate::kinds::Kind;
 use crate::object::{Key, Object, Owner};
 use crate::state::State;
 use crate::value::{Str, Val};
@@ -67,6 +69,21 @@ pub fn top_controller(state: &State, object: &Arc<Object>) -> Arc<Object> {
         }
     }
     top
+}
+
+/// The Deployment that adopts a ReplicaSet without a controller (`pkg/controller/deployment/deployment_controller.go`,
+/// `getReplicaSetsForDeployment`).
+pub fn adopting_deployment<'s>(state: &'s State, set: &Object) -> Option<&'s Arc<Object>> {
+    if !set.key.kind.is("ReplicaSet") || set.controller().is_some() || !set.live() {
+        return None;
+    }
+    let labels = template_labels(state, set)?;
+    let adopts = |o: &&Arc<Object>| {
+        let selector = selector_of(state, o).filter(|selector| o.live() && !selector.is_empty());
+        // a ReplicaSet bears the labels of its pods; where it does not, its pods are not the Deployment's
+        selector.is_some_and(|selector| selector.matches(set.labels()) && selector.matches(&labels))
+    };
+    state.selecting(&Kind::builtin("Deployment")?, &set.key.ns, set.labels()).into_iter().find(adopts)
 }
 
 /// Whether a controller of this object, at any depth, is being deleted without orphaning what it controls.
