@@ -256,7 +256,16 @@ fn rollout_floor(
         i64::try_from(found).unwrap_or(i64::MAX)
     };
     let (ready_kept, ready_lost) = (ready(&|s| s == Standing::Kept), ready(&|s| s != Standing::Kept));
-    let committed: i64 = intents.iter().map(|i| i.excess).sum();
+    // a ReplicaSet that has more than its number removes its own pods, those that are not ready first
+    let unready = |pods: &Vec<Arc<Object>>| {
+        let found = pods.iter().filter(|p| !p.ready() && may_choose(builder, p)).count();
+        i64::try_from(found).unwrap_or(i64::MAX)
+    };
+    let taken = |(pods, intent): (&Vec<Arc<Object>>, &Intent)| match intent.excess {
+        0 => 0,
+        excess => (excess - unready(pods)).max(0),
+    };
+    let committed: i64 = pods.iter().zip(intents).map(taken).sum();
     // those that are gone may have counted when it took others
     let ready_lost = ready_lost + released;
     let mut kept = ready_kept + ready_lost - committed;
