@@ -72,7 +72,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let live = deployment.live();
     let rolling = live && !paused && old_remains;
     // the newest one is scaled up only, unless it has more than the Deployment wants (`rolling.go`, `reconcileNewReplicaSet`)
-    let grows = current.filter(|_| is_steady(builder, deployment, wish));
+    let grows = current.filter(|_| is_steady(builder, deployment, &sets, wish));
 
     let surge = max_surge(deployment, wanted);
     let (goals, settled) = if paused {
@@ -174,12 +174,13 @@ fn newest(sets: &[Arc<Object>], template: &Val) -> Option<usize> {
 /// Whether what a Deployment wants is what its controller has gone by so far: the same template and number. Where they
 /// change, pods of what is the newest revision now may have gone as those of an old one, or go in proportion
 /// (`sync.go`, `scale`).
-fn is_steady(builder: &Builder<'_, '_>, deployment: &Object, wish: Goal) -> bool {
+fn is_steady(builder: &Builder<'_, '_>, deployment: &Object, sets: &[Arc<Object>], wish: Goal) -> bool {
     let before = builder.state().base().get(&deployment.key).filter(|before| before.uid == deployment.uid);
     let own = replicas(deployment);
     before.is_some_and(|before| !before.unobserved() && replicas(before) == own)
         && (wish.least, wish.most) == (own, own)
         && !builder.scenario.retemplated.contains_key(&deployment.key)
+        && !adopts_any(sets)
 }
 
 /// How many pods a ReplicaSet is to have in the end: a number in this range.
@@ -296,20 +297,25 @@ fn midway(
     wish: Goal,
 ) -> Option<(Rollout, i64)> {
     let scenario = builder.scenario;
-    let before = scenario.state.base().get(&deployment.key).filter(|before| before.uid == deployment.uid)?;
-    let own = replicas(before);
-    let is_scaled = before.unobserved() || (wish.least, wish.most) != (own, own);
+    let before = scenario.state.base().get(&deployment.key).filter(|before| before.uid == deployment.uid);
+    // of ReplicaSets that it adopts it is not known what they were scaled for
+    let seen = before.filter(|before| !before.unobserved() && !adopts_any(sets));
+    let is_scaled = seen.is_none_or(|before| (wish.least, wish.most) != (replicas(before), replicas(before)));
     let active: Vec<usize> = (0..sets.len()).filter(|at| sets.get(*at).is_some_and(|set| replicas(set) > 0)).collect();
     let began = scenario.retemplated.contains_key(&deployment.key) && scenario.steps.len() > 1;
     if !is_scaled || (active.len() < 2 && !began) {
         return None;
     }
-    let surge = max_surge(before, own);
     let number = |at: usize| sets.get(at).map_or(0, |set| replicas(set));
     let sum = active.iter().fold(0_i64, |sum, at| sum.saturating_add(number(*at)));
+    let Some(before) = before else {
+        return Some((Rollout { numbers: None, ready: 0, most: sum }, i64::MAX));
+    };
+    let own = replicas(before);
+    let surge = max_surge(before, own);
     let most = own.saturating_add(surge);
     let numbers = match *active {
-        _ if before.unobserved() || sum > most || is_recreate(before) => None,
+        _ if seen.is_none() || sum > most || is_recreate(before) => None,
         [one] if current.is_none() => Some((number(one), 0)),
         [a, b] if !began && current == Some(a) => Some((number(b), number(a))),
         [a, b] if !began && current == Some(b) => Some((number(a), number(b))),
@@ -317,6 +323,11 @@ fn midway(
     };
     let kept = own - max_unavailable(before, own, surge);
     Some((Rollout { numbers, ready: 0, most: most.max(sum) }, kept))
+}
+
+/// Whether a ReplicaSet is not controlled yet by the Deployment that selects it.
+fn adopts_any(sets: &[Arc<Object>]) -> bool {
+    sets.iter().any(|set| set.controller().is_none())
 }
 
 fn max_surge(deployment: &Object, wanted: i64) -> i64 {
