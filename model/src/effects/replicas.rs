@@ -1,13 +1,16 @@
 //! ReplicaSets, ReplicationControllers and Deployments: scale-down by rank, rolling update within maxUnavailable, replacement of lost pods.
 //!
 //! Sources: `pkg/controller/controller_utils.go` (`ActivePodsWithRanks`: not assigned, pending, not ready, cheaper pods
-//! go first; what orders equals beyond that depends on time and is left open), `pkg/controller/deployment/rolling.go`,
+//! go first, then those that share their node with more of the same workload, where nothing else moves; what orders equals
+//! beyond that depends on time and is left open), `pkg/controller/deployment/rolling.go`,
 //! `.../util/deployment_util.go` (maxUnavailable rounds down, maxSurge up, both zero means one may be unavailable),
 //! `.../recreate.go`. Over-approximations: pods of any old revision may go during a rolling update as long as enough stay
 //! ready, those of the newest one as well where it may not have been the newest for the controller, or where the number of
 //! replicas changes meanwhile; a ReplicaSet may make as many pods as it lacks at any moment; readiness stands for
 //! availability.
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::custom::Wish;
@@ -19,7 +22,7 @@ use crate::annotations;
 use crate::futures::{Count, Entity, FateKind, LimitLabel, Linear, SetId};
 use crate::navigate;
 use crate::object::{Key, Object};
-use crate::value::Val;
+use crate::value::{Str, Val};
 
 /// What the controller intends with the pods of one ReplicaSet.
 struct Intent {
@@ -29,6 +32,8 @@ struct Intent {
     missing: i64,
     /// Whether fewer may be removed in the end.
     open: bool,
+    /// How many pods are on each node, if that decides which go.
+    crowds: Rc<BTreeMap<Str, i64>>,
 }
 
 /// The pods of a ReplicaSet that no Deployment controls, or of a ReplicationController, whose manager is the same
@@ -39,7 +44,10 @@ pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let pods = pods_of(builder.state(), set);
     let intent = if set.live() {
         let open = goal.least != goal.most || may_be_late(builder, set, &pods);
-        Intent { open, ..intent(builder, set, &pods, own.min(goal.least), goal.most) }
+        let intent = intent(builder, set, &pods, own.min(goal.least), goal.most);
+        let still = !open && goal.most == own && intent.excess > 0;
+        let near = || crowds(builder, set, std::slice::from_ref(set), std::slice::from_ref(&pods));
+        Intent { open, crowds: if still { near() } else { Rc::default() }, ..intent }
     } else {
         idle()
     };
@@ -106,6 +114,11 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         } else {
             idle()
         });
+    }
+    let still = !rolling && !paused && current.is_some() && (wish.least, wish.most) == (replicas(deployment), wanted);
+    if still && intents.iter().any(|intent| intent.excess > 0) {
+        let crowds = crowds(builder, deployment, &sets, &pods);
+        intents.iter_mut().for_each(|intent| intent.crowds = crowds.clone());
     }
     // a paused Deployment makes no ReplicaSet
     let fresh_template = (live && !paused && (rolling || sets.is_empty() || current.is_none()))
@@ -385,7 +398,7 @@ fn alive(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>], most: i6
 }
 
 fn idle() -> Intent {
-    Intent { excess: 0, missing: 0, open: false }
+    Intent { excess: 0, missing: 0, open: false, crowds: Rc::default() }
 }
 
 fn intent(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>], low: i64, high: i64) -> Intent {
@@ -393,7 +406,34 @@ fn intent(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>], low: i6
     let excess = (present - low).max(0);
     let lost = pods.iter().filter(|p| builder.standing(p) != Standing::Kept).count();
     let lost = i64::try_from(lost.saturating_add(builder.scenario.released_from(&set.uid).count())).unwrap_or(i64::MAX);
-    Intent { excess, missing: (high - (present - lost - excess)).max(0), open: false }
+    let missing = (high - (present - lost - excess)).max(0);
+    Intent { excess, missing, ..idle() }
+}
+
+/// How many pods of a workload are on each node, by which its ReplicaSets choose what to remove
+/// (`replica_set.go`, `getPodsRankedByRelatedPodsOnSameNode`: when they remove some, all at once). Nothing if they may do so
+/// more than once, or if pods come, go or are assigned meanwhile: then it is not known how many there will be.
+fn crowds(
+    builder: &Builder<'_, '_>,
+    workload: &Object,
+    sets: &[Arc<Object>],
+    pods: &[Vec<Arc<Object>>],
+) -> Rc<BTreeMap<Str, i64>> {
+    let base = builder.state().base();
+    let of_base = |object: &Object| base.get(&object.key).map(|before| replicas(before));
+    let mut on: BTreeMap<Str, i64> = BTreeMap::new();
+    let mut is_still = builder.scenario.steps.len() <= 1 && base.get(&workload.key).is_some_and(|o| !o.unobserved());
+    for (set, pods) in sets.iter().zip(pods) {
+        let mut active = 0;
+        for pod in pods.iter().filter(|pod| !pod.terminating() && !super::hazard::finished(pod)) {
+            active += 1;
+            *on.entry(pod.node.clone()).or_default() += 1;
+            is_still &= !pod.node.is_empty() && builder.standing(pod) == Standing::Kept;
+        }
+        is_still &= of_base(set) == Some(active);
+    }
+    is_still &= of_base(workload) == Some(on.values().sum());
+    Rc::new(if is_still { on } else { BTreeMap::new() })
 }
 
 /// Whether a ReplicaSet was made from this pod template: equal but for the label that the Deployment adds.
@@ -430,7 +470,8 @@ fn add_set(
         let mut sets = Vec::new();
         if chosen {
             let alike = |o: &Object| Arc::ptr_eq(&o.body, &pod.body) && o.node.is_empty() == pod.node.is_empty();
-            let rank = last.filter(|(known, _)| alike(known)).map_or_else(|| rank(pod), |(_, rank)| rank);
+            let mut rank = last.filter(|(known, _)| alike(known)).map_or_else(|| rank(pod), |(_, rank)| rank);
+            rank.4 = -intent.crowds.get(&pod.node).copied().unwrap_or(0);
             last = Some((pod, rank));
             let ranked = ranks.iter().find(|(known, _)| *known == rank).map(|(_, id)| *id);
             let ranked = ranked.unwrap_or_else(|| {
@@ -506,7 +547,7 @@ fn may_choose(builder: &Builder<'_, '_>, pod: &Object) -> bool {
 }
 
 /// What orders victims independent of time: lower goes first.
-type Rank = (bool, u8, bool, i64);
+type Rank = (bool, u8, bool, i64, i64);
 
 fn rank(pod: &Object) -> Rank {
     let phase = match pod.val().str_at(&["status", "phase"]).map_or("", |s| &**s) {
@@ -515,7 +556,7 @@ fn rank(pod: &Object) -> Rank {
         _ => 2,
     };
     let cost = pod.annotation(annotations::POD_DELETION_COST).and_then(|c| c.parse().ok());
-    (!pod.node.is_empty(), phase, pod.ready(), cost.unwrap_or(0))
+    (!pod.node.is_empty(), phase, pod.ready(), cost.unwrap_or(0), 0)
 }
 
 /// Adds up to `pods` new pods of a template.
