@@ -28,25 +28,21 @@ const GATEWAY: &str = "gateway.networking.k8s.io";
 /// (`pkg/apis/networking/types.go`); that of a route the gatewayClassName of its Gateways. A route whose parent is
 /// missing, or is no Gateway, has a class of that parent's own.
 pub fn host_claims(state: &State, object: &Object) -> Vec<HostClaim> {
-    let (classes, rules) = match (&*object.key.kind.group, &*object.key.kind.kind) {
-        ("networking.k8s.io" | "extensions", "Ingress") => (vec![ingress_class(state, object)], ingress_rules(object)),
-        (GATEWAY, "HTTPRoute") => (route_classes(state, object), route_rules(object)),
+    let places: Vec<(Str, Vec<(Str, Str)>)> = match (&*object.key.kind.group, &*object.key.kind.kind) {
+        ("networking.k8s.io" | "extensions", "Ingress") => vec![(ingress_class(state, object), ingress_rules(object))],
+        (GATEWAY, "HTTPRoute") => attachments(state, object),
         _ => return Vec::new(),
     };
     let mut claims: Vec<HostClaim> = Vec::new();
-    for class in &classes {
-        claims.extend(rules.iter().map(|(host, path)| HostClaim {
-            class: class.clone(),
-            host: host.clone(),
-            path: path.clone(),
-        }));
+    for (class, rules) in places {
+        claims.extend(rules.into_iter().map(|(host, path)| HostClaim { class: class.clone(), host, path }));
     }
     claims.sort();
     claims.dedup();
     claims
 }
 
-/// The hosts of an Ingress or HTTPRoute, as they stand in its claims.
+/// The hosts of an Ingress or HTTPRoute, as it names them itself.
 pub fn hosts_of(object: &Object) -> BTreeSet<Str> {
     rules_of(object).into_iter().map(|(host, _)| host).collect()
 }
@@ -64,23 +60,45 @@ pub fn host_claimants<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Ob
     found
 }
 
-/// The objects that take the same of some class: which one may change with the default.
+/// The objects that take the same of some class, or of some listener: which ones may change.
 pub fn host_rivals<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Object>> {
     let old = state.list(&Kind::new("extensions", "Ingress"), None);
-    let all = state.claiming(&claim.host).into_iter().chain(old);
-    let takes = |(host, path): &(Str, Str)| *host == claim.host && *path == claim.path;
-    all.filter(|o| rules_of(o).iter().any(takes)).collect()
+    let takes =
+        |o: &&Arc<Object>, named: &str| rules_of(o).iter().any(|(host, path)| **host == *named && *path == claim.path);
+    let mut all: Vec<&Arc<Object>> = state.claiming(&claim.host).into_iter().chain(old).collect();
+    all.retain(|o| takes(o, &claim.host));
+    for wider in wider(&claim.host) {
+        let routes = state.claiming(&wider).into_iter().filter(|o| &*o.key.kind.kind == "HTTPRoute");
+        all.extend(routes.filter(|o| takes(o, &wider)));
+    }
+    all.sort_by(|a, b| a.key.cmp(&b.key));
+    all.dedup_by(|a, b| a.key == b.key);
+    all
+}
+
+/// The hosts that a route may name which takes this one of a listener: all hosts, or all of a domain.
+fn wider(host: &str) -> Vec<String> {
+    let domains = host.match_indices('.').filter_map(|(at, _)| host.get(at..)).map(|domain| format!("*{domain}"));
+    std::iter::once("*".to_owned()).chain(domains).filter(|wider| wider != host).collect()
 }
 
 fn ingress_class(state: &State, ingress: &Object) -> Str {
     let named = ingress.val().str_at(&["spec", "ingressClassName"]);
-    named.or_else(|| ingress.annotation(annotations::INGRESS_CLASS)).cloned().unwrap_or_else(|| {
-        let classes = state.list(&Kind::new("networking.k8s.io", "IngressClass"), None);
-        let default = classes
-            .into_iter()
-            .find(|class| class.annotation(annotations::DEFAULT_INGRESS_CLASS).is_some_and(|v| &**v == "true"));
-        default.map_or_else(|| "".into(), |class| class.key.name.clone())
-    })
+    named
+        .or_else(|| ingress.annotation(annotations::INGRESS_CLASS))
+        .or_else(|| default_class(state))
+        .map_or_else(|| "".into(), Str::clone)
+}
+
+/// Of several default classes the newest, and of equals the first by name
+/// (`plugin/pkg/admission/network/defaultingressclass/admission.go`, `getDefaultClass`). A class that is only now made is
+/// the newest.
+fn default_class<'s>(state: &'s State) -> Option<&'s Str> {
+    let classes = state.list(&Kind::new("networking.k8s.io", "IngressClass"), None).into_iter();
+    let defaults = classes.filter(|c| c.annotation(annotations::DEFAULT_INGRESS_CLASS).is_some_and(|v| &**v == "true"));
+    let is_new = |class: &Object| state.base().get(&class.key).is_none_or(|known| known.uid != class.uid);
+    let age = |class: &&Arc<Object>| (is_new(class), class.created.clone(), std::cmp::Reverse(class.key.name.clone()));
+    defaults.max_by_key(age).map(|class| &class.key.name)
 }
 
 /// Hosts and paths; an Ingress with nothing but a default backend takes everything.
@@ -101,28 +119,66 @@ fn ingress_rules(ingress: &Object) -> Vec<(Str, Str)> {
     claims
 }
 
-fn route_classes(state: &State, route: &Object) -> Vec<Str> {
-    let mut classes: Vec<Str> =
-        route.val().items_at(&["spec", "parentRefs"]).iter().map(|parent| route_class(state, route, parent)).collect();
-    if classes.is_empty() {
-        classes.push("".into());
+/// For each parent of a route its class, and the hosts and paths that the route takes there.
+fn attachments(state: &State, route: &Object) -> Vec<(Str, Vec<(Str, Str)>)> {
+    let (named, paths) = (route_hosts(route), route_paths(route));
+    let parents = route.val().items_at(&["spec", "parentRefs"]);
+    if parents.is_empty() {
+        return vec![("".into(), each(&named, &paths))];
     }
-    classes.sort();
-    classes.dedup();
-    classes
+    let at = |parent| {
+        let (class, gateway) = route_class(state, route, parent);
+        (class, each(&gateway.map_or_else(|| named.clone(), |gateway| common(gateway, parent, &named)), &paths))
+    };
+    parents.iter().map(at).collect()
 }
 
-fn route_class(state: &State, route: &Object, parent: &Val) -> Str {
+fn route_class<'s>(state: &'s State, route: &Object, parent: &Val) -> (Str, Option<&'s Arc<Object>>) {
     let text = |key: &str, default: &str| parent.str_at(&[key]).map_or_else(|| Str::from(default), Str::clone);
     let kind = Kind::new(&text("group", GATEWAY), &text("kind", "Gateway"));
     let key = Key::new(kind, &text("namespace", &route.key.ns), &text("name", ""));
-    let class = state.get(&key).and_then(|gateway| gateway.val().str_at(&["spec", "gatewayClassName"]));
-    class.cloned().unwrap_or_else(|| key.to_string().into())
+    let gateway = state.get(&key);
+    let class = gateway.and_then(|gateway| gateway.val().str_at(&["spec", "gatewayClassName"]));
+    (class.cloned().unwrap_or_else(|| key.to_string().into()), gateway)
+}
+
+/// What these hosts have in common with those of the listeners that a parentRef means (`gateway-api/apis/v1/
+/// httproute_types.go`, `HTTPRouteSpec.Hostnames`; `shared_types.go`, `ParentReference`): of two the narrower one. Where no
+/// listener is told, the hosts as they stand.
+fn common(gateway: &Object, parent: &Val, named: &[Str]) -> Vec<Str> {
+    let is_same = |field: &str, own: Option<&Val>| parent.at_some(&[field]).is_none_or(|asked| Some(asked) == own);
+    let is_meant = |listener: &&Val| {
+        let other = listener.str_at(&["protocol"]).is_some_and(|p| matches!(&**p, "TLS" | "TCP" | "UDP"));
+        !other && is_same("sectionName", listener.at(&["name"])) && is_same("port", listener.at(&["port"]))
+    };
+    let listeners: Vec<&Val> = gateway.val().items_at(&["spec", "listeners"]).iter().filter(is_meant).collect();
+    if listeners.is_empty() {
+        return named.to_vec();
+    }
+    let hosts = listeners.iter().map(|listener| host(listener.str_at(&["hostname"])));
+    hosts.flat_map(|own| named.iter().filter_map(move |named| narrower(&own, named))).collect()
+}
+
+fn narrower(one: &Str, other: &Str) -> Option<Str> {
+    let covers =
+        |wide: &Str, host: &Str| wide == host || wide.strip_prefix('*').is_some_and(|rest| host.ends_with(rest));
+    if covers(one, other) { Some(other.clone()) } else { covers(other, one).then(|| one.clone()) }
 }
 
 fn route_rules(route: &Object) -> Vec<(Str, Str)> {
+    each(&route_hosts(route), &route_paths(route))
+}
+
+fn each(hosts: &[Str], paths: &[Str]) -> Vec<(Str, Str)> {
+    hosts.iter().flat_map(|host| paths.iter().map(|path| (host.clone(), path.clone()))).collect()
+}
+
+fn route_hosts(route: &Object) -> Vec<Str> {
     let listed: Vec<Str> = route.val().items_at(&["spec", "hostnames"]).iter().map(|h| host(h.as_str())).collect();
-    let hosts = if listed.is_empty() { vec![Str::from("*")] } else { listed };
+    if listed.is_empty() { vec![Str::from("*")] } else { listed }
+}
+
+fn route_paths(route: &Object) -> Vec<Str> {
     let mut paths = Vec::new();
     for rule in route.val().items_at(&["spec", "rules"]) {
         let matches = rule.items_at(&["matches"]);
@@ -134,7 +190,7 @@ fn route_rules(route: &Object) -> Vec<(Str, Str)> {
     if paths.is_empty() {
         paths.push("/".into());
     }
-    hosts.iter().flat_map(|host| paths.iter().map(|path| (host.clone(), path.clone()))).collect()
+    paths
 }
 
 fn host(host: Option<&Str>) -> Str {
