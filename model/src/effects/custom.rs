@@ -79,6 +79,13 @@ impl Parent {
         running.first().filter(|_| running.len() == 1).map(|key| (*key).clone())
     }
 
+    /// That workload, where it is all that runs its pods: beside pods that the custom resource runs itself it may be a
+    /// helper that bears the label too.
+    fn sole_deputy(&self, state: &State<'_>) -> Option<Key> {
+        let itself = |pod: &Arc<Object>| pod.live() && pod.controller().is_some() && self.runs_itself(state, pod);
+        self.deputy(state).filter(|_| !self.pods(state).iter().any(itself))
+    }
+
     /// The pods that it controls or selects.
     fn pods(&self, state: &State<'_>) -> Vec<Arc<Object>> {
         let owned = state.owned_by(&self.object.uid).into_iter().filter(|o| o.key.kind.is("Pod"));
@@ -93,7 +100,7 @@ impl Parent {
     /// runs without a workload in between. What goes already, and is not made again, is not among them.
     fn excess(&self, scenario: &Scenario<'_>) -> i64 {
         let state = &scenario.state;
-        if self.deputy(state).is_some() {
+        if self.sole_deputy(state).is_some() {
             return 0;
         }
         let (mut present, mut itself) = (0_i64, 0_i64);
@@ -210,16 +217,22 @@ pub fn decider(state: &State<'_>, pod: &Object) -> Option<Key> {
 pub fn wish(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<Wish> {
     let state = &scenario.state;
     let labels = navigate::template_labels(state, workload)?;
-    let is_its = |parent: &Parent| parent.deputy(state).as_ref() == Some(&workload.key);
+    let is_its = |parent: &Parent| parent.sole_deputy(state).as_ref() == Some(&workload.key);
     let (deciding, others): (Vec<Parent>, Vec<Parent>) =
         parents(state, &workload.key.ns, &labels).into_iter().partition(is_its);
+    let is_above =
+        |parent: &Parent| deciding.iter().any(|one| one.above(state, std::slice::from_ref(parent)).is_some());
+    let (above, others): (Vec<Parent>, Vec<Parent>) = others.into_iter().partition(is_above);
     let wider = |a: Wish, b: Wish| Wish { least: a.least.min(b.least), most: a.most.max(b.most) };
     let asked = deciding.iter().map(|parent| parent.wish).reduce(wider);
+    let excess_above = excess(scenario, &above);
     let excess = excess(scenario, &others);
     if asked.is_none() && excess == 0 {
         return None;
     }
     let Wish { least, most } = asked.unwrap_or(Wish { least: own, most: own });
+    // what has the deciding one for its pods wants the same of them
+    let least = if excess_above > 0 { least.min(own - excess_above) } else { least };
     Some(Wish { least: (least - excess).max(0), most })
 }
 
