@@ -399,7 +399,8 @@ impl<'s, 'a> Expected<'s, 'a> {
             })
         });
         // what a set that a request deletes takes along is marked: it may orphan its claims
-        let sets = || self.state.list(&Kind::new("apps", "StatefulSet"), Some(&claim.key.ns)).into_iter();
+        let there = || self.state.list(&Kind::new("apps", "StatefulSet"), Some(&claim.key.ns)).into_iter();
+        let sets = || there().chain(self.ending().filter(|o| o.key.kind.is("StatefulSet") && o.key.ns == claim.key.ns));
         let ends = |set: &Object| !set.leaving && ((!set.live() && !orphans(set)) || self.going(set, depth - 1));
         let has_pod = |set: &Object, ordinal: i64| {
             let pod = Key::of("Pod", &set.key.ns, &format!("{}-{ordinal}", set.key.name));
@@ -415,6 +416,12 @@ impl<'s, 'a> Expected<'s, 'a> {
             })
     }
 
+    /// What was being deleted before, pods aside; what followed it when it is gone follows still.
+    fn ending(&self) -> impl Iterator<Item = &Arc<Object>> {
+        let before = self.state.base().ending().into_iter();
+        before.map(|object| self.state.get(&object.key).unwrap_or(object))
+    }
+
     fn under_way(&self) -> &UnderWay {
         self.under_way.get_or_init(|| self.find_under_way())
     }
@@ -427,8 +434,7 @@ impl<'s, 'a> Expected<'s, 'a> {
         let mut found = UnderWay::default();
         let by_owners = Expected { under_way: OnceCell::from(UnderWay::default()), ..Self::new(state) };
         // what goes since a request is among the changed objects, as far as it has an adapter or defines a kind
-        let ending = state.base().ending().into_iter().filter_map(|object| state.get(&object.key)).cloned();
-        let mut open: Vec<Arc<Object>> = ending.collect();
+        let mut open: Vec<Arc<Object>> = self.ending().cloned().collect();
         found.any = !open.is_empty() || !state.delta().is_empty();
         open.extend(adapted.iter().chain([&definitions]).flat_map(changed));
         let mut seen: BTreeSet<Key> = BTreeSet::new();

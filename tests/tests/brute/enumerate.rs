@@ -11,7 +11,7 @@ use suture_model::futures::{Entity, Fate, FateKind, Faults, Group, Moment, Outag
 use suture_model::interpret::{Choice, realize, worlds};
 use suture_model::kinds::Kind;
 use suture_model::navigate::node_zone;
-use suture_model::object::{Key, Object};
+use suture_model::object::{Key, Object, Owner};
 use suture_model::scenario::{Scenario, scenarios};
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
@@ -240,9 +240,14 @@ fn groups(
             return Err(Unfit::Overlap);
         }
     }
+    let may_go = |e: &&Entity| {
+        e.fates.iter().any(|f| !matches!(f.kind, FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness))
+    };
+    let gone = found.iter().flat_map(|g| &g.entities).filter(may_go).filter_map(|e| e.object.as_ref());
+    let gone: BTreeSet<Str> = gone.map(|pod| pod.uid.clone()).collect();
     for object in state.iter() {
         if !object.key.kind.is("Pod") && !described.contains(&object.key) {
-            found.extend(leaving(state, object, moment));
+            found.extend(leaving(state, object, moment, &gone));
         }
     }
     let mut with_choices = Vec::new();
@@ -284,8 +289,13 @@ fn names(state: &State<'_>) -> BTreeSet<Key> {
 
 /// The fates of an object, not a pod, that is being deleted or will be: it may be as it is, bear a deletionTimestamp, or
 /// be gone; once settled, only a finalizer keeps it.
-fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment) -> Option<Group> {
-    let expected = suture_model::cascade::expected_to_go(state, object);
+fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment, gone: &BTreeSet<Str>) -> Option<Group> {
+    let is_gone = |owner: &Owner| {
+        owner.kind.is("Pod")
+            && (gone.contains(&owner.uid) || suture_model::navigate::owner_object(state, object, owner).is_none())
+    };
+    let with_pods = !object.owners().is_empty() && object.owners().iter().all(is_gone);
+    let expected = with_pods || suture_model::cascade::expected_to_go(state, object);
     if (!object.leaving && !object.terminating() && !expected) || suture_model::navigate::is_protected(state, object) {
         return None;
     }
