@@ -110,7 +110,7 @@ fn favourites(focus: Focus) -> &'static [&'static str] {
         Focus::Owners => &["Db", "ConfigMap", "Secret", "StatefulSet", "ReplicaSet", "Deployment"],
         Focus::Definitions => &["CustomResourceDefinition", "Db"],
         Focus::Namespaces => &["Namespace"],
-        Focus::Hosts => &["Ingress", "Namespace", "IngressClass", "Service"],
+        Focus::Hosts => &["Ingress", "Namespace", "IngressClass", "Service", "HTTPRoute", "Gateway"],
         Focus::Budgets => &["PodDisruptionBudget", "Deployment", "Pod"],
         Focus::Selectors => &["Pod", "Node", "Namespace", "DaemonSet"],
         Focus::Pods => &["Pod", "Node", "ReplicaSet", "DaemonSet"],
@@ -321,7 +321,7 @@ fn fields(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
         3 => &["PersistentVolume", "PersistentVolumeClaim"],
         4 => &["Db"],
         5 => &["CustomResourceDefinition", "HorizontalPodAutoscaler", "PodDisruptionBudget"],
-        6 => &["Ingress", "HTTPRoute", "IngressClass"],
+        6 => &["Ingress", "HTTPRoute", "IngressClass", "Gateway"],
         _ => &[],
     };
     let target = any(random, state, kinds)?;
@@ -367,7 +367,8 @@ fn fields(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
         "HorizontalPodAutoscaler" => json!({"spec": {"minReplicas": random.range(0, 3), "maxReplicas": 3}}),
         "PodDisruptionBudget" => json!({"spec": {"minAvailable": random.range(0, 3), "maxUnavailable": null}}),
         "Ingress" => json!({"spec": {"ingressClassName": *random.pick(&["nginx", "other"])}}),
-        "HTTPRoute" => json!({"spec": {"hostnames": [*random.pick(&["h1", "h2"])]}}),
+        "HTTPRoute" => json!({"spec": {"hostnames": random.pick(&[json!(["h1"]), json!(["h2"]), Value::Null])}}),
+        "Gateway" => json!({"spec": {"listeners": cluster::listeners(random)}}),
         "IngressClass" => {
             json!({"metadata": {"annotations": {"ingressclass.kubernetes.io/is-default-class": "false"}}})
         }

@@ -330,6 +330,21 @@ impl Draft<'_> {
             object["metadata"] = meta;
             self.objects.push(object);
         }
+        if !self.of_kind("HTTPRoute").is_empty() && self.random.chance(70) {
+            let meta = self.meta("a", "gw");
+            let spec = json!({"gatewayClassName": "nginx", "listeners": listeners(self.random)});
+            self.objects.push(
+                json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": meta, "spec": spec}),
+            );
+        }
+        if self.focus == Focus::Hosts && self.random.chance(20) {
+            let mut meta = self.meta("", "other");
+            meta["annotations"] = json!({"ingressclass.kubernetes.io/is-default-class": "true"});
+            meta["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+            self.objects.push(
+                json!({"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": meta, "spec": {}}),
+            );
+        }
         if self.focus == Focus::Hosts && self.random.chance(30) {
             let mut meta = self.meta("", "nginx");
             meta["annotations"] = json!({"ingressclass.kubernetes.io/is-default-class": "true"});
@@ -422,14 +437,32 @@ pub fn taint(random: &mut Random) -> Value {
     json!({"key": *random.pick(&["t1", "t2"]), "effect": effect})
 }
 
+/// The listeners of the Gateway.
+pub fn listeners(random: &mut Random) -> Value {
+    let mut one = |name| match *random.pick(&["", "h1", "h2", "*.d", "x.d"]) {
+        "" => json!({"name": name, "port": 80, "protocol": "HTTP"}),
+        host => json!({"name": name, "port": 80, "protocol": "HTTP", "hostname": host}),
+    };
+    json!([one("one"), one("two")])
+}
+
 /// An Ingress, or now and then an HTTPRoute.
 pub fn route(random: &mut Random, ns: &str, name: &str) -> Value {
     let host = *random.pick(&["h1", "h1", "h2", "H1"]);
     let path = *random.pick(&["/", "/", "/p", "/p/"]);
     let service = format!("svc{}", random.below(2));
-    if random.chance(15) {
-        return json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": {"name": name, "namespace": ns},
-            "spec": {"hostnames": [host], "rules": [{"matches": [{"path": {"value": path}}], "backendRefs": [{"name": service}]}]}});
+    if random.chance(30) {
+        let mut route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": {"name": name, "namespace": ns},
+            "spec": {"rules": [{"matches": [{"path": {"value": path}}], "backendRefs": [{"name": service}]}]}});
+        if random.chance(70) {
+            route["spec"]["hostnames"] = json!([*random.pick(&[host, host, "*.d"])]);
+        }
+        if random.chance(70) {
+            let parent = json!({"name": "gw", "namespace": "a"});
+            let at = json!({"name": "gw", "namespace": "a", "sectionName": *random.pick(&["one", "two"])});
+            route["spec"]["parentRefs"] = json!([random.pick(&[parent, at])]);
+        }
+        return route;
     }
     let mut ingress = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name, "namespace": ns},
         "spec": {"rules": [{"host": host, "http": {"paths": [{"path": path, "pathType": "Prefix",
