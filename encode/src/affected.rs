@@ -257,12 +257,14 @@ impl<'s, 'a> Surface<'s, 'a> {
                 && versions.iter().zip(versions.iter().skip(1)).all(|(a, b)| Arc::ptr_eq(&a.body, &b.body))
                 && self.scenarios.iter().any(|s| s.leaving.contains_key(key))
         };
-        // what goes takes along what it says itself; of a namespace, all that is in it goes anyway
+        // what goes takes along what it says itself, and a StatefulSet that stays gives claims up; of a namespace, all that is
+        // in it goes anyway
         let says = |key: &Key, versions: &[Arc<Object>]| {
             let is_another = versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| !Arc::ptr_eq(&a.body, &b.body));
             let goes = |state: &State<'_>, o: &Arc<Object>| !o.live() || expected_to_go(state, o);
             let leads = !key.kind.is("Pod") && !key.kind.is("Node") && !key.kind.is("Namespace");
-            leads && is_another && self.states().any(|state| state.get(key).is_some_and(|o| goes(state, o)))
+            let ends = || self.states().any(|state| state.get(key).is_some_and(|o| goes(state, o)));
+            leads && is_another && (key.kind.is("StatefulSet") || ends())
         };
         let leading = self.changed.iter().filter(|(key, v)| (stays_differently(v) && !taken(key, v)) || says(key, v));
         let mut open: Vec<Arc<Object>> = leading.flat_map(|(_, v)| v).cloned().collect();

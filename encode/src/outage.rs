@@ -62,8 +62,7 @@ fn zones(scene: &Scene<'_, '_>) -> BTreeMap<Str, BTreeSet<Str>> {
     zones
 }
 
-/// Nodes by what they hold and admit; nodes that nothing tells apart stand together, no more of them than can fail. Where
-/// zones fail as well, nodes of different zones are told apart: one may go with its zone, beside the other.
+/// Nodes by what they hold and admit; nodes that nothing tells apart stand together, no more of them than can fail.
 fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     let is_live = |name: &Str| scene.state().get(&Key::global("Node", name)).is_some_and(|n| n.live());
     if scene.grain.nodes || scene.grain.identity || scene.reads_nodes {
@@ -98,8 +97,8 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     if !scene.view.coarse {
         let makers = scene.coded().iter().enumerate().map(|(at, coded)| (at, coded, new_templates(&coded.group)));
         let makers: Vec<_> = makers.filter(|(_, coded, new)| coded.group.name.is_some() && !new.is_empty()).collect();
-        // some stand for all, unless two workloads or their zones tell them apart
-        let most = if makers.len() == 1 && faults.zones == 0 { faults.nodes as usize } else { usize::MAX };
+        // some stand for all, unless two workloads tell them apart
+        let most = if makers.len() == 1 { faults.nodes as usize } else { usize::MAX };
         for (at, coded, templates) in makers {
             let Some(name) = &coded.group.name else { continue };
             let new = coded.group.entities.iter().map(|e| i64::from(e.count)).sum();
@@ -122,32 +121,21 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
             }
         }
     }
-    let zone = |name: &Str| {
-        let node = (faults.zones > 0).then(|| scene.state().get(&Key::global("Node", name)));
-        node.flatten().and_then(|node| node_zone(node))
-    };
     let holding = held.iter().map(|known| (known.node, known.holds.as_slice(), known.admits.as_slice()));
     let empty = empty.iter().map(|(node, admits)| (node, &[][..], admits.as_slice()));
     let mut classes: BTreeMap<Likeness<'_>, Vec<Str>> = BTreeMap::new();
     for (node, holds, admits) in holding.chain(empty) {
-        let class = classes.entry((holds, admits, zone(node))).or_default();
+        let class = classes.entry((holds, admits)).or_default();
         if class.len() < faults.nodes as usize && is_live(node) {
             class.push(node.clone());
         }
     }
     let mut found: Vec<Vec<Str>> = classes.into_values().filter(|nodes| !nodes.is_empty()).collect();
     if scene.view.coarse {
-        // one node that holds nothing stands for all, or for those of its zone: new pods may have been on it
+        // one node that holds nothing stands for all: new pods may have been on it
         let is_empty = |n: &Object| n.live() && !holds_any(&held, &n.key.name);
-        let most = if faults.zones > 0 { usize::MAX } else { faults.nodes as usize };
-        let mut empty: BTreeMap<Option<Str>, Vec<Str>> = BTreeMap::new();
-        for node in scene.state().first(&Kind::new("", "Node"), most, &is_empty) {
-            let alike = empty.entry(zone(&node.key.name)).or_default();
-            if alike.len() < faults.nodes as usize {
-                alike.push(node.key.name.clone());
-            }
-        }
-        found.extend(empty.into_values());
+        let empty = scene.state().first(&Kind::new("", "Node"), faults.nodes as usize, &is_empty);
+        found.extend((!empty.is_empty()).then(|| empty.iter().map(|node| node.key.name.clone()).collect()));
     }
     found
 }
@@ -167,8 +155,8 @@ fn bound_to(entity: &Entity) -> Option<&Str> {
 /// A group with a class of entities, or of nodes, by their numbers.
 type Number = (usize, usize);
 
-/// What a node holds, what of new pods it admits, and its zone where zones fail.
-type Likeness<'n> = (&'n [Number], &'n [Number], Option<Str>);
+/// What a node holds, and what of new pods it admits.
+type Likeness<'n> = (&'n [Number], &'n [Number]);
 
 /// A node that holds pods, and what of new ones it admits.
 struct Holding<'n> {

@@ -271,7 +271,10 @@ pub fn followers(state: &State<'_>, object: &Object) -> Vec<Key> {
     follow_adapter(state, object, &mut found);
     follow_volumes(state, object, Propagation::Background, &mut found);
     let dependents = state.owned_by(&object.uid).into_iter().map(|o| o.key.clone());
-    found.into_iter().map(|(key, _)| key).chain(dependents).collect()
+    let gives = navigate::deletes_when_scaled(object);
+    let claims = || state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&object.key.ns)).into_iter();
+    let given = claims().filter(|claim| gives && navigate::gives_up(object, &claim.key.name)).map(|o| o.key.clone());
+    found.into_iter().map(|(key, _)| key).chain(dependents).chain(given).collect()
 }
 
 /// Whether an object that no request touched is about to go all the same: its namespace is being deleted, every owner it
@@ -291,8 +294,6 @@ pub struct Expected<'s, 'a> {
 /// The deletions that take along more than what names the deleted object as an owner.
 #[derive(Debug, Default)]
 struct UnderWay {
-    /// Whether there is any deletion, of pods aside.
-    any: bool,
     /// Custom resources with an adapter.
     custom: Vec<Arc<Object>>,
     /// The kinds whose definitions go.
@@ -355,19 +356,16 @@ impl<'s, 'a> Expected<'s, 'a> {
     /// side and of the deletions that are under way.
     fn follows(&self, object: &Object, depth: usize) -> bool {
         let under_way = self.under_way();
-        if !under_way.any {
-            return false;
-        }
         let kind = &object.key.kind;
         let ends = |other: &Object| !other.live() || self.going(other, depth - 1);
-        // what another one wants that stays does not go; of pods, nothing but what all have that are alike decides
+        // what an operator deletes it deletes by requests, which are judged: where somebody uses it, or wants it, it is not
+        // taken to go; of pods, nothing but what all have that are alike decides
+        let unused = || navigate::live_referrers(self.state, object).is_empty();
         let wanted = || navigate::parents(self.state, object).into_iter().any(|parent| !ends(parent));
         let listed = |custom: &&Arc<Object>| {
-            let facts = self.state.adapter(custom).filter(|facts| facts.cascades);
-            facts.is_some_and(|facts| match &facts.children {
-                Some(children) => !kind.is("Pod") && children.iter().any(|child| child.means(&object.key)) && !wanted(),
-                None => object.owners().iter().any(|owner| !owner.uid.is_empty() && owner.uid == custom.uid),
-            })
+            let facts = self.state.adapter(custom).filter(|facts| facts.cascades && !kind.is("Pod"));
+            let children = facts.and_then(|facts| facts.children.clone()).unwrap_or_default();
+            children.iter().any(|child| child.means(&object.key)) && !wanted() && unused()
         };
         if under_way.kinds.contains(kind) || under_way.custom.iter().any(|custom| listed(&custom)) {
             return true;
@@ -398,6 +396,7 @@ impl<'s, 'a> Expected<'s, 'a> {
                 None => claims_below(self.state, custom, &facts).iter().any(|below| below.key == claim.key),
             })
         });
+        let by_operator = by_operator && navigate::live_referrers(self.state, claim).is_empty();
         // what a set that a request deletes takes along is marked: it may orphan its claims
         let there = || self.state.list(&Kind::new("apps", "StatefulSet"), Some(&claim.key.ns)).into_iter();
         let sets = || there().chain(self.ending().filter(|o| o.key.kind.is("StatefulSet") && o.key.ns == claim.key.ns));
@@ -430,12 +429,19 @@ impl<'s, 'a> Expected<'s, 'a> {
         let state = self.state;
         let definitions = Kind::new("apiextensions.k8s.io", "CustomResourceDefinition");
         let adapted = state.base().adapters().kinds();
-        let changed = |kind: &Kind| state.changed_keys(kind).filter_map(|key| state.get(key)).cloned();
+        // what was without owners before is so whatever is written
+        let before = State::new(state.base());
+        let by_owners_before = Expected { under_way: OnceCell::from(UnderWay::default()), ..Expected::new(&before) };
+        let is_new = |object: &Arc<Object>| {
+            let known = before.get(&object.key);
+            !object.live() || !known.is_some_and(|known| by_owners_before.collected(known, OWNER_DEPTH_MAX))
+        };
+        let changed =
+            |kind: &Kind| state.changed_keys(kind).filter_map(|key| state.get(key)).filter(|o| is_new(o)).cloned();
         let mut found = UnderWay::default();
         let by_owners = Expected { under_way: OnceCell::from(UnderWay::default()), ..Self::new(state) };
         // what goes since a request is among the changed objects, as far as it has an adapter or defines a kind
         let mut open: Vec<Arc<Object>> = self.ending().cloned().collect();
-        found.any = !open.is_empty() || !state.delta().is_empty();
         open.extend(adapted.iter().chain([&definitions]).flat_map(changed));
         let mut seen: BTreeSet<Key> = BTreeSet::new();
         while let Some(object) = open.pop() {

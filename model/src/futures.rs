@@ -270,7 +270,10 @@ impl fmt::Display for LimitLabel {
                 write!(f, "scaling {workload} down removes at most {}", pods(*removed, ""))
             }
             Self::VictimOrder { workload } => {
-                write!(f, "the controller of {workload} removes pods that are not ready before ready ones")
+                write!(
+                    f,
+                    "the controller of {workload} removes pods that are not ready, or crowd a node, before others"
+                )
             }
             Self::OneAtATime { workload, max_unavailable } => {
                 let replaced = pods(*max_unavailable, "");

@@ -33,8 +33,10 @@ pub struct Scenario<'a> {
     pub removed: BTreeSet<Key>,
     /// Custom resources that are gone by the next request: it deleted them, and nothing holds them.
     ended: Vec<Key>,
-    /// Pods that their controllers release since a write, with their owner references before.
+    /// Pods that their controllers release since a write, with the owner references that it left them.
     released: BTreeMap<Key, Val>,
+    /// Those that their controllers may have counted before.
+    counted: BTreeMap<Key, Str>,
     /// How often requests gave a workload another template.
     pub retemplated: BTreeMap<Key, i64>,
     /// What was worked out about its nodes.
@@ -54,6 +56,7 @@ impl<'a> Scenario<'a> {
             removed: BTreeSet::new(),
             ended: Vec::new(),
             released: BTreeMap::new(),
+            counted: BTreeMap::new(),
             retemplated: BTreeMap::new(),
             nodes: NodeCache::default(),
             made: Made::default(),
@@ -90,7 +93,7 @@ impl<'a> Scenario<'a> {
         if written.as_ref().is_some_and(|(old, new)| self.ends_with(old, new)) {
             self.state.take(&request.target);
         }
-        self.release(request, written.as_ref().map(|(_, new)| new));
+        self.release(request, written.as_ref());
         let handed = written.as_ref().and_then(|(old, new)| handed_on(&self.state, old, new));
         let lost = written.map_or_else(Vec::new, |(old, new)| match scaled_down(self, &old, &new) {
             Some((set, scaled)) => given_up(&self.state, &set, &scaled),
@@ -128,8 +131,9 @@ impl<'a> Scenario<'a> {
 
     /// Releases a pod that was written, if its controller does. What a controller is told by another request, such as a
     /// scaling, it may do before it sees the pods that were to be released.
-    fn release(&mut self, request: &Request, written: Option<&Arc<Object>>) {
+    fn release(&mut self, request: &Request, written: Option<&(Arc<Object>, Arc<Object>)>) {
         if !request.target.kind.is("Pod") || request.operation != Operation::Update {
+            self.counted.clear();
             for (key, owners) in std::mem::take(&mut self.released) {
                 if let Some(pod) = self.state.get(&key).filter(|pod| pod.live()) {
                     let owned = pod.map_body(|val| val.with_at(&OWNERS, owners));
@@ -137,16 +141,21 @@ impl<'a> Scenario<'a> {
                 }
             }
         }
-        if let Some((pod, free)) = written.and_then(|pod| Some((pod, released(&self.state, pod)?))) {
+        if let Some((old, pod, free)) = written.and_then(|(old, pod)| Some((old, pod, released(&self.state, pod)?))) {
+            let controllers = [old, pod].map(|pod| pod.controller().map(|owner| owner.uid.clone()));
+            if let [Some(before), Some(now)] = controllers
+                && before == now
+            {
+                self.counted.insert(pod.key.clone(), now);
+            }
             self.released.insert(pod.key.clone(), pod.val().at(&OWNERS).cloned().unwrap_or_default());
             self.state.put(free);
         }
     }
 
-    /// The pods that a controller of this uid releases since a write.
+    /// The pods that a controller of this uid had, and releases since a write.
     pub fn released_from<'s>(&'s self, uid: &'s str) -> impl Iterator<Item = &'s Key> {
-        let named = move |owners: &Val| owners.items().iter().any(|o| o.str_at(&["uid"]).is_some_and(|u| **u == *uid));
-        self.released.iter().filter(move |(_, owners)| named(owners)).map(|(key, _)| key)
+        self.counted.iter().filter(move |(_, controller)| ***controller == *uid).map(|(key, _)| key)
     }
 
     /// Whether a write takes the last finalizer of an object that a request before it deleted: that completes the deletion

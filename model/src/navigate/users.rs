@@ -21,10 +21,19 @@ const CLAIM_USERS: [&str; 8] =
 ///
 /// By reference; for a claim also StatefulSets by ordinal, custom resources by claim selector, and workloads whose
 /// template names it although they want no pods at the moment. Left out: what is leaving or terminating, what goes with
-/// its controller, the pod that takes the claim along when its StatefulSet scales down, what is finished (a finished pod
+/// its controller, the pod that takes the claim along when its StatefulSet scales down or that owns it, what is finished (a finished pod
 /// mounts nothing, though pvc-protection lets its claim wait for it: `pvc_protection_controller.go`, `podUsesPVC`), and
 /// ReplicaSets at 0 that have a controller.
 pub fn live_referrers<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Object>> {
+    let mut found = users(state, target);
+    // the collector takes a claim after the pod that owns it; a request may at any moment
+    let follows = |pod: &Object| !target.leaving && target.owners().iter().any(|owner| owner.uid == pod.uid);
+    found.retain(|o| !(o.key.kind.is("Pod") && follows(o)));
+    found
+}
+
+/// [`live_referrers`], the pods that own the target among them.
+fn users<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Object>> {
     let is_claim = target.key.kind.is("PersistentVolumeClaim");
     let adapters = state.base().adapters().as_ref();
     let by_name = state.referrers(&target.key).into_iter().filter(|o| {
@@ -64,7 +73,7 @@ fn claimants<'s>(state: &'s State, claim: &Object) -> Vec<&'s Arc<Object>> {
 /// controller's doing is left aside.
 pub fn is_protected(state: &State, claim: &Object) -> bool {
     let by_controller = |finalizer: &Str| &**finalizer == "kubernetes.io/pvc-protection";
-    let pods = || live_referrers(state, claim).into_iter().filter(|user| user.key.kind.is("Pod"));
+    let pods = || users(state, claim).into_iter().filter(|user| user.key.kind.is("Pod"));
     claim.terminating()
         && claim.key.kind.is("PersistentVolumeClaim")
         && claim.finalizers().any(by_controller)
