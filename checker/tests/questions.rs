@@ -316,11 +316,11 @@ fn an_eviction_that_a_budget_allows() {
 #[test]
 fn a_service_whose_node_fails() {
     let state = web(4, "")
-        + &["a", "b", "c"].map(|name| web_pod(&format!("web-1-{name}"), "n1")).concat()
-        + &web_pod("web-1-d", "n2");
+        + &["a", "b"].map(|name| web_pod(&format!("web-1-{name}"), "n1")).concat()
+        + &["c", "d"].map(|name| web_pod(&format!("web-1-{name}"), "n2")).concat();
     let spec = "{template: service-survives-fault}";
     let found = keep("outage", &state, spec, Key::of("Service", "a", "web"), |state| {
-        Request::scale(User::admin(), state, Key::of("Deployment", "a", "web"), 3)
+        Request::scale(User::admin(), state, Key::of("Deployment", "a", "web"), 2)
     });
     assert_eq!(found, Some(true));
 }
