@@ -6,7 +6,7 @@
 //! `apiextensions .../finalizer/crd_finalizer.go`, `pkg/controller/podgc`, KEP-1847 (StatefulSet claim retention),
 //! `pkg/controller/volume/persistentvolume` (reclaim), `pkg/controller/serviceaccount/tokens_controller.go` (`deleteTokens`).
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -288,12 +288,13 @@ pub struct Expected<'s, 'a> {
     state: &'s State<'a>,
     /// The namespace that was asked for last, and whether it goes: objects mostly come by namespace.
     last: RefCell<Option<(Str, bool)>>,
-    under_way: OnceCell<UnderWay>,
+    /// Whether only owners and namespaces are followed.
+    by_owners: bool,
 }
 
 /// The deletions that take along more than what names the deleted object as an owner.
 #[derive(Debug, Default)]
-struct UnderWay {
+pub struct UnderWay {
     /// Custom resources with an adapter.
     custom: Vec<Arc<Object>>,
     /// The kinds whose definitions go.
@@ -303,7 +304,7 @@ struct UnderWay {
 impl<'s, 'a> Expected<'s, 'a> {
     /// For the objects of this state.
     pub fn new(state: &'s State<'a>) -> Self {
-        Self { state, last: RefCell::default(), under_way: OnceCell::new() }
+        Self { state, last: RefCell::default(), by_owners: false }
     }
 
     /// Whether this one goes.
@@ -333,7 +334,7 @@ impl<'s, 'a> Expected<'s, 'a> {
         if !object.key.ns.is_empty() && self.leaves(&object.key.ns) {
             return true;
         }
-        depth > 0 && (self.collected(object, depth) || self.follows(object, depth))
+        depth > 0 && (self.collected(object, depth) || (!self.by_owners && self.follows(object, depth)))
     }
 
     /// Whether the garbage collector takes an object: it names owners, and none of them stays.
@@ -421,25 +422,27 @@ impl<'s, 'a> Expected<'s, 'a> {
         before.map(|object| self.state.get(&object.key).unwrap_or(object))
     }
 
-    fn under_way(&self) -> &UnderWay {
-        self.under_way.get_or_init(|| self.find_under_way())
+    fn under_way(&self) -> Arc<UnderWay> {
+        self.state.under_way(|| self.find_under_way())
     }
 
     fn find_under_way(&self) -> UnderWay {
         let state = self.state;
         let definitions = Kind::new("apiextensions.k8s.io", "CustomResourceDefinition");
         let adapted = state.base().adapters().kinds();
-        // what was without owners before is so whatever is written
+        let mut found = UnderWay::default();
+        let by_owners = Expected { by_owners: true, ..Self::new(state) };
+        // what followed one that a request deletes is marked, unless it was written since; what was without owners before is
+        // so whatever is written
         let before = State::new(state.base());
-        let by_owners_before = Expected { under_way: OnceCell::from(UnderWay::default()), ..Expected::new(&before) };
-        let is_new = |object: &Arc<Object>| {
-            let known = before.get(&object.key);
-            !object.live() || !known.is_some_and(|known| by_owners_before.collected(known, OWNER_DEPTH_MAX))
+        let by_owners_before = Expected { by_owners: true, ..Expected::new(&before) };
+        let is_written = |object: &Arc<Object>| match before.get(&object.key) {
+            None => true,
+            Some(known) if Arc::ptr_eq(&known.body, &object.body) => false,
+            Some(known) => !object.live() || !by_owners_before.collected(known, OWNER_DEPTH_MAX),
         };
         let changed =
-            |kind: &Kind| state.changed_keys(kind).filter_map(|key| state.get(key)).filter(|o| is_new(o)).cloned();
-        let mut found = UnderWay::default();
-        let by_owners = Expected { under_way: OnceCell::from(UnderWay::default()), ..Self::new(state) };
+            |kind: &Kind| state.changed_keys(kind).filter_map(|key| state.get(key)).filter(|o| is_written(o)).cloned();
         // what goes since a request is among the changed objects, as far as it has an adapter or defines a kind
         let mut open: Vec<Arc<Object>> = self.ending().cloned().collect();
         open.extend(adapted.iter().chain([&definitions]).flat_map(changed));

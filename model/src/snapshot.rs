@@ -487,7 +487,7 @@ impl Snapshot {
         self.under((Str::from(""), AFFINE.into(), "".into()))
     }
 
-    /// The objects, pods aside, that are being deleted.
+    /// The custom resources, definitions and StatefulSets that are being deleted.
     pub fn ending(&self) -> Vec<&Arc<Object>> {
         self.under((Str::from(""), ENDING.into(), "".into()))
     }
@@ -579,7 +579,7 @@ const CLAIM: &str = "(claim)";
 /// The label under which PersistentVolumes with a node affinity are indexed.
 const AFFINE: &str = "(affine)";
 
-/// The label under which objects that are being deleted are indexed, pods aside.
+/// The label under which custom resources, definitions and StatefulSets that are being deleted are indexed.
 const ENDING: &str = "(ending)";
 
 /// What comes after every key of a kind.
@@ -602,10 +602,15 @@ pub fn constraint_of(object: &Object) -> Option<Val> {
 
 fn labels_of(object: &Object) -> Vec<LabelKey> {
     let mut found = labels_by_kind(object);
-    if object.terminating() && !object.key.kind.is("Pod") {
+    if object.terminating() && leads(&object.key.kind) {
         found.push(("".into(), ENDING.into(), "".into()));
     }
     found
+}
+
+/// Whether more than what names an object of a kind as its owner may go with it, namespaces and claims aside.
+fn leads(kind: &Kind) -> bool {
+    kind.builtin_namespaced().is_none() || kind.is("CustomResourceDefinition") || kind.is("StatefulSet")
 }
 
 fn labels_by_kind(object: &Object) -> Vec<LabelKey> {

@@ -1,10 +1,11 @@
 //! A possible cluster: a snapshot with a few objects changed, made without copying the snapshot.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
+use crate::cascade::UnderWay;
 use crate::kinds::Kind;
 use crate::navigate::{template_labels, volume_affinity};
 use crate::object::{Body, Key, Object};
@@ -26,6 +27,8 @@ pub struct State<'a> {
     index: Index,
     /// The nodes that match a constraint, where nodes differ; until another one does.
     admitted: RefCell<BTreeMap<Val, Arc<[Arc<Object>]>>>,
+    /// The deletions under way, until something differs.
+    under_way: OnceCell<Arc<UnderWay>>,
 }
 
 /// The changed objects by what the snapshot is navigated by. An object that is only marked (same body, uid and node) is
@@ -48,6 +51,7 @@ impl<'a> State<'a> {
             places: BTreeSet::new(),
             index: Index::default(),
             admitted: RefCell::default(),
+            under_way: OnceCell::new(),
         }
     }
 
@@ -108,7 +112,13 @@ impl<'a> State<'a> {
         }
     }
 
+    /// The deletions under way, as they are found once.
+    pub(crate) fn under_way(&self, find: impl FnOnce() -> UnderWay) -> Arc<UnderWay> {
+        self.under_way.get_or_init(|| Arc::new(find())).clone()
+    }
+
     fn note(&mut self, key: &Key) {
+        self.under_way.take();
         if key.kind.is("Node") {
             self.admitted.get_mut().clear();
         }

@@ -32,7 +32,7 @@ const VERSIONS: [&str; 21] = [
     "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r}, spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {nodeSelector: {pool: x}}}}}",
     "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r}, spec: {selector: {matchLabels: {app: x}}, replicas: 0, template: {metadata: {labels: {app: y}}}}}",
     "{kind: Secret, metadata: {name: k, namespace: b, uid: k}}",
-    "{kind: Secret, metadata: {name: k, namespace: b, uid: k, deletionTimestamp: x}}",
+    "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: b, uid: w, deletionTimestamp: x}}",
     "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: b, uid: w}}",
 ];
 
