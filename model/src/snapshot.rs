@@ -46,7 +46,7 @@ pub struct Snapshot {
     by_node: Names<Str, Found>,
     usage: Names<Str, Usage>,
     pools: Pools,
-    /// The names of nodes that pods are assigned to and that are not there.
+    /// The names of nodes that were taken out while pods were assigned to them, as long as these are there.
     missing_nodes: Arc<BTreeSet<Str>>,
     by_label: Names<LabelKey, Found>,
     by_selector: Names<LabelKey, Found>,
@@ -140,7 +140,8 @@ impl Snapshot {
     /// The same objects, read by other adapters.
     #[must_use]
     pub fn with_adapters(&self, adapters: Arc<dyn Adapters>) -> Self {
-        let mut other = Self { unknown: self.unknown.clone(), ..Self::new(adapters) };
+        let missing_nodes = self.missing_nodes.clone();
+        let mut other = Self { unknown: self.unknown.clone(), missing_nodes, ..Self::new(adapters) };
         self.iter().for_each(|object| other.insert_shared(object.clone()));
         other
     }
@@ -171,6 +172,8 @@ impl Snapshot {
 
     /// [`Self::insert`] of an object that other snapshots hold too; its parts stay as they are.
     pub fn insert_shared(&mut self, object: Arc<Object>) {
+        // the last pod on a node may be another version of itself
+        let misses = self.missing_nodes.contains(&object.node);
         self.remove(&object.key);
         let event = Journal::event();
         self.note_change(&object, event);
@@ -218,7 +221,11 @@ impl Snapshot {
             self.journal.note(event, Fact::Reference(&target));
             place.enter(&mut self.by_reference, target);
         }
-        self.look_for(if object.key.kind.is("Node") { &object.key.name } else { &object.node }, event);
+        if object.key.kind.is("Node") {
+            self.miss(&object.key.name, false, event);
+        } else if misses {
+            self.miss(&object.node, true, event);
+        }
         self.places.put(slot, object);
     }
 
@@ -247,7 +254,11 @@ impl Snapshot {
         if object.key.kind.is("Node") {
             self.pools.remove(&object.key.name);
         }
-        self.look_for(if object.key.kind.is("Node") { &object.key.name } else { &object.node }, event);
+        if object.key.kind.is("Node") {
+            self.miss(&object.key.name, self.by_node.get(&object.key.name).is_some(), event);
+        } else if self.by_node.get(&object.node).is_none() {
+            self.miss(&object.node, false, event);
+        }
         for label in labels_of(&object) {
             self.journal.note(event, Fact::Label(&label));
             drop_slot(&mut self.by_label, &label, slot);
@@ -273,9 +284,8 @@ impl Snapshot {
         Some(object)
     }
 
-    /// Notes whether a node is missing, after it or a pod on it came or went.
-    fn look_for(&mut self, node: &Str, event: u64) {
-        let misses = !node.is_empty() && self.by_node.get(node).is_some() && !self.pools.has(node);
+    /// Notes whether a node is missing from now on.
+    fn miss(&mut self, node: &Str, misses: bool, event: u64) {
         if misses != self.missing_nodes.contains(node) {
             self.journal.note(event, Fact::Nodes);
             let missing = Arc::make_mut(&mut self.missing_nodes);
@@ -432,7 +442,8 @@ impl Snapshot {
         &self.pools
     }
 
-    /// The names of nodes that pods are assigned to and that are not there.
+    /// The names of nodes that were taken out while pods were assigned to them, as long as these are there. A node that pods
+    /// only ever named is not among them.
     pub fn missing_nodes(&self) -> &BTreeSet<Str> {
         note(Fact::Nodes);
         &self.missing_nodes

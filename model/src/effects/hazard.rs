@@ -14,9 +14,9 @@ pub fn at_risk(state: &State<'_>, pod: &Object) -> bool {
         return false;
     }
     match node_of(state, pod) {
-        // one that pods only name was put into a state that is a file; that of one that was deleted goes, after a while
-        // (`pkg/controller/podgc/gc_controller.go`, `gcOrphaned`)
-        None => !state.base().unknown().contains("Node"),
+        // a Node that was not read is unremarkable, as is one that pods only ever named; pods of one that was seen to go
+        // follow it, after a while (`pkg/controller/podgc/gc_controller.go`, `gcOrphaned`)
+        None => state.base().missing_nodes().contains(&pod.node),
         Some(node) => !node.live() || not_ready(&node) == Some(true) || evicted_by_taint(pod, &node),
     }
 }

@@ -114,11 +114,6 @@ impl Pools {
         names
     }
 
-    /// Whether there is a node of this name.
-    pub(super) fn has(&self, node: &str) -> bool {
-        self.of_node.contains_key(node)
-    }
-
     pub(super) fn insert(&mut self, node: &Object) {
         let shape = shape(node);
         let at = *Arc::make_mut(&mut self.by_shape).entry(shape.clone()).or_insert_with(|| {
