@@ -46,15 +46,14 @@ const IN_FLIGHT_FEW: usize = 4;
 
 /// The changes in flight that can matter to the change, oldest first, if they are more than a few; else all of them.
 pub fn in_flight<'i>(input: &Input<'i>, analyses: &[Analysis]) -> Vec<&'i Request> {
-    let few = input.in_flight.len() <= IN_FLIGHT_FEW;
+    if input.in_flight.len() <= IN_FLIGHT_FEW {
+        return input.in_flight.iter().collect();
+    }
     let relevance = Relevance::new(input.snapshot, analyses);
     // what matters to one request of a batch may do so by way of another one
     let all = || input.in_flight.iter().chain(&input.change.requests);
-    let matter = |request| relevance.select(all(), request).places;
-    let places: BTreeSet<usize> = match few {
-        true => (0..input.in_flight.len()).collect(),
-        false => input.change.requests.iter().flat_map(matter).collect(),
-    };
+    let matter = input.change.requests.iter().flat_map(|request| relevance.select(all(), request).places);
+    let places: BTreeSet<usize> = matter.collect();
     places.iter().filter_map(|at| input.in_flight.get(*at)).collect()
 }
 

@@ -183,7 +183,7 @@ impl<'s, 'a> Round<'s, 'a> {
     fn stays_as_it_is(&self, object: &Arc<Object>) -> bool {
         let scenarios = || self.with.iter().chain(self.baseline);
         object.live()
-            && !object.owners().iter().any(|owner| owner.kind.is("Pod"))
+            && !object.has_pod_as_owner()
             && self.is_same(object)
             && !self.expected.goes(object)
             && (self.is_quiet() || !scenarios().any(|scenario| expected_to_go(&scenario.state, object)))
@@ -206,8 +206,7 @@ const LEADERS: [&str; 5] =
 /// pods may come and go with them.
 fn all_named_stay(state: &State<'_>, pod: &Object) -> bool {
     let stays = |named: &Arc<Object>| {
-        let goes_with_pods = named.owners().iter().any(|owner| owner.kind.is("Pod"));
-        named.live() && !named.key.kind.is("Pod") && !goes_with_pods && !expected_to_go(state, named)
+        named.live() && !named.key.kind.is("Pod") && !named.has_pod_as_owner() && !expected_to_go(state, named)
     };
     let mut owners = pod.owners().iter();
     let mut referred = references(pod, state.base().adapters().as_ref()).into_iter().map(|reference| reference.target);
@@ -233,5 +232,5 @@ fn takes_along(state: &State<'_>, kind: &Kind) -> bool {
 
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name.
 fn may_have_mates(object: &Object) -> bool {
-    object.key.kind.is("Pod") && object.owners().iter().all(|owner| !owner.kind.is("Pod"))
+    object.key.kind.is("Pod") && !object.has_pod_as_owner()
 }

@@ -55,8 +55,8 @@ const SELECTING: [&str; 9] = [
     "Job",
 ];
 
-/// So many of them, the first, do nothing but select.
-const SELECTING_ONLY: usize = 3;
+/// Those of them that do nothing but select.
+const SELECTING_ONLY: [&str; 3] = ["Service", "PodDisruptionBudget", "NetworkPolicy"];
 
 /// Kinds over which instances are found that depend on pods, beside custom resources with an adapter.
 const MAKING: [&str; 8] =
@@ -192,7 +192,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         let moved: BTreeSet<&Kind> = moved.chain(not_seen).map(|key| &key.kind).collect();
         let reads = Reads::beside_instance(&analysis.compiled);
         // what only selects pods makes none come or go
-        let selects_only = |kind: &Kind| SELECTING.iter().take(SELECTING_ONLY).any(|known| kind.is(known));
+        let selects_only = |kind: &Kind| SELECTING_ONLY.iter().any(|known| kind.is(known));
         let pods = |kind: &Kind| (concerns_pods(kind) && !selects_only(kind)) || self.adapted.contains(kind);
         let is_read = |kind: &Kind| {
             reads.any

@@ -252,7 +252,7 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// Whether an object is on its way out, or may go with what owns or holds it.
     pub fn may_go(&self, object: &Object) -> bool {
-        !object.live() || self.expected.goes(object) || object.owners().iter().any(|owner| owner.kind.is("Pod"))
+        !object.live() || self.expected.goes(object) || object.has_pod_as_owner()
     }
 
     /// The groups encoded so far.

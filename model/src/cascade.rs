@@ -124,9 +124,9 @@ pub fn cascade(
 /// policy is new, it goes for the pods that are still there of ordinals given up before (`stateful_set_control.go`,
 /// `updateStatefulSet`). Those of a set that is being deleted as well, if the write makes `whenDeleted` Delete.
 pub fn given_up(state: &State<'_>, old: &Object, new: &Object) -> Vec<(Key, Key)> {
-    let claims = state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&new.key.ns)).into_iter();
+    let claims = || state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&new.key.ns)).into_iter();
     if !new.live() && deletes_when_deleted(new) && !deletes_when_deleted(old) && !orphans(new) {
-        let made = claims.filter(|c| navigate::claim_ordinal(new, &c.key.name).is_some());
+        let made = claims().filter(|c| navigate::claim_ordinal(new, &c.key.name).is_some());
         let lost = made.filter(|c| !has_another_owner(state, new, c));
         return lost.map(|claim| (claim.key.clone(), new.key.clone())).collect();
     }
@@ -137,7 +137,7 @@ pub fn given_up(state: &State<'_>, old: &Object, new: &Object) -> Vec<(Key, Key)
     let of_new_policy = !navigate::deletes_when_scaled(old);
     let pods = if of_new_policy { navigate::pods_owned_by(state, new) } else { Vec::new() };
     let goes_along = |claim: &Object| pods.iter().any(|pod| navigate::goes_with_pod(state, pod, claim));
-    let lost = claims.filter(|c| {
+    let lost = claims().filter(|c| {
         !navigate::wants_claim(new, &c.key.name)
             && (navigate::wants_claim(old, &c.key.name) || goes_along(c))
             && !has_another_owner(state, new, c)
@@ -270,11 +270,14 @@ pub fn followers(state: &State<'_>, object: &Object) -> Vec<Key> {
     follow_scope(state, object, &mut found);
     follow_adapter(state, object, &mut found);
     follow_volumes(state, object, Propagation::Background, &mut found);
-    let dependents = state.owned_by(&object.uid).into_iter().map(|o| o.key.clone());
-    let gives = navigate::deletes_when_scaled(object);
-    let claims = || state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&object.key.ns)).into_iter();
-    let given = claims().filter(|claim| gives && navigate::gives_up(object, &claim.key.name)).map(|o| o.key.clone());
-    found.into_iter().map(|(key, _)| key).chain(dependents).chain(given).collect()
+    let mut followers: Vec<Key> = found.into_iter().map(|(key, _)| key).collect();
+    followers.extend(state.owned_by(&object.uid).into_iter().map(|o| o.key.clone()));
+    if navigate::deletes_when_scaled(object) {
+        let claims = state.list(&Kind::new("", "PersistentVolumeClaim"), Some(&object.key.ns)).into_iter();
+        let given = claims.filter(|claim| navigate::gives_up(object, &claim.key.name));
+        followers.extend(given.map(|o| o.key.clone()));
+    }
+    followers
 }
 
 /// Whether an object that no request touched is about to go all the same: its namespace is being deleted, every owner it
@@ -422,7 +425,7 @@ impl<'s, 'a> Expected<'s, 'a> {
         before.map(|object| self.state.get(&object.key).unwrap_or(object))
     }
 
-    fn under_way(&self) -> Arc<UnderWay> {
+    fn under_way(&self) -> &'s UnderWay {
         self.state.under_way(|| self.find_under_way())
     }
 

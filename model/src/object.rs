@@ -389,6 +389,11 @@ impl Object {
         self.body.finished
     }
 
+    /// Whether a pod is among its owners, with which it may go.
+    pub fn has_pod_as_owner(&self) -> bool {
+        self.owners().iter().any(|owner| owner.kind.is("Pod"))
+    }
+
     /// Whether it bears a deletionTimestamp.
     pub fn terminating(&self) -> bool {
         self.body.terminating

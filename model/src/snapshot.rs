@@ -253,8 +253,6 @@ impl Snapshot {
         }
         if object.key.kind.is("Node") {
             self.pools.remove(&object.key.name);
-        }
-        if object.key.kind.is("Node") {
             self.miss(&object.key.name, self.by_node.get(&object.key.name).is_some(), event);
         } else if self.by_node.get(&object.node).is_none() {
             self.miss(&object.node, false, event);

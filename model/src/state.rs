@@ -113,8 +113,8 @@ impl<'a> State<'a> {
     }
 
     /// The deletions under way, as they are found once.
-    pub(crate) fn under_way(&self, find: impl FnOnce() -> UnderWay) -> Arc<UnderWay> {
-        self.under_way.get_or_init(|| Arc::new(find())).clone()
+    pub(crate) fn under_way(&self, find: impl FnOnce() -> UnderWay) -> &UnderWay {
+        self.under_way.get_or_init(|| Arc::new(find()))
     }
 
     fn note(&mut self, key: &Key) {

@@ -21,9 +21,9 @@ const CLAIM_USERS: [&str; 8] =
 ///
 /// By reference; for a claim also StatefulSets by ordinal, custom resources by claim selector, and workloads whose
 /// template names it although they want no pods at the moment. Left out: what is leaving or terminating, what goes with
-/// its controller, the pod that takes the claim along when its StatefulSet scales down or that owns it, what is finished (a finished pod
-/// mounts nothing, though pvc-protection lets its claim wait for it: `pvc_protection_controller.go`, `podUsesPVC`), and
-/// ReplicaSets at 0 that have a controller.
+/// its controller, the pod that takes the claim along when its StatefulSet scales down or that owns it, what is finished
+/// (a finished pod mounts nothing, though pvc-protection lets its claim wait for it: `pvc_protection_controller.go`,
+/// `podUsesPVC`), and ReplicaSets at 0 that have a controller.
 pub fn live_referrers<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Object>> {
     let mut found = users(state, target);
     // the collector takes a claim after the pod that owns it; a request may at any moment
