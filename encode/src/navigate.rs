@@ -294,7 +294,7 @@ where
         let groups = self.scene.selected(ns, &selector, |scene| {
             let state = scene.state();
             let pods = state.pods_matching(ns, &selector);
-            let heirs = pods.iter().filter_map(|pod| suture_model::effects::heir(state, pod));
+            let heirs = suture_model::effects::heirs(state, &pods).into_iter();
             let heirs: BTreeSet<Key> = heirs.map(|set| suture_model::effects::group_name(state, set)).collect();
             let mut groups = scene.groups_of(pods);
             groups.extend(heirs);

@@ -48,19 +48,14 @@ impl Kind {
 
 /// The built-in kind of this short name, and whether it is namespaced.
 fn builtin(kind: &str) -> Option<&'static (Kind, bool)> {
-    static KNOWN: LazyLock<Vec<(Kind, bool)>> = LazyLock::new(|| {
-        let known = BUILTIN.iter().map(|(g, k, n)| (Kind { group: Str::from(*g), kind: Str::from(*k) }, *n));
-        let mut known: Vec<_> = known.collect();
-        known.sort_by(|a, b| by_length(&a.0.kind, &b.0.kind));
-        known
+    /// By the length of the short name: few have the same, so that hardly any text is read.
+    static KNOWN: LazyLock<Vec<Vec<(Kind, bool)>>> = LazyLock::new(|| {
+        let longest = BUILTIN.iter().map(|(_, kind, _)| kind.len()).max().unwrap_or(0);
+        let known = |(g, k, n): &(&str, &str, bool)| (Kind { group: Str::from(*g), kind: Str::from(*k) }, *n);
+        let of_length = |length| BUILTIN.iter().filter(move |(_, kind, _)| kind.len() == length).map(known).collect();
+        (0..=longest).map(of_length).collect()
     });
-    let at = KNOWN.binary_search_by(|(known, _)| by_length(&known.kind, kind)).ok()?;
-    KNOWN.get(at)
-}
-
-/// An order that mostly has no text to read.
-fn by_length(a: &str, b: &str) -> Ordering {
-    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    KNOWN.get(kind.len())?.iter().find(|(known, _)| *known.kind == *kind)
 }
 
 /// Equality of shared texts.

@@ -87,7 +87,11 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
             let goes =
                 |kind: FateKind| !matches!(kind, FateKind::Stays | FateKind::BecomesReady | FateKind::Terminating);
             Rc::make_mut(&mut entity.fates).retain(|f| goes(f.kind) && (misplaced || f.kind != FateKind::Gone));
-        } else if builder.after() && comes_back.is_some() && standing == Standing::Removed && !builder.going(set) {
+        } else if builder.after()
+            && comes_back.is_some()
+            && standing == Standing::Removed
+            && !builder.expected.goes(set)
+        {
             // the controller has made another one by then
             Rc::make_mut(&mut entity.fates).retain(|f| f.kind != FateKind::Gone);
         }

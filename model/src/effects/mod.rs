@@ -54,7 +54,7 @@ pub use custom::{handed_on, scaled_down};
 pub use hazard::at_risk;
 pub use made::Made;
 pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
-pub use statefulset::{heir, ordinal_labels};
+pub use statefulset::{heirs, ordinal_labels};
 pub(crate) use template::is_kept;
 
 /// Built-in kinds that make pods and decide how many there are of them, and which go.
@@ -319,12 +319,13 @@ impl<'s, 'a> Builder<'s, 'a> {
     /// The circumstances of an existing pod.
     fn standing(&self, pod: &Object) -> Standing {
         if pod.leaving && self.scenario.removed.contains(&pod.key) {
-            Standing::Removed
-        } else if pod.leaving
-            || (self.in_storm(pod) && hazard::at_risk(self.state(), pod))
-            || self.going(pod)
-            || self.follows_pods(pod)
-        {
+            return Standing::Removed;
+        }
+        let follows = || match pod.key.kind.is("Pod") {
+            true => self.pod_goes(pod),
+            false => self.expected.goes(pod) || self.follows_pods(pod),
+        };
+        if pod.leaving || (self.in_storm(pod) && hazard::at_risk(self.state(), pod)) || follows() {
             Standing::AtRisk
         } else {
             Standing::Kept
@@ -341,9 +342,8 @@ impl<'s, 'a> Builder<'s, 'a> {
     /// is left aside.
     fn follows_pods(&self, object: &Object) -> bool {
         let owners = object.owners();
-        let are_pods = !owners.is_empty() && owners.iter().all(|owner| owner.kind.is("Pod"));
-        are_pods
-            && !object.key.kind.is("Pod")
+        !owners.is_empty()
+            && owners.iter().all(|owner| owner.kind.is("Pod"))
             && owners.iter().all(|owner| {
                 let Some(pod) = navigate::owner_object(self.state(), object, owner) else { return true };
                 let group = group(self.scenario, &group_name(self.state(), pod), self.view);
@@ -352,10 +352,8 @@ impl<'s, 'a> Builder<'s, 'a> {
             })
     }
 
-    fn going(&self, object: &Object) -> bool {
-        if !object.key.kind.is("Pod") {
-            return self.expected.goes(object);
-        }
+    /// Whether a pod goes anyway, which is the same for those of a body in a namespace.
+    fn pod_goes(&self, object: &Object) -> bool {
         let body = Arc::as_ptr(&object.body);
         if let Some((ns, known, going)) = &*self.last_going.borrow()
             && Arc::ptr_eq(ns, &object.key.ns)

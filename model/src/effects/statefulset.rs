@@ -30,12 +30,17 @@ pub fn ordinal_labels(labels: &Val) -> impl Iterator<Item = (&'static str, &Val)
     names.into_iter().filter_map(|name| Some((name, labels.get(name)?)))
 }
 
-/// The StatefulSet that makes another pod of this name, with the labels that this one got for it, once it has gone, although
-/// it is not the set's (any more).
-pub fn heir<'s>(state: &'s State<'_>, pod: &Object) -> Option<&'s Arc<Object>> {
-    ordinal_labels(pod.labels()).next()?;
-    let set = Key::of("StatefulSet", &pod.key.ns, pod.key.name.rsplit_once('-')?.0);
-    state.get(&set).filter(|set| pod.controller().is_some_and(|owner| owner.uid != set.uid))
+/// The StatefulSets that make another pod under the name of one of these, with the labels that this one got for it, once it
+/// has gone, although it is not the set's (any more).
+pub fn heirs<'s>(state: &'s State<'_>, pods: &[&Arc<Object>]) -> Vec<&'s Arc<Object>> {
+    // pods of one body have these labels or none has
+    let alike = pods.chunk_by(|a, b| Arc::ptr_eq(&a.body, &b.body));
+    let named = alike.filter(|pods| pods.first().is_some_and(|pod| ordinal_labels(pod.labels()).next().is_some()));
+    let heir = |pod: &&Arc<Object>| {
+        let set = Key::of("StatefulSet", &pod.key.ns, pod.key.name.rsplit_once('-')?.0);
+        state.get(&set).filter(|set| pod.controller().is_some_and(|owner| owner.uid != set.uid))
+    };
+    named.flatten().filter_map(heir).collect()
 }
 
 /// The ordinal of a pod by its name, if the name is one that this StatefulSet gives.
