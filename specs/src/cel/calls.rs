@@ -86,7 +86,7 @@ impl Lowering<'_> {
     }
 
     fn comparable(&self, func: Func, a: &Expr, b: &Expr, span: Span) -> Result<(), CelError> {
-        if a.ty.is_any() && b.ty.is_any() {
+        if self.are_unknown(&a.ty, &b.ty) {
             return Err(self.both_unknown(func, span));
         }
         match (&a.ty, &b.ty) {
@@ -98,6 +98,11 @@ impl Lowering<'_> {
             (x, y) if x.join(y).is_none() => Err(self.different(func, x, y, span)),
             _ => Ok(()),
         }
+    }
+
+    /// Whether nobody can say what comparing these gives, before there are values.
+    fn are_unknown(&self, a: &Type, b: &Type) -> bool {
+        !self.scope.dynamic && a.is_any() && b.is_any()
     }
 
     fn both_unknown(&self, func: Func, span: Span) -> CelError {
@@ -120,7 +125,7 @@ impl Lowering<'_> {
     }
 
     fn ordered(&self, func: Func, a: &Expr, b: &Expr, span: Span) -> Result<(), CelError> {
-        if a.ty.is_any() && b.ty.is_any() {
+        if self.are_unknown(&a.ty, &b.ty) {
             return Err(self.both_unknown(func, span));
         }
         let number = |t: &Type| matches!(t, Type::Int | Type::UInt | Type::Double | Type::Any | Type::Never);
@@ -142,14 +147,14 @@ impl Lowering<'_> {
         let item = match &b.ty {
             Type::List(item) => item,
             Type::Map(key, _) => key,
-            Type::Any if a.ty.is_any() => return Err(self.both_unknown(Func::In, span)),
+            ty @ Type::Any if self.are_unknown(&a.ty, ty) => return Err(self.both_unknown(Func::In, span)),
             Type::Any | Type::Never => return Ok(()),
             other => {
                 let message = format!("`in` needs a list or a map, found {other}");
                 return Err(self.report.error(message, b.span, format!("this is of type {other}"), None));
             }
         };
-        if a.ty.is_any() && item.is_any() {
+        if self.are_unknown(&a.ty, item) {
             return Err(self.both_unknown(Func::In, span));
         }
         match a.ty.join(item) {
@@ -184,6 +189,9 @@ impl Lowering<'_> {
             (Some((func, ty)), _) => self.checked(func, args, ty, span),
             (None, [(func, ty)]) => self.checked(*func, args, ty.clone(), span),
             (None, []) => Err(self.no_signature(name, style, &fits, &args, place)),
+            (None, [(func, _), others @ ..]) if self.scope.dynamic && others.iter().all(|(other, _)| other == func) => {
+                self.checked(*func, args, Type::Any, span)
+            }
             (None, several) => {
                 let results: Vec<String> = several.iter().map(|(_, ty)| ty.to_string()).collect();
                 let message = format!("the type of `{name}` is not clear: {}", results.join(" or "));

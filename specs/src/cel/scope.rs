@@ -13,12 +13,16 @@ pub struct Scope {
     after: bool,
     params: Option<BTreeMap<Str, Type>>,
     namespace: Option<Str>,
+    /// Whether operators take what they find when they are evaluated: an adapter's expressions read one object of which no
+    /// schema says anything.
+    pub(super) dynamic: bool,
 }
 
 impl Scope {
     /// The scope of a ResourceAdapter's expressions: `self`.
     pub fn adapter() -> Self {
-        Self::default().with("self", Type::Any)
+        let scope = Self { dynamic: true, ..Self::default() };
+        scope.with("self", Type::Any)
     }
 
     /// The scope of an invariant's expressions: `before`, `now`, `request`, `params`, `time`, and `after` where settled
