@@ -194,7 +194,7 @@ impl<'l, 'a> Looker<'l, 'a> {
         Self {
             scenario,
             templates,
-            restricted: templates.iter().map(|t| restricts_nodes(t.spec())).collect(),
+            restricted: templates.iter().map(|t| restricts_nodes(t.spec()) || t.pinned().is_some()).collect(),
             topologies,
             demand,
             usage: NodeUsage::new(scenario, ns, templates, demand),
@@ -212,7 +212,7 @@ impl<'l, 'a> Looker<'l, 'a> {
         let apart: BTreeSet<Str> = changed.chain(known).collect();
         let mut single = apart.clone();
         let mut by_signature: BTreeMap<Signature, (Vec<usize>, Vec<Str>)> = BTreeMap::new();
-        let by_name = self.templates.iter().any(|t| names_nodes(t.spec()));
+        let by_name = self.templates.iter().any(|t| names_nodes(t.spec()) || t.pinned().is_some());
         let mut every = true;
         for (at, pool) in pools.iter() {
             let first = pool.nodes().iter().find(|name| !apart.contains(*name));
@@ -254,8 +254,10 @@ impl<'l, 'a> Looker<'l, 'a> {
             return None;
         }
         let touched = self.demand.touched;
-        let matches =
-            |(template, restricted): (&Template, &bool)| !restricted || !touched || node_matches(template.spec(), node);
+        let selected = |template: &Template| {
+            template.pinned().is_none_or(|name| *name == node.key.name) && node_matches(template.spec(), node)
+        };
+        let matches = |(template, restricted): (&Template, &bool)| !restricted || !touched || selected(template);
         let matches: Vec<bool> = self.templates.iter().zip(&self.restricted).map(matches).collect();
         if !matches.iter().any(|m| *m) {
             return None;
@@ -265,7 +267,9 @@ impl<'l, 'a> Looker<'l, 'a> {
         let well = recovered.as_ref().unwrap_or(node);
         let room: Vec<Room> = self.templates.iter().map(|t| self.usage.room(t, node, self.demand.most)).collect();
         let admitted = self.templates.iter().zip(&matches).zip(&room).map(|((template, matches), room)| {
-            let admits = room.most != Some(0) && tolerates(template.spec(), well, SCHEDULING);
+            // the kubelet heeds NoExecute only
+            let effects = if template.pinned().is_some() { &["NoExecute"] } else { SCHEDULING };
+            let admits = room.most != Some(0) && tolerates(template.spec(), well, effects);
             *matches && (admits || !touched)
         });
         Some(Signature {
@@ -521,7 +525,9 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
                 Some(skew) => spread(builder, &topology, &asked, maker, *set, &own, term, skew, &mut stuck),
             }
         }
-        theirs(builder, &topology, maker, *set, &own, &mut stuck);
+        if own.pinned().is_none() {
+            theirs(builder, &topology, maker, *set, &own, &mut stuck);
+        }
         port_by_port(builder, &topology, maker, *set, &own, &mut stuck);
         if builder.after() && builder.touched && !own.may_always_pend && !own.waits {
             pending(builder, &topology, maker, *set, &own, &asked, stuck);

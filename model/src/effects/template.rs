@@ -69,10 +69,15 @@ impl Template {
     /// The template of this pod template value ({metadata, spec}), for pods in a namespace.
     pub fn new(val: &Val, ns: &str) -> Self {
         let spec = val.get("spec").cloned().unwrap_or_default();
-        let affinity =
-            |kind: &str| spec.items_at(&["affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"]).to_vec();
+        let required = "requiredDuringSchedulingIgnoredDuringExecution";
+        let pinned = pinned(&spec).is_some();
+        // the kubelet looks at no other pods
+        let affinity = |kind: &str| {
+            let terms = if pinned { &[] } else { spec.items_at(&["affinity", kind, required]) };
+            terms.to_vec()
+        };
         let mut terms: Vec<Term> = affinity("podAntiAffinity").iter().filter_map(|t| term(t, ns, None)).collect();
-        for spread in spec.items_at(&["topologySpreadConstraints"]) {
+        for spread in spec.items_at(&["topologySpreadConstraints"]).iter().filter(|_| !pinned) {
             let hard = spread.str_at(&["whenUnsatisfiable"]).is_none_or(|w| &**w == "DoNotSchedule");
             if hard {
                 terms.extend(term(spread, ns, Some(spread.int_at(&["maxSkew"]).unwrap_or(1))));
@@ -152,6 +157,11 @@ impl Template {
             && taken().iter().any(|taken| self.ports.iter().any(|port| port.excludes(taken)))
     }
 
+    /// The node that its pods name themselves.
+    pub(super) fn pinned(&self) -> Option<&Str> {
+        pinned(self.spec())
+    }
+
     pub(super) fn labels(&self) -> &Val {
         self.val.at(&["metadata", "labels"]).unwrap_or(&Val::Null)
     }
@@ -159,6 +169,12 @@ impl Template {
     pub(super) fn spec(&self) -> &Val {
         self.val.get("spec").unwrap_or(&Val::Null)
     }
+}
+
+/// The node that a pod spec names: its kubelet takes the pod without asking the scheduler, if it has room and ports for it
+/// and the node is one that the pod selects (`pkg/kubelet/lifecycle/predicate.go`, `generalFilter`).
+fn pinned(spec: &Val) -> Option<&Str> {
+    spec.str_at(&["nodeName"]).filter(|name| !name.is_empty())
 }
 
 fn controller_reference(owner: &Object) -> Val {
