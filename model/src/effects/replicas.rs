@@ -24,6 +24,9 @@ use crate::navigate;
 use crate::object::{Key, Object};
 use crate::value::{Str, Val};
 
+/// Kinds, beside the controllers of pods, whose objects make pods come and go.
+const MOVING: [&str; 5] = ["Pod", "Node", "Namespace", "HorizontalPodAutoscaler", "CustomResourceDefinition"];
+
 /// What the controller intends with the pods of one ReplicaSet.
 struct Intent {
     /// How many pods are in excess and will be removed, by rank.
@@ -422,7 +425,8 @@ fn crowds(
     let base = builder.state().base();
     let of_base = |object: &Object| base.get(&object.key).map(|before| replicas(before));
     let mut on: BTreeMap<Str, i64> = BTreeMap::new();
-    let mut is_still = builder.scenario.steps.len() <= 1 && base.get(&workload.key).is_some_and(|o| !o.unobserved());
+    let steps = builder.scenario.steps.iter().filter(|step| step.objects.iter().any(|key| may_move(key, workload)));
+    let mut is_still = steps.count() <= 1 && base.get(&workload.key).is_some_and(|o| !o.unobserved());
     for (set, pods) in sets.iter().zip(pods) {
         let mut active = 0;
         for pod in pods.iter().filter(|pod| !pod.terminating() && !super::hazard::finished(pod)) {
@@ -434,6 +438,14 @@ fn crowds(
     }
     is_still &= of_base(workload) == Some(on.values().sum());
     Rc::new(if is_still { on } else { BTreeMap::new() })
+}
+
+/// Whether what happens to an object may make pods of a workload come or go: not what pods only name, nor what is in
+/// another namespace.
+fn may_move(key: &Key, workload: &Object) -> bool {
+    let is_elsewhere = !key.ns.is_empty() && key.ns != workload.key.ns;
+    let moves = MOVING.iter().chain(&super::DECIDING).any(|kind| key.kind.is(kind));
+    key.kind.builtin_namespaced().is_none() || (moves && !is_elsewhere)
 }
 
 /// Whether a ReplicaSet was made from this pod template: equal but for the label that the Deployment adds.
