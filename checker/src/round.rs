@@ -14,7 +14,7 @@ use suture_model::futures::Faults;
 use suture_model::kinds::Kind;
 use suture_model::navigate::owner_object;
 use suture_model::object::{Key, Object};
-use suture_model::references::references;
+use suture_model::references::{names_its_own, references};
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::constraint_of;
 use suture_model::state::State;
@@ -230,7 +230,8 @@ fn takes_along(state: &State<'_>, kind: &Kind) -> bool {
     LEADERS.iter().any(|leader| kind.is(leader)) || state.base().adapters().kinds().contains(kind)
 }
 
-/// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name.
+/// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name, or what is named
+/// after them.
 fn may_have_mates(object: &Object) -> bool {
-    object.key.kind.is("Pod") && !object.has_pod_as_owner()
+    object.key.kind.is("Pod") && !object.has_pod_as_owner() && !names_its_own(object)
 }

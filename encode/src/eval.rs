@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use suture_model::futures::FateKind;
 use suture_model::object::Object;
+use suture_model::references::names_its_own;
 use suture_model::value::Str;
 use suture_specs::error::{EvalError, EvalErrorKind};
 use suture_specs::eval::{Env, eval};
@@ -329,7 +330,7 @@ where
 
     /// Refuses to read what tells the members of a class apart.
     fn allow_reading(&self, expr: &Expr, name: &str, member: &Member) -> Result<(), Refusal> {
-        match reading(expr, name) {
+        match reading(expr, name, names_its_own(&member.object)) {
             Reading::Common => Ok(()),
             Reading::Node => self.allow_node(member),
             Reading::Identity => self.allow_identity(member),
@@ -719,7 +720,7 @@ enum Reading {
 /// Fields of `metadata` that differ between objects which are otherwise alike.
 const OWN_META: [&str; 4] = ["name", "uid", "creationTimestamp", "resourceVersion"];
 
-fn reading(expr: &Expr, name: &str) -> Reading {
+fn reading(expr: &Expr, name: &str, own_names: bool) -> Reading {
     let mut path: Vec<&str> = Vec::new();
     let mut at = expr;
     while let Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } = &at.node
@@ -737,20 +738,20 @@ fn reading(expr: &Expr, name: &str) -> Reading {
         };
     }
     let mut worst = Reading::Common;
-    let mut note = |part: &Expr| worst = worst.max(reading(part, name));
+    let mut note = |part: &Expr| worst = worst.max(reading(part, name, own_names));
     match &at.node {
         Node::Const(_) | Node::Var(_) => {}
         Node::Call { func, args } => {
             for (position, arg) in args.iter().enumerate() {
                 let receiver = position == 0 && matches!(&arg.node, Node::Var(var) if &**var == name);
-                if receiver && common(*func) {
+                if receiver && common(*func) && !(own_names && *func == Func::References) {
                     continue;
                 }
                 if receiver && matches!(func, Func::PodNode | Func::PodZone) {
                     worst = worst.max(Reading::Node);
                     continue;
                 }
-                worst = worst.max(reading(arg, name));
+                worst = worst.max(reading(arg, name, own_names));
             }
         }
         Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => note(base),

@@ -10,7 +10,7 @@ use suture_model::effects::DECIDING;
 use suture_model::kinds::Kind;
 use suture_model::navigate as model;
 use suture_model::object::{Body, Key, Object};
-use suture_model::references::references;
+use suture_model::references::{names_its_own, references};
 use suture_model::selector::Selector;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
@@ -380,6 +380,9 @@ where
             groups.insert(suture_model::effects::group_name(state, maker));
         }
         let is_claim = target.key.kind.is("PersistentVolumeClaim");
+        if is_claim && self.name_their_own(&groups)? {
+            return Err(Refusal::FinerIdentity);
+        }
         let adapters = state.base().adapters().as_ref();
         let mut items = self.expand(others, &Object::live)?;
         let needs = |pod: &Object| {
@@ -392,6 +395,19 @@ where
             items.extend(pods);
         }
         Ok(Sym::Bag(items))
+    }
+
+    /// Whether one of several pods that are taken together, as they are now, names a claim by its own name.
+    fn name_their_own(&mut self, groups: &BTreeSet<Key>) -> Result<bool, Refusal> {
+        let state = self.scene.state();
+        let Sym::Bag(items) = self.pods_of(groups, &|pod| names_its_own(pod) && state.get(&pod.key).is_some())? else {
+            return Ok(false);
+        };
+        let classes = items.iter().filter_map(|item| match &item.value {
+            Sym::Member(member) => self.scene.class(member.fate?.0),
+            _ => None,
+        });
+        Ok(classes.into_iter().any(|class| class.total > 1))
     }
 
     /// What decides the class of a route and may go.

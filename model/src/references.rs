@@ -17,6 +17,8 @@ use crate::value::{Str, Val};
 
 mod pods;
 
+pub use pods::names_its_own;
+
 /// One reference from an object to another by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {

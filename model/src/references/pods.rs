@@ -24,6 +24,11 @@ pub(super) fn of_pod(pod: &Object, found: &mut Vec<Reference>) {
     found.extend(own.into_iter().map(|r| Reference { needed, ..r }));
 }
 
+/// Whether a pod refers to something by a name that is made of its own: of pods that are alike each names another.
+pub fn names_its_own(pod: &Object) -> bool {
+    pod.val().items_at(&["spec", "volumes"]).iter().any(|volume| volume.at_some(&["ephemeral"]).is_some())
+}
+
 /// The references of a PodSpec in a namespace.
 pub(super) fn of_spec(spec: &Val, ns: &Str, found: &mut Vec<Reference>) {
     for field in ["initContainers", "containers", "ephemeralContainers"] {
