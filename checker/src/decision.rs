@@ -47,7 +47,8 @@ const NAMED_MAX: usize = 3;
 impl StepReport {
     /// The step in one line; objects that the effect names already are not repeated.
     pub fn text(&self) -> String {
-        let others: Vec<&str> = self.objects.iter().map(String::as_str).filter(|o| !self.effect.contains(o)).collect();
+        let is_named = |object: &str| self.effect.split([' ', ':', ',']).any(|word| word == object);
+        let others: Vec<&str> = self.objects.iter().map(String::as_str).filter(|o| !is_named(o)).collect();
         let named = others.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
         match others.len() {
             0 => self.effect.clone(),

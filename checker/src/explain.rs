@@ -9,6 +9,7 @@ use std::sync::Arc;
 use suture_encode::question::Question;
 use suture_encode::scene::Class;
 use suture_encode::term::Assignment;
+use suture_model::cascade::why_expected;
 use suture_model::change::{Operation, Propagation, Request};
 use suture_model::effects::at_risk;
 use suture_model::futures::{FateKind, Group, Step};
@@ -194,7 +195,9 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
                 FateKind::Terminating | FateKind::Gone if before.is_some_and(|o| at_risk(&scenario.state, o)) => {
                     format!("pods leave node {}", before.map_or("", |o| &o.node))
                 }
-                FateKind::Terminating | FateKind::Gone if entity.key() == Some(name) => "it goes".to_owned(),
+                FateKind::Terminating | FateKind::Gone if entity.key() == Some(name) => {
+                    before.map_or("it goes", |o| why_expected(&scenario.state, o)).to_owned()
+                }
                 FateKind::Terminating | FateKind::Gone => format!("the controller of {name} removes pods"),
                 FateKind::BecomesReady => "these pods become ready".to_owned(),
                 FateKind::LosesReadiness => "these pods lose readiness".to_owned(),

@@ -8,7 +8,7 @@ use crate::change::{Operation, Propagation, Request};
 use crate::ingest::project;
 use crate::kinds::Kind;
 use crate::navigate::{definition_of, scale_path};
-use crate::object::{Key, Object};
+use crate::object::{Key, Object, Owner};
 use crate::state::State;
 use crate::value::Val;
 
@@ -47,10 +47,11 @@ impl Applied {
 /// Puts the direct effect of a request into a state. A dry run is judged as if it were none.
 ///
 /// Where a request of an API server shows an object that the state lacks or has with another uid, the watch is behind
-/// and the object is as the request shows it.
+/// and the object is as the request shows it. Where a request deletes an object of a kind that was not read, there is one of
+/// which nothing but its name is known.
 pub fn apply(state: &mut State, request: &Request) -> Applied {
     let request = &request.clone().resolve(state);
-    if let Some(shown) = newer(state, request) {
+    if let Some(shown) = newer(state, request).or_else(|| unread(state, request)) {
         state.put(shown);
     }
     match (request.operation, &*request.subresource) {
@@ -73,6 +74,21 @@ fn newer(state: &State, request: &Request) -> Option<Object> {
     let shown = request.shown().filter(|_| !request.uid.is_empty())?;
     let known = state.get(&request.target).is_some_and(|there| there.uid == shown.uid);
     (!known).then_some(shown)
+}
+
+/// The object that a request deletes, if its kind was not read: its uid is the one that objects name as their owner's.
+fn unread(state: &State, request: &Request) -> Option<Object> {
+    let target = &request.target;
+    let is_unread = state.base().unknown().contains(&target.kind.kind) && state.get(target).is_none();
+    if !is_unread || request.operation != Operation::Delete || !request.subresource.is_empty() {
+        return None;
+    }
+    let is_it = |owner: &&Owner| owner.kind == target.kind && owner.name == target.name;
+    let ns = Some(&target.ns).filter(|ns| !ns.is_empty());
+    let objects = state.kinds().into_iter().flat_map(|kind| state.list(&kind, ns.map(|ns| &**ns)));
+    let uid = objects.flat_map(|object| object.owners().iter().find(is_it)).map(|owner| owner.uid.clone()).next();
+    let bare = Object::bare(target.clone());
+    Some(Object { uid: uid.unwrap_or_default(), ..bare })
 }
 
 /// A live object of the same name refuses; one that is being deleted may be gone by then.

@@ -286,6 +286,20 @@ pub fn expected_to_go(state: &State<'_>, object: &Object) -> bool {
     Expected::new(state).goes(object)
 }
 
+/// Why such an object goes, in words.
+pub fn why_expected(state: &State<'_>, object: &Object) -> &'static str {
+    let expected = Expected::new(state);
+    if object.terminating() {
+        "nothing holds it any more, its deletion is completed"
+    } else if !object.key.ns.is_empty() && expected.leaves(&object.key.ns) {
+        "its namespace is being deleted"
+    } else if expected.collected(object, OWNER_DEPTH_MAX) {
+        "no owner of it is left, the garbage collector deletes it"
+    } else {
+        "it goes with what is being deleted"
+    }
+}
+
 /// [`expected_to_go`] for many objects of a state.
 pub struct Expected<'s, 'a> {
     state: &'s State<'a>,

@@ -87,7 +87,7 @@ impl Key {
     }
 
     /// Whether nothing is known of the kind but its name, and perhaps its group.
-    pub(crate) fn is_loose(&self) -> bool {
+    pub fn is_loose(&self) -> bool {
         self.kind.builtin_namespaced().is_none()
     }
 }

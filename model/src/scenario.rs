@@ -1,6 +1,6 @@
 //! The concrete choices around a change: which changes in flight have landed, and how far a batch has come.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::apply::{apply, is_held};
@@ -116,16 +116,8 @@ impl<'a> Scenario<'a> {
             *self.retemplated.entry(workload.key.clone()).or_default() += 1;
             self.state.put(workload);
         }
-        let mut by_cause: BTreeMap<(Cause, Key), Vec<Key>> = BTreeMap::new();
-        for (key, (cause, because)) in &self.leaving {
-            if !before.contains(key) && key != because {
-                by_cause.entry((*cause, because.clone())).or_default().push(key.clone());
-            }
-        }
-        let by_cause = by_cause
-            .into_iter()
-            .map(|((cause, because), objects)| Step { effect: format!("{because} goes: {}", cause.text()), objects });
-        self.steps.extend(by_cause);
+        let steps = one_after_the_other(&self.leaving, &before);
+        self.steps.extend(steps);
         Landing { effective: true, whole }
     }
 
@@ -164,6 +156,28 @@ impl<'a> Scenario<'a> {
         let asked = self.leaving.get(&new.key).is_some_and(|(cause, _)| *cause == Cause::Requested);
         asked && !new.key.kind.is("Pod") && is_held(old) && !is_held(new)
     }
+}
+
+/// What follows a request, in steps: each after the one that tells why its own object goes. What left `before` is told.
+fn one_after_the_other(leaving: &Leaving, before: &BTreeSet<Key>) -> Vec<Step> {
+    let mut by_object: BTreeMap<&Key, BTreeMap<Cause, Vec<Key>>> = BTreeMap::new();
+    let mut following: BTreeSet<&Key> = BTreeSet::new();
+    for (key, (cause, because)) in
+        leaving.iter().filter(|(key, (_, because))| !before.contains(*key) && *key != because)
+    {
+        by_object.entry(because).or_default().entry(*cause).or_default().push(key.clone());
+        following.insert(key);
+    }
+    let mut open: VecDeque<Key> = by_object.keys().filter(|key| !following.contains(*key)).copied().cloned().collect();
+    let mut steps = Vec::new();
+    while let Some(because) = open.pop_front() {
+        for (cause, objects) in by_object.remove(&because).into_iter().flatten() {
+            open.extend(objects.iter().filter(|key| by_object.contains_key(*key)).cloned());
+            let goes = if leaving.contains_key(&because) { "goes" } else { "gives up ordinals" };
+            steps.push(Step { effect: format!("{because} {goes}: {}", cause.text()), objects });
+        }
+    }
+    steps
 }
 
 /// What came of a request.

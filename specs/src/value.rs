@@ -452,7 +452,8 @@ impl PartialEq for Value {
             (Self::Object(a), Self::Object(b)) => Arc::ptr_eq(a, b) || a == b,
             (Self::World(a), Self::World(b)) => a == b,
             (Self::Reference(a), Self::Reference(b)) => a == b,
-            (Self::Owner(a), Self::Owner(b)) => a == b,
+            // who is named, not how (`garbagecollector.go`, `ownerRefsToUIDs`)
+            (Self::Owner(a), Self::Owner(b)) => (&a.kind, &a.name, &a.uid) == (&b.kind, &b.name, &b.uid),
             (Self::HostClaim(a), Self::HostClaim(b)) => a == b,
             (Self::Optional(a), Self::Optional(b)) => a == b,
             (Self::Type(a), Self::Type(b)) => a == b,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::definitions::definition_of;
 use super::selection::selector_of;
-use super::storage::gives_up;
-use super::template::{finished, template_labels};
+use super::storage::{gives_up, ordinals, pod_ordinal};
+use super::template::{finished, template_labels, wanted_replicas};
 use super::{UnknownKind, known};
 use crate::kinds::Kind;
 use crate::object::{Key, Object, Owner};
@@ -102,15 +102,15 @@ pub fn leaves_with_controller(state: &State, object: &Object) -> bool {
 /// The live owners that want an object, in the order of their keys.
 ///
 /// That is its controller, if it is live and its adapter lists no children or this one, and every live custom resource
-/// whose adapter lists it. What is history is not wanted: its controller cleans it up itself. Nothing is in a namespace
-/// that was being deleted before: it would never end (`pkg/controller/namespace/deletion`).
+/// whose adapter lists it. What its controller removes itself is not wanted. Nothing is in a namespace that was being
+/// deleted before: it would never end (`pkg/controller/namespace/deletion`).
 pub fn wanted_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
     if state.base().get(&Key::global("Namespace", &object.key.ns)).is_some_and(|ns| !ns.live()) {
         return Vec::new();
     }
     let controller = controller_of(state, object).filter(|owner| {
         let children = state.adapter(owner).and_then(|facts| facts.children.clone());
-        owner.live() && children.is_none_or(|c| lists(&c, object)) && !is_history(state, object, owner)
+        owner.live() && children.is_none_or(|c| lists(&c, object)) && !is_removed_by(state, object, owner)
     });
     let mut owners: Vec<&Arc<Object>> = controller.into_iter().collect();
     owners.extend(parents(state, object).into_iter().filter(|parent| parent.live()));
@@ -148,7 +148,50 @@ pub fn unread_owners(state: &State, object: &Object) -> Vec<Str> {
     unread
 }
 
-/// Whether an object is what its controller keeps of the past, and removes itself: a ReplicaSet at 0 of another template
+/// Whether an object is one that its controller removes itself: history, what is in excess, what is replaced.
+fn is_removed_by(state: &State, object: &Object, owner: &Object) -> bool {
+    is_history(state, object, owner) || is_surplus(state, object, owner) || is_outdated(object, owner)
+}
+
+/// Whether an object is one of more than its controller wants: a StatefulSet's pod by its ordinal
+/// (`pkg/controller/statefulset/stateful_set_control.go`, `updateStatefulSet`), any pod of a controller that wants none, and
+/// any child of a custom resource whose adapter says how many replicas it wants while as many others of its kind stay.
+fn is_surplus(state: &State, object: &Object, owner: &Object) -> bool {
+    if object.key.kind.is("Pod") {
+        let (first, end) = ordinals(owner);
+        let ordinal = || pod_ordinal(owner, &object.key.name);
+        let beyond = || ordinal().is_some_and(|ordinal| ordinal < first || end <= ordinal);
+        return wanted_replicas(state, owner) == Some(0) || (owner.key.kind.is("StatefulSet") && beyond());
+    }
+    let Some(replicas) = state.adapter(owner).and_then(|facts| facts.replicas) else { return false };
+    let is_other = |other: &&Arc<Object>| {
+        let controlled = other.controller().is_some_and(|controller| controller.uid == owner.uid);
+        controlled && other.live() && other.key.kind == object.key.kind && other.key != object.key
+    };
+    let others = state.owned_by(&owner.uid).into_iter().filter(is_other).count();
+    i64::try_from(others).is_ok_and(|others| others >= replicas)
+}
+
+/// Whether its controller replaces an object: a StatefulSet a pod of another revision than it rolls out
+/// (`stateful_set_control.go`, `updateStatefulSetAfterInvariantEstablished`), a CronJob the Job that still runs
+/// (`pkg/controller/cronjob/cronjob_controllerv2.go`, `syncCronJob`, `ReplaceConcurrent`).
+fn is_outdated(object: &Object, owner: &Object) -> bool {
+    let is = |controller: &str, kind: &str| owner.key.kind.is(controller) && object.key.kind.is(kind);
+    if is("CronJob", "Job") {
+        return owner.val().str_at(&["spec", "concurrencyPolicy"]).is_some_and(|policy| &**policy == "Replace");
+    }
+    if !is("StatefulSet", "Pod") || owner.unobserved() {
+        return false;
+    }
+    let rolling = owner.val().str_at(&["spec", "updateStrategy", "type"]).is_none_or(|of| &**of == "RollingUpdate");
+    let partition = owner.val().int_at(&["spec", "updateStrategy", "rollingUpdate", "partition"]).unwrap_or(0);
+    let comes = |ordinal: i64| ordinal.saturating_sub(ordinals(owner).0) >= partition;
+    let update = owner.val().str_at(&["status", "updateRevision"]);
+    let differs = object.label("controller-revision-hash").zip(update).is_some_and(|(own, update)| own != update);
+    rolling && differs && pod_ordinal(owner, &object.key.name).is_some_and(comes)
+}
+
+/// Whether an object is what its controller keeps of the past: a ReplicaSet at 0 of another template
 /// (`pkg/controller/deployment/sync.go`, `cleanupDeployment`), a revision that a StatefulSet has left
 /// (`pkg/controller/statefulset/stateful_set_control.go`, `truncateHistory`) or a claim that it gave up (KEP-1847), a Job
 /// that has finished (`pkg/controller/cronjob/cronjob_controllerv2.go`, `cleanupFinishedJobs`), a revision of a

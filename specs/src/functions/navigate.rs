@@ -185,6 +185,10 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         }
         Func::Referrers => {
             all_read(navigate::unread_users(state, o))?;
+            told_by_all(state, o, "references")?;
+            if o.key.kind.is("PersistentVolumeClaim") {
+                told_by_all(state, o, "claimSelector")?;
+            }
             objects(navigate::live_referrers(state, o))
         }
         Func::OwnersIn => {
@@ -208,10 +212,12 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         }
         Func::WantedBy => {
             all_read(navigate::unread_owners(state, o))?;
+            told_by_all(state, o, "children")?;
             objects(navigate::wanted_by(state, o))
         }
         Func::Parents => {
             all_read(navigate::unread_owners(state, o))?;
+            told_by_all(state, o, "children")?;
             objects(navigate::parents(state, o))
         }
         Func::WantedReplicas => {
@@ -278,6 +284,20 @@ fn adapter(state: &State, o: &Object) -> Result<Option<Facts>, EvalError> {
     }
 }
 
+/// That no custom resource which may speak of this object, by a field of its adapter, leaves open what it says: one in the
+/// same namespace, or in none.
+fn told_by_all(state: &State, o: &Object, field: &str) -> Result<(), EvalError> {
+    let kinds = state.base().adapters().kinds();
+    let is_near = |custom: &Object| custom.key.ns == o.key.ns || custom.key.ns.is_empty() || o.key.ns.is_empty();
+    for custom in kinds.iter().flat_map(|kind| state.list(kind, None)).filter(|custom| is_near(custom)) {
+        let facts = state.adapter(custom);
+        if let Some(error) = facts.iter().flat_map(|facts| &facts.errors).find(|error| error.starts_with(field)) {
+            return Err(EvalError::invalid(format!("adapter of {}: {error}", custom.key)));
+        }
+    }
+    Ok(())
+}
+
 fn resolves(reference: &Reference, state: &State) -> Answer {
     bool(navigate::resolves(state, reference)?)
 }
@@ -294,8 +314,8 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
         }
         (Func::References, []) => {
             let adapters = worlds.before.base().adapters().as_ref();
-            let found = references(o, adapters);
-            Ok(Value::list(found.into_iter().map(|r| Value::Reference(Arc::new(r))).collect()))
+            let found = references(o, adapters).into_iter().map(|r| placed(r, worlds.before));
+            Ok(Value::list(found.map(|r| Value::Reference(Arc::new(r))).collect()))
         }
         (Func::PodNode, []) => node(o, worlds).map(|n| Value::Object(n.clone())),
         (Func::PodZone, []) => {
@@ -320,6 +340,12 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
             Err(no_overload(func, &all))
         }
     }
+}
+
+/// A reference that an adapter gives, outside of namespaces if that is where its target is.
+fn placed(reference: Reference, before: &State) -> Reference {
+    let is_global = reference.target.is_loose() && before.meant(&reference.target).is_some_and(|o| o.key.ns.is_empty());
+    if is_global { Reference { target: Key { ns: "".into(), ..reference.target }, ..reference } } else { reference }
 }
 
 fn node<'a>(pod: &Object, worlds: &Worlds<'a>) -> Result<&'a Arc<Object>, EvalError> {
