@@ -2,8 +2,9 @@
 //!
 //! Source: `pkg/controller/daemon/{daemon_controller.go,update.go}` (`NodeShouldRunDaemonPod`, `rollingUpdate`): pods on
 //! nodes that they do not select or tolerate no longer are removed, but a taint without NoExecute only keeps new pods away;
-//! outdated pods go while fewer than maxUnavailable nodes lack a ready one; an outdated pod that is not ready goes first,
-//! and one on a node that takes no new one is not missed. The default scheduler binds each new pod to its node
+//! outdated pods go while fewer than maxUnavailable nodes lack one that is ready or an outdated one: those whose pod is being
+//! deleted, is not made yet or is new; an outdated pod that is not ready goes whatever others do, and one on a node that
+//! takes no new one is not missed. The default scheduler binds each new pod to its node
 //! (`CreatePodTemplate`, `ReplaceDaemonSetPodNodeNameNodeAffinity`), if it has room for it. A node that has no
 //! pod yet counts as one without an updated one (`updateDaemonSetStatus`). Over-approximations: when
 //! `status.updatedNumberScheduled` lags, every pod may be the outdated one whose revision is not known to be the present
@@ -62,9 +63,8 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         on_node(builder, template, name, node, may_lack, may_pend)
     };
 
-    let (updating, kept) = (builder.set(), builder.set());
+    let (updating, waiting) = (builder.set(), builder.set());
     let mut taken: Vec<Str> = Vec::new();
-    let mut unavailable = 0_i64;
     for pod in &pods {
         let standing = builder.standing(pod);
         let elsewhere = !nodes.contains(&pod.node) && !pod.node.is_empty();
@@ -72,11 +72,14 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         let replaceable = is_outdated(pod) && !misplaced && standing == Standing::Kept && !pod.terminating();
         if !elsewhere {
             taken.push(pod.node.clone());
-            unavailable += i64::from(!pod.ready() && standing == Standing::Kept);
         }
         let mut sets = Vec::new();
-        if standing == Standing::Kept && !misplaced {
-            sets.push(if replaceable { updating } else { kept });
+        if replaceable && pod.ready() {
+            sets.push(updating);
+        } else if !elsewhere && !pod.ready() && standing != Standing::AtRisk && (pod.terminating() || !is_outdated(pod))
+        {
+            // an outdated one that is not ready goes whatever others do
+            sets.push(waiting);
         }
         let mut entity = builder.existing(pod, &sets, replaceable || misplaced || super::hazard::finished(pod));
         let comes_back = template.filter(|_| !elsewhere && entity.fates.iter().any(|f| f.kind == FateKind::Gone));
@@ -103,17 +106,20 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     if let Some(template) = template {
         for node in nodes.iter().filter(|n| !taken.contains(n)) {
             let fates = made_on(builder, template, &format!("{}-(new)", set.key.name), node, !builder.after());
-            builder.group.entities.push(Entity::new(1, vec![kept], fates));
+            builder.group.entities.push(Entity::new(1, vec![waiting], fates));
         }
     }
     if outdated && !builder.after() {
         let field = val.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]);
         let desired = i64::try_from(nodes.len()).unwrap_or(i64::MAX);
-        let allowed = scaled(field, desired, true, "1").max(unavailable);
+        let allowed = scaled(field, desired, true, "1");
         let lacking = [FateKind::LosesReadiness, FateKind::Terminating, FateKind::Gone, FateKind::NewUnready];
+        let gone = || count(updating, &lacking);
+        // what is on its way already counts as long as it is
+        let on_its_way = count(waiting, &[&lacking[..], &[FateKind::Stays, FateKind::NotMade]].concat());
         builder.limit(
             LimitLabel::OneAtATime { workload: set.key.clone(), max_unavailable: allowed },
-            vec![at_most(vec![count(updating, &lacking)], allowed)],
+            vec![at_most(vec![gone()], 0), at_most(vec![gone(), on_its_way], allowed)],
         );
     }
 }

@@ -58,7 +58,8 @@ pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     builder.place(&pods, intent.missing);
     builder.alive = Some(alive(builder, set, &pods, goal.most.max(own)));
     let kept = builder.set();
-    let fresh = add_set(builder, set, &pods, &intent, kept, None, false);
+    let age = builder.set();
+    let fresh = add_set(builder, set, &pods, &intent, kept, age, false);
     settle(builder, set.key.clone(), &[kept, fresh], goal, set.live(), None);
 }
 
@@ -141,10 +142,29 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
 
     let kept = builder.set();
     let mut fresh = Vec::new();
-    let old = builder.set();
+    let (old, newest) = (builder.set(), builder.set());
     for (at, ((set, pods), intent)) in sets.iter().zip(&pods).zip(&intents).enumerate() {
-        let old = (Some(at) != current).then_some(old);
-        fresh.push(add_set(builder, set, pods, intent, kept, old, rolling && Some(at) != grows));
+        let age = if Some(at) == current { newest } else { old };
+        fresh.push(add_set(builder, set, pods, intent, kept, age, rolling && Some(at) != grows));
+    }
+    if let Some(at) = current.filter(|at| paused && live && is_full(&sets, *at, wanted)) {
+        // the old ones are scaled to 0 once all pods of the newest one are ready (`deployment_util.go`, `IsSaturated`)
+        let ready: Vec<_> = std::iter::once(newest).chain(fresh.get(at).copied()).map(ready_in).collect();
+        // one that is lost may have been ready by then; a request does not wait for that
+        let is_lost = |pod: &&Arc<Object>| {
+            !may_choose(builder, pod) && (pod.ready() || builder.standing(pod) == Standing::AtRisk)
+        };
+        let lost = pods.get(at).map_or(0, |pods| pods.iter().filter(is_lost).count());
+        let full = wanted - i64::try_from(lost).unwrap_or(i64::MAX);
+        let others = sets.iter().zip(&pods).zip(&intents).enumerate().filter(|(number, _)| *number != at);
+        let beyond = |((set, pods), intent): ((&Arc<Object>, &Vec<_>), &Intent)| {
+            (chosen_count(builder, pods) - replicas(set)).clamp(0, intent.excess)
+        };
+        let beyond: i64 = others.map(|(_, other)| beyond(other)).sum();
+        let shrinks: i64 = (sets.iter().map(|set| replicas(set)).sum::<i64>() - wanted - surge).max(0);
+        let free = beyond.saturating_add(shrinks);
+        let label = LimitLabel::ScaleDownRemoves { workload: deployment.key.clone(), pods: free };
+        builder.limit(label, vec![at_most(vec![count(old, &LOST)], free), at_least(ready, full)]);
     }
     if let Some((template, pods)) = fresh_template {
         fresh.push(add_new(builder, deployment.key.clone(), template, pods));
@@ -187,13 +207,17 @@ fn newest(sets: &[Arc<Object>], template: &Val) -> Option<usize> {
     made.min_by_key(|(_, set)| &set.created).map(|(at, _)| at)
 }
 
-/// Whether what a Deployment wants is what its controller has gone by so far: the same template and number. Where they
-/// change, pods of what is the newest revision now may have gone as those of an old one, or go in proportion
-/// (`sync.go`, `scale`).
+/// Whether what a Deployment wants is what its controller has gone by so far, or more: the same template, and no lower
+/// number. Where they change otherwise, pods of what is the newest revision now may have gone as those of an old one, or go
+/// in proportion (`sync.go`, `scale`).
 fn is_steady(builder: &Builder<'_, '_>, deployment: &Object, sets: &[Arc<Object>], wish: Goal) -> bool {
     let before = builder.state().base().get(&deployment.key).filter(|before| before.uid == deployment.uid);
     let own = replicas(deployment);
-    before.is_some_and(|before| !before.unobserved() && replicas(before) == own)
+    let all = |of: &Object| replicas(of).saturating_add(max_surge(of, replicas(of)));
+    let no_fewer = |before: &Object| replicas(before) <= own && all(before) <= all(deployment);
+    let steps = builder.scenario.steps.iter().filter(|step| step.objects.contains(&deployment.key)).count();
+    before.is_some_and(|before| !before.unobserved() && no_fewer(before))
+        && steps <= 1
         && (wish.least, wish.most) == (own, own)
         && !builder.scenario.retemplated.contains_key(&deployment.key)
         && !adopts_any(sets)
@@ -237,7 +261,7 @@ fn paused_goals(sets: &[Arc<Object>], current: Option<usize>, wanted: i64, surge
     // Recreate shares no replicas
     let allowed = surge.map_or(present, |surge| if wanted > 0 { wanted.saturating_add(surge) } else { 0 });
     let added = allowed - present;
-    let saturated = current.and_then(|at| sets.get(at)).is_some_and(|set| replicas(set) == wanted);
+    let saturated = current.is_some_and(|at| is_full(sets, at, wanted));
     let goals = sets.iter().enumerate().map(|(at, set)| Goal {
         least: if saturated && Some(at) != current { 0 } else { (replicas(set) + added.min(0)).max(0) },
         most: replicas(set).saturating_add(added.max(0)),
@@ -245,6 +269,11 @@ fn paused_goals(sets: &[Arc<Object>], current: Option<usize>, wanted: i64, surge
     let goals: Vec<Goal> = goals.collect();
     let least = goals.iter().map(|goal| goal.least).sum();
     (goals, Goal { least, most: present.max(allowed) })
+}
+
+/// Whether a ReplicaSet is scaled to all that its Deployment wants, and there are others that are not at 0.
+fn is_full(sets: &[Arc<Object>], at: usize, wanted: i64) -> bool {
+    sets.iter().filter(|set| replicas(set) > 0).count() > 1 && sets.get(at).is_some_and(|set| replicas(set) == wanted)
 }
 
 /// How far a rollout may go below what is wanted.
@@ -469,7 +498,7 @@ fn add_set(
     pods: &[Arc<Object>],
     intent: &Intent,
     kept: SetId,
-    old: Option<SetId>,
+    age: SetId,
     removable: bool,
 ) -> SetId {
     // ranks of the pods that the controller may choose from, lowest first
@@ -493,8 +522,7 @@ fn add_set(
                 id
             });
             sets.push(ranked);
-            sets.push(kept);
-            sets.extend(old);
+            sets.extend([kept, age]);
         }
         let mut entity = builder.existing(pod, &sets, chosen && (removable || intent.excess > 0));
         if chosen && !pod.ready() {

@@ -170,7 +170,7 @@ struct Sets {
     /// Those of `updating` that are ready.
     ready: SetId,
     unready: SetId,
-    /// Those that a request removes and that were not ready: the set waits for their successors.
+    /// Those that a request removes and that were not ready, or that are being deleted: the set waits for their successors.
     waited: SetId,
     missing: SetId,
 }
@@ -298,7 +298,9 @@ fn member(
     if !condemned && standing == Standing::Kept && !pod.ready() {
         member_of.push(sets.unready);
     }
-    if !condemned && standing == Standing::Removed && !pod.ready() {
+    // the successor of one that is being deleted is waited for as well
+    let is_going = standing == Standing::Removed || (standing == Standing::Kept && pod.terminating());
+    if !condemned && is_going && !pod.ready() {
         member_of.push(sets.waited);
     }
     let mut entity = builder.existing(pod, &member_of, condemned || updating || super::hazard::finished(pod));
