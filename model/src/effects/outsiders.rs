@@ -9,12 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::template::{Template, reaches, term};
-use super::{Builder, View, group, group_name};
+use super::{Builder, DECIDING, View, group, group_name, hazard};
+use crate::cascade::Expected;
 use crate::futures::{FateKind, Moment};
-use crate::navigate::anti_affinity;
+use crate::kinds::Kind;
+use crate::navigate::{self, anti_affinity};
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
-use crate::value::Str;
+use crate::selector::Selector;
+use crate::value::{Str, Val};
 
 /// A pod that keeps new pods of a template off its domain.
 pub(super) struct Repelling<'s> {
@@ -24,22 +27,75 @@ pub(super) struct Repelling<'s> {
     pub(super) certain: bool,
 }
 
-/// The pods, of any namespace, whose required anti-affinity may mean pods of this template in a namespace.
-pub(super) fn repelling<'s>(scenario: &'s Scenario<'_>, ns: &str, own: &Template) -> Vec<Repelling<'s>> {
+/// The pods, of any namespace, whose required anti-affinity may mean pods of this template in a namespace; where all has
+/// settled, those that are there still.
+pub(super) fn repelling<'s>(scenario: &'s Scenario<'_>, ns: &str, own: &Template, settled: bool) -> Vec<Repelling<'s>> {
     let mut found = Vec::new();
     // equals stand together
     let mut last: Option<(&Arc<Object>, Terms)> = None;
     for pod in scenario.state.keeping_apart(ns).into_iter().filter(|pod| !pod.node.is_empty() && !pod.finished()) {
         let known = last.take().filter(|(equal, _)| equal.key.ns == pod.key.ns && Arc::ptr_eq(&equal.body, &pod.body));
         let terms = known.map_or_else(|| against(pod, ns, own), |(_, terms)| terms);
-        found.extend(terms.iter().map(|(topology, certain)| Repelling {
-            pod,
-            topology: topology.clone(),
-            certain: *certain,
-        }));
+        let is_there = || !settled || !has_gone(scenario, pod);
+        if !terms.is_empty() && is_there() {
+            found.extend(terms.iter().map(|(topology, certain)| Repelling {
+                pod,
+                topology: topology.clone(),
+                certain: *certain,
+            }));
+        }
         last = Some((pod, terms));
     }
     found
+}
+
+/// Whether pods of other namespaces may keep new ones of this maker off by these terms of theirs: there are some, or makers of
+/// some.
+pub(super) fn keep_out(scenario: &Scenario<'_>, maker: &Key, terms: &[Val]) -> bool {
+    let state = &scenario.state;
+    let is_meant = |ns: &Str, labels: &Val, term: &Val| {
+        let selector = term.get("labelSelector").map(Selector::from_label_selector);
+        *ns != maker.ns && reaches(term, &maker.ns, ns) && selector.is_none_or(|selector| selector.matches(labels))
+    };
+    let meets = |term: &Val| {
+        let pods = state.list(&Kind::new("", "Pod"), None).into_iter();
+        let makers = DECIDING.iter().filter_map(|kind| Kind::builtin(kind));
+        let made = |o: &Arc<Object>| {
+            navigate::template_labels(state, o).is_some_and(|labels| is_meant(&o.key.ns, &labels, term))
+        };
+        pods.into_iter().any(|pod| is_meant(&pod.key.ns, pod.labels(), term))
+            || makers.flat_map(|kind| state.list(&kind, None)).any(made)
+    };
+    terms.iter().any(meets)
+}
+
+/// Whether a pod has gone once all has settled, whatever happens: a request deletes it or what it belongs to, it is being
+/// deleted, or its controller wants none.
+pub(super) fn has_gone(scenario: &Scenario<'_>, pod: &Object) -> bool {
+    let state = &scenario.state;
+    if pod.finalizers().next().is_some() {
+        return false;
+    }
+    let expected = Expected::new(state);
+    let is_stopping = || pod.terminating() && !hazard::at_risk(state, pod) && !expected.goes(pod);
+    pod.leaving || is_stopping() || expected.surely_goes(pod) || is_unwanted(scenario, pod)
+}
+
+/// Whether a ReplicaSet, or a Deployment above it, is scaled to 0 pods.
+fn is_unwanted(scenario: &Scenario<'_>, pod: &Object) -> bool {
+    let state = &scenario.state;
+    let is = |o: &Object, kinds: &[&str]| kinds.iter().any(|kind| o.key.kind.is(kind));
+    let set = navigate::controller_of(state, pod).filter(|set| is(set, &["ReplicaSet", "ReplicationController"]));
+    let Some(set) = set else { return false };
+    let wants = match set.controller() {
+        Some(_) => navigate::controller_of(state, set).filter(|above| is(above, &["Deployment"])),
+        None => Some(set),
+    };
+    wants.is_some_and(|maker| {
+        maker.live()
+            && navigate::wanted_replicas(state, maker) == Some(0)
+            && super::custom::wish(scenario, maker, 0).is_none()
+    })
 }
 
 /// Topology keys, each with whether it is certain that it keeps pods off.

@@ -12,7 +12,7 @@
 //! elsewhere, of a node's labels say, is not to blame for either. Nodes that are not there yet are not looked at:
 //! [`LimitLabel::NoNodeAdmits`] says where that matters.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -183,7 +183,7 @@ impl<'l, 'a> Looker<'l, 'a> {
     fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], demand: &'l Demand) -> Self {
         let state = &scenario.state;
         let aloof = &demand.aloof;
-        let repelling = templates.iter().flat_map(|t| outsiders::repelling(scenario, ns, t));
+        let repelling = templates.iter().flat_map(|t| outsiders::repelling(scenario, ns, t, demand.settled));
         let (repellers, keys): (Vec<Str>, Vec<Str>) = repelling.map(|r| (r.pod.node.clone(), r.topology)).unzip();
         let terms = templates.iter().flat_map(|t| &t.terms).map(|t| &t.topology);
         let topologies = terms.chain(&aloof.topologies).chain(&keys).filter(|t| &***t != HOSTNAME).cloned().collect();
@@ -353,8 +353,6 @@ struct NodeUsage<'s, 'a> {
     meant: Vec<Selector>,
     /// What the scenario's changed pods add to the snapshot's figures, where that is something.
     changed: BTreeMap<Str, Usage>,
-    /// What pods take that may go: those that are meant, and those that leave or stop.
-    going: OnceCell<BTreeMap<Str, Usage>>,
 }
 
 impl<'s, 'a> NodeUsage<'s, 'a> {
@@ -373,34 +371,25 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
         changed.retain(|_, usage| *usage != Usage::default());
         let labels = templates.iter().map(Template::labels).filter(|labels| labels.entries().len() > 0);
         let meant = labels.map(Selector::from_pairs).collect();
-        Self { settled, touched, scenario, ns, meant, changed, going: OnceCell::new() }
+        Self { settled, touched, scenario, ns, meant, changed }
     }
 
-    fn going(&self) -> &BTreeMap<Str, Usage> {
-        self.going.get_or_init(|| {
-            let state = &self.scenario.state;
-            let mut going: BTreeMap<Str, Usage> = BTreeMap::new();
-            let mut counted: BTreeSet<&Key> = BTreeSet::new();
-            let leaving = state.delta().values().flatten().filter(|o| o.key.kind.is("Pod") && !o.live());
-            let meant = self.meant.iter().flat_map(|selector| state.pods_matching(self.ns, selector));
-            for pod in leaving.chain(meant).filter(|pod| !pod.node.is_empty()) {
-                if counted.insert(&pod.key) {
-                    going.entry(pod.node.clone()).or_default().add(pod, 1);
-                }
-            }
-            going
-        })
+    /// Whether a pod may go: it leaves or stops, or is one that the labels of the templates mean.
+    fn may_go(&self, pod: &Object) -> bool {
+        let means = || self.meant.iter().any(|selector| selector.matches(pod.labels()));
+        !pod.live() || (pod.key.ns == *self.ns && means())
     }
 
     /// What is taken of another resource of a node: by all pods, and by those that are certain to stay.
     fn taken(&self, node: &Object, resource: &str) -> (i64, i64) {
-        let means = |pod: &Object| self.meant.iter().any(|selector| selector.matches(pod.labels()));
-        let goes = |pod: &Object| !pod.live() || (pod.key.ns == *self.ns && means(pod));
         let (mut all, mut staying) = (0_i64, 0_i64);
         for pod in self.scenario.state.pods_on(&node.key.name) {
             let amount = takes(pod, resource);
+            if amount == 0 || outsiders::has_gone(self.scenario, pod) {
+                continue;
+            }
             all = all.saturating_add(amount);
-            staying = staying.saturating_add(if amount == 0 || goes(pod) { 0 } else { amount });
+            staying = staying.saturating_add(if self.may_go(pod) { 0 } else { amount });
         }
         (all, staying)
     }
@@ -427,8 +416,17 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
         if plain == Room::default() {
             return plain;
         }
-        let going = self.going().get(&node.key.name).copied().unwrap_or_default();
-        room(template, node, most, all, all.plus(going, -1))
+        let (mut taken, mut staying) = (all, all);
+        for pod in self.scenario.state.pods_on(&node.key.name).into_iter().filter(|pod| !hazard::finished(pod)) {
+            let gone = outsiders::has_gone(self.scenario, pod);
+            if gone {
+                taken.add(pod, -1);
+            }
+            if gone || self.may_go(pod) {
+                staying.add(pod, -1);
+            }
+        }
+        room(template, node, most, taken, staying)
     }
 }
 
@@ -495,7 +493,8 @@ impl Template {
         // room for one of two
         let room = room(self, node, 2, used, used).tighter(room_of_others(self, node, 2, taken));
         let is_free = self.terms.is_empty() && !others.iter().any(|pod| self.wants_port_of(pod));
-        is_free && !self.may_always_pend && room.least != Some(0)
+        let is_alone = self.beyond.is_empty() && self.claims.is_empty() && !self.may_always_pend;
+        is_free && is_alone && room.least != Some(0)
     }
 }
 
@@ -529,7 +528,13 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
             theirs(builder, &topology, maker, *set, &own, &mut stuck);
         }
         port_by_port(builder, &topology, maker, *set, &own, &mut stuck);
-        if builder.after() && builder.touched && !own.may_always_pend && !own.waits {
+        let may_wait = || {
+            own.may_always_pend
+                || own.waits
+                || own.claims.iter().any(|claim| !super::volumes::is_for_all(builder.state(), &maker.ns, claim))
+                || outsiders::keep_out(builder.scenario, maker, &own.beyond)
+        };
+        if builder.after() && builder.touched && !may_wait() {
             pending(builder, &topology, maker, *set, &own, &asked, stuck);
         }
     }
@@ -734,9 +739,11 @@ fn theirs(
         }
     }
     let inside = topology.inside();
-    let (scenario, ns) = (builder.scenario, builder.name.ns.clone());
+    let (scenario, ns, settled) = (builder.scenario, builder.name.ns.clone(), builder.group.settled);
     let mut by_key: BTreeMap<Str, BTreeMap<Str, Vec<usize>>> = BTreeMap::new();
-    for repelling in outsiders::repelling(scenario, &ns, own).into_iter().filter(|r| !inside.contains(&r.pod.key)) {
+    for repelling in
+        outsiders::repelling(scenario, &ns, own, settled).into_iter().filter(|r| !inside.contains(&r.pod.key))
+    {
         let key = &repelling.topology;
         let domains = by_key.entry(key.clone()).or_insert_with(|| topology.domains(key));
         let value = topology.domain_of(builder.state(), repelling.pod, key);
@@ -803,7 +810,12 @@ fn port_by_port(
     let (state, inside) = (builder.state(), topology.inside());
     for (at, place) in builder.group.places.iter().enumerate() {
         let pods = place.nodes.iter().flat_map(|node| state.pods_on(node));
-        if pods.into_iter().any(|pod| !inside.contains(&pod.key) && own.wants_port_of(pod)) {
+        let keeps = |pod: &Arc<Object>| {
+            !inside.contains(&pod.key)
+                && own.wants_port_of(pod)
+                && (!builder.group.settled || !outsiders::has_gone(builder.scenario, pod))
+        };
+        if pods.into_iter().any(keeps) {
             stuck.entry(at).or_default().push(always());
         }
     }
@@ -823,6 +835,7 @@ fn outsiders_in<'s>(
         !inside.contains(&pod.key)
             && !hazard::finished(pod)
             && topology.domain_of(state, pod, key).as_ref() == Some(value)
+            && (!builder.group.settled || !outsiders::has_gone(builder.scenario, pod))
     });
     here.collect()
 }

@@ -124,9 +124,16 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         let crowds = crowds(builder, deployment, &sets, &pods);
         intents.iter_mut().for_each(|intent| intent.crowds = crowds.clone());
     }
-    // a paused Deployment makes no ReplicaSet
+    // a paused Deployment makes no ReplicaSet; the newest one never gets more than all that is wanted
+    // (`deployment_util.go`, `NewRSNewReplicas`), but for its share where the Deployment is scaled meanwhile
+    let before = state.base().get(&deployment.key).map_or(0, |before| replicas(before));
+    let grown = current.and_then(|at| sets.get(at)).filter(|set| set.live()).map_or(0, |set| replicas(set));
+    let most_new = match midway(builder, deployment, &sets, current, wish) {
+        Some(_) => wanted.saturating_add(surge),
+        None => (wanted.max(before) - grown).max(0),
+    };
     let fresh_template = (live && !paused && (rolling || sets.is_empty() || current.is_none()))
-        .then(|| (builder.template(&template), wanted.saturating_add(surge)));
+        .then(|| (builder.template(&template), most_new));
     for (set, intent) in sets.iter().zip(&intents) {
         register(builder, set, intent);
     }

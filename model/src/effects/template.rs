@@ -30,6 +30,10 @@ pub struct Template {
     pub(super) val: Val,
     pub(super) terms: Vec<Term>,
     pub(super) may_always_pend: bool,
+    /// The claims that its pods share.
+    pub(super) claims: Vec<Str>,
+    /// Terms of required anti-affinity that may be about pods of other namespaces.
+    pub(super) beyond: Vec<Val>,
     /// Whether its pods may wait for something beside nodes, for good.
     pub(super) waits: bool,
     pub(super) requests: Vec<(&'static str, i64)>,
@@ -83,14 +87,15 @@ impl Template {
                 terms.extend(term(spread, ns, Some(spread.int_at(&["maxSkew"]).unwrap_or(1))));
             }
         }
-        let foreign = affinity("podAntiAffinity").iter().any(|t| term(t, ns, None).is_none() || reaches_others(t, ns));
-        let volumes = spec.items_at(&["volumes"]).iter();
-        let claims =
-            volumes.filter(|v| v.at_some(&["persistentVolumeClaim"]).is_some() || v.at_some(&["ephemeral"]).is_some());
+        let apart = affinity("podAntiAffinity");
+        let foreign = apart.iter().any(|t| term(t, ns, None).is_none());
+        let volumes = || spec.items_at(&["volumes"]).iter();
+        let claims = volumes().filter_map(|v| v.str_at(&["persistentVolumeClaim", "claimName"])).cloned().collect();
+        let made_for_it = volumes().any(|v| v.at_some(&["ephemeral"]).is_some());
         let mut of_init = ports_of(&spec, "initContainers");
         let gated = !spec.items_at(&["schedulingGates"]).is_empty();
         let may_always_pend =
-            foreign || gated || !affinity("podAffinity").is_empty() || claims.count() > 0 || of_init.next().is_some();
+            foreign || gated || !affinity("podAffinity").is_empty() || made_for_it || of_init.next().is_some();
         let amount = |resource: &str| crate::navigate::requests(&spec, resource);
         let requests = COUNTED.map(|resource| (resource, amount(resource)));
         let others = crate::navigate::requested(&spec).into_iter().filter(|name| !COUNTED.contains(&&**name));
@@ -99,6 +104,8 @@ impl Template {
             val: val.clone(),
             terms,
             may_always_pend,
+            claims,
+            beyond: apart.into_iter().filter(|t| reaches_others(t, ns)).collect(),
             waits: false,
             requests: requests.into_iter().filter(|(_, amount)| *amount > 0).collect(),
             others,

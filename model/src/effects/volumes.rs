@@ -54,6 +54,19 @@ fn volume_of<'s>(state: &'s State<'_>, set: &Object, template: &str, ordinal: i6
     navigate::volume(state, claim)
 }
 
+/// Whether a claim keeps no pod waiting, wherever it goes: it is bound to a volume that many nodes may use at a time, and any
+/// node.
+pub fn is_for_all(state: &State<'_>, ns: &str, claim: &str) -> bool {
+    let claim = state.get(&Key::of("PersistentVolumeClaim", ns, claim)).filter(|claim| claim.live());
+    let volume = claim.and_then(|claim| navigate::volume(state, claim)).filter(|volume| volume.live());
+    volume.is_some_and(|volume| {
+        let modes = volume.val().items_at(&["spec", "accessModes"]).iter();
+        let is_shared =
+            |mode: &Val| mode.as_str().is_some_and(|mode| matches!(&**mode, "ReadWriteMany" | "ReadOnlyMany"));
+        navigate::volume_affinity(volume).is_none() && modes.into_iter().any(is_shared)
+    })
+}
+
 /// The names of the claim templates for which a pod may wait for good where their claim is not bound: nothing provides a
 /// volume of their class but whoever makes them by hand, who has left none that is free.
 pub fn unprovided<'o>(state: &State<'_>, set: &'o Object) -> Vec<&'o Str> {
