@@ -8,6 +8,7 @@ use crate::cascade::{Cause, Leaving, cascade, given_up};
 use crate::change::{Change, Operation, Propagation, Request};
 use crate::effects::{Made, NodeCache, handed_on, is_kept, released, scaled_down};
 use crate::futures::{Moment, Step};
+use crate::navigate;
 use crate::object::{Key, Object};
 use crate::snapshot::Snapshot;
 use crate::state::State;
@@ -80,6 +81,9 @@ impl<'a> Scenario<'a> {
     fn land_within(&mut self, request: &Request, most: usize) -> Landing {
         for key in std::mem::take(&mut self.ended) {
             self.state.take(&key);
+        }
+        if is_its_controller(&self.state, request) {
+            return Landing { effective: false, whole: true };
         }
         let old = self.state.get(&request.target).cloned();
         let applied = apply(&mut self.state, request);
@@ -178,6 +182,28 @@ fn one_after_the_other(leaving: &Leaving, before: &BTreeSet<Key>) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// The accounts of the controllers that remove pods, by the kind that they act for (`plugin/pkg/auth/authorizer/rbac/
+/// bootstrappolicy/controller_policy.go`).
+const REMOVERS: [(&str, &str); 5] = [
+    ("ReplicaSet", "replicaset-controller"),
+    ("ReplicationController", "replication-controller"),
+    ("StatefulSet", "statefulset-controller"),
+    ("DaemonSet", "daemon-set-controller"),
+    ("Job", "job-controller"),
+];
+
+/// Whether a request is the deletion of a pod by the controller that runs it: one of the futures of what set it going, and no
+/// change to them.
+fn is_its_controller(state: &State<'_>, request: &Request) -> bool {
+    let account = request.user.username.strip_prefix("system:serviceaccount:kube-system:");
+    let Some(account) = account.filter(|_| request.operation == Operation::Delete && request.target.kind.is("Pod")) else {
+        return false;
+    };
+    let controller = state.get(&request.target).and_then(|pod| navigate::controller_of(state, pod));
+    let acts = |owner: &Object| REMOVERS.iter().any(|(kind, name)| owner.key.kind.is(kind) && *name == account);
+    request.subresource.is_empty() && controller.is_some_and(|owner| acts(owner))
 }
 
 /// What came of a request.

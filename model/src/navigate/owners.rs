@@ -161,7 +161,10 @@ fn is_surplus(state: &State, object: &Object, owner: &Object) -> bool {
         let (first, end) = ordinals(owner);
         let ordinal = || pod_ordinal(owner, &object.key.name);
         let beyond = || ordinal().is_some_and(|ordinal| ordinal < first || end <= ordinal);
-        return wanted_replicas(state, owner) == Some(0) || (owner.key.kind.is("StatefulSet") && beyond());
+        // one that has run to its end is collected (`pkg/controller/podgc/gc_controller.go`, `gcTerminated`)
+        return object.finished()
+            || wanted_replicas(state, owner) == Some(0)
+            || (owner.key.kind.is("StatefulSet") && beyond());
     }
     let Some(replicas) = state.adapter(owner).and_then(|facts| facts.replicas) else { return false };
     let is_other = |other: &&Arc<Object>| {
