@@ -198,7 +198,8 @@ const REMOVERS: [(&str, &str); 5] = [
 /// change to them.
 fn is_its_controller(state: &State<'_>, request: &Request) -> bool {
     let account = request.user.username.strip_prefix("system:serviceaccount:kube-system:");
-    let Some(account) = account.filter(|_| request.operation == Operation::Delete && request.target.kind.is("Pod")) else {
+    let Some(account) = account.filter(|_| request.operation == Operation::Delete && request.target.kind.is("Pod"))
+    else {
         return false;
     };
     let controller = state.get(&request.target).and_then(|pod| navigate::controller_of(state, pod));
