@@ -584,7 +584,7 @@ impl Engine {
             Mates::ByNodes => return true,
             Mates::Unasked | Mates::None => return false,
         };
-        blind_message(instance.compiled, violation.clause) && explain::names_none(violation, &mates.iter().collect())
+        blind_message(instance.compiled) && explain::names_none(violation, &mates.iter().collect())
     }
 
     /// The violation that the change is to blame for, if there is one: what breaks when certain changes in flight have

@@ -181,9 +181,9 @@ pub fn blind_to_identity(compiled: &CompiledInvariant) -> bool {
     lets.chain(clauses).chain(&compiled.for_each.where_).chain(&compiled.degree).all(blind)
 }
 
-/// Whether the same is true of what the invariant says when this clause fails.
-pub fn blind_message(compiled: &CompiledInvariant, clause: usize) -> bool {
-    compiled.require.get(clause).is_some_and(|c| c.message.as_ref().is_none_or(blind))
+/// Whether the same is true of what the invariant says when it fails, whichever of its clauses do.
+pub fn blind_message(compiled: &CompiledInvariant) -> bool {
+    compiled.require.iter().all(|clause| clause.message.as_ref().is_none_or(blind))
 }
 
 /// Functions of an object, or of one in a state, that give the same for objects which a swap of both turns into each

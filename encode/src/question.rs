@@ -4,6 +4,7 @@ use suture_model::futures::LimitLabel;
 use suture_model::interpret::{Choice, realize};
 use suture_model::object::Object;
 use suture_model::state::State;
+use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::error::EvalError;
 use suture_specs::eval::Env;
@@ -218,6 +219,7 @@ pub fn replay(
         }
     }
     let mut failure: Option<String> = None;
+    let mut violated: Option<(usize, Vec<Str>)> = None;
     for (at, clause) in compiled.require.iter().enumerate() {
         match suture_specs::eval::eval_bool(&clause.expression, &env) {
             Ok(true) => {}
@@ -227,11 +229,14 @@ pub fn replay(
                     Some(Ok(Value::String(text))) => text,
                     _ => clause.text.clone().unwrap_or_else(|| clause.source.clone()),
                 };
-                let degree = compiled.degree.as_ref().and_then(|d| suture_specs::eval::eval(d, &env).ok()?.as_int());
-                return Judged::Violated { clause: at, message: message.to_string(), degree };
+                violated.get_or_insert_with(|| (at, Vec::new())).1.push(message);
             }
             Err(error) => failure = failure.or(Some(error.to_string())),
         }
+    }
+    if let Some((clause, messages)) = violated {
+        let degree = compiled.degree.as_ref().and_then(|d| suture_specs::eval::eval(d, &env).ok()?.as_int());
+        return Judged::Violated { clause, message: messages.join("; "), degree };
     }
     failure.map_or(Judged::Holds, Judged::Fails)
 }

@@ -184,27 +184,34 @@ fn one_after_the_other(leaving: &Leaving, before: &BTreeSet<Key>) -> Vec<Step> {
     steps
 }
 
-/// The accounts of the controllers that remove pods, by the kind that they act for (`plugin/pkg/auth/authorizer/rbac/
-/// bootstrappolicy/controller_policy.go`).
-const REMOVERS: [(&str, &str); 5] = [
-    ("ReplicaSet", "replicaset-controller"),
-    ("ReplicationController", "replication-controller"),
-    ("StatefulSet", "statefulset-controller"),
-    ("DaemonSet", "daemon-set-controller"),
-    ("Job", "job-controller"),
+/// Controllers of workloads and Services: what runs a kind of objects, and the account by which it removes them
+/// (`plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go`).
+const REMOVERS: [(&str, &str, &str); 9] = [
+    ("Pod", "ReplicaSet", "replicaset-controller"),
+    ("Pod", "ReplicationController", "replication-controller"),
+    ("Pod", "StatefulSet", "statefulset-controller"),
+    ("Pod", "DaemonSet", "daemon-set-controller"),
+    ("Pod", "Job", "job-controller"),
+    ("ReplicaSet", "Deployment", "deployment-controller"),
+    ("ControllerRevision", "StatefulSet", "statefulset-controller"),
+    ("ControllerRevision", "DaemonSet", "daemon-set-controller"),
+    ("EndpointSlice", "Service", "endpointslice-controller"),
 ];
 
-/// Whether a request is the deletion of a pod by the controller that runs it: one of the futures of what set it going, and no
-/// change to them.
+/// Whether a request is the deletion of an object by the controller that runs it: one of the futures of what set it going,
+/// and no change to them.
 fn is_its_controller(state: &State<'_>, request: &Request) -> bool {
     let account = request.user.username.strip_prefix("system:serviceaccount:kube-system:");
-    let Some(account) = account.filter(|_| request.operation == Operation::Delete && request.target.kind.is("Pod"))
+    let Some(account) = account.filter(|_| request.operation == Operation::Delete && request.subresource.is_empty())
     else {
         return false;
     };
-    let controller = state.get(&request.target).and_then(|pod| navigate::controller_of(state, pod));
-    let acts = |owner: &Object| REMOVERS.iter().any(|(kind, name)| owner.key.kind.is(kind) && *name == account);
-    request.subresource.is_empty() && controller.is_some_and(|owner| acts(owner))
+    let target = &request.target.kind;
+    let controller = state.get(&request.target).and_then(|object| navigate::controller_of(state, object));
+    let acts = |owner: &Object| {
+        REMOVERS.iter().any(|(kind, runs, name)| target.is(kind) && owner.key.kind.is(runs) && *name == account)
+    };
+    controller.is_some_and(|owner| acts(owner))
 }
 
 /// What came of a request.

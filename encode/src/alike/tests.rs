@@ -54,7 +54,7 @@ fn a_kind_that_where_leaves_out_has_no_instances() {
 #[test]
 fn what_reads_names_is_not_blind_to_them() {
     assert!(blind_to_identity(&shipped("references-resolve")));
-    assert!(blind_message(&shipped("references-resolve"), 0));
+    assert!(blind_message(&shipped("references-resolve")));
     assert!(blind_to_identity(&shipped("owner-references-resolve")));
     for names in ["unique-host", "data-recoverable", "quorum-survives-fault", "live-child-kept"] {
         assert!(!blind_to_identity(&shipped(names)), "{names}");

@@ -37,8 +37,9 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let before = state.base().get(&set.key).filter(|o| o.uid == set.uid);
     let changed = before.is_none_or(|b| !template::is_kept(b, set));
     let of_status = |field: &str| val.int_at(&["status", field]);
-    // a status that its controller wrote leaves out a number that is 0
-    let none_updated = of_status("observedGeneration").map(|_| 0);
+    // a status that its controller wrote leaves out a number that is 0; before the first update nothing is outdated
+    let was_updated = |observed: i64| observed > 1 || each(&pods).iter().any(|pod| !is_like(set, pod));
+    let none_updated = of_status("observedGeneration").filter(|observed| was_updated(*observed)).map(|_| 0);
     let updated = of_status("updatedNumberScheduled").or(none_updated);
     let lagging =
         matches!((updated, of_status("desiredNumberScheduled")), (Some(updated), Some(desired)) if updated < desired);
@@ -133,24 +134,29 @@ fn revision(pod: &Object) -> Option<&Str> {
 /// from one template.
 fn present_revision<'p>(set: &Object, pods: &'p [Arc<Object>]) -> Option<&'p Str> {
     let revisions: BTreeSet<&Str> = pods.iter().map(|pod| revision(pod)).collect::<Option<_>>()?;
+    let each = each(pods);
+    let other = |of: &&Str| each.iter().any(|pod| revision(pod) == Some(*of) && !is_like(set, pod));
+    let mut like = revisions.into_iter().filter(|of| !other(of));
+    like.next().filter(|_| like.next().is_none())
+}
+
+/// One of each kind of pods that are alike: equals stand together.
+fn each(pods: &[Arc<Object>]) -> Vec<&Arc<Object>> {
+    pods.chunk_by(|a, b| Arc::ptr_eq(&a.body, &b.body)).filter_map(|equals| equals.first()).collect()
+}
+
+/// Whether a pod shows nothing that is not in the template: its labels, and the images of its containers.
+fn is_like(set: &Object, pod: &Object) -> bool {
     let template = |path: &[&str]| set.val().at(&[&["spec", "template"], path].concat()).cloned().unwrap_or_default();
     let (labels, containers) = (template(&["metadata", "labels"]), template(&["spec", "containers"]));
     let image = |containers: &Val, name: &Val| {
         let named = containers.items().iter().find(|container| container.get("name") == Some(name));
         named.and_then(|container| container.get("image").cloned())
     };
-    let is_like = |pod: &Object| {
-        let own = pod.val().at(&["spec", "containers"]).cloned().unwrap_or_default();
-        let mut names = containers.items().iter().filter_map(|container| container.get("name"));
-        labels.entries().all(|(key, value)| pod.labels().get(key) == Some(value))
-            && names.all(|name| image(&own, name) == image(&containers, name))
-    };
-    // equals stand together
-    let each: Vec<&'p Arc<Object>> =
-        pods.chunk_by(|a, b| Arc::ptr_eq(&a.body, &b.body)).filter_map(|equals| equals.first()).collect();
-    let other = |of: &&Str| each.iter().any(|pod| revision(pod) == Some(*of) && !is_like(pod));
-    let mut like = revisions.into_iter().filter(|of| !other(of));
-    like.next().filter(|_| like.next().is_none())
+    let own = pod.val().at(&["spec", "containers"]).cloned().unwrap_or_default();
+    let mut names = containers.items().iter().filter_map(|container| container.get("name"));
+    labels.entries().all(|(key, value)| pod.labels().get(key) == Some(value))
+        && names.all(|name| image(&own, name) == image(&containers, name))
 }
 
 /// Whether a new pod of a DaemonSet finds room on a node for certain, beside all pods there but the set's own: that pods
