@@ -21,11 +21,11 @@ use suture_encode::scene::{Preparations, Scene};
 use suture_encode::term::{Assignment, Bool};
 use suture_model::change::{Change, Request};
 use suture_model::effects::View;
-use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
+use suture_model::futures::{FateKind, Faults, Moment, Outage};
 use suture_model::interpret::Choice;
 use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
-use suture_model::scenario::{Scenario, scenarios, scenarios_within};
+use suture_model::scenario::{Scenario, describe, scenarios, scenarios_within};
 use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::state::State;
 use suture_model::value::Str;
@@ -37,9 +37,9 @@ use crate::cache::Verdicts;
 use crate::clock::Stopwatch;
 use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
 use crate::explain::{self, Told};
-use crate::inputs;
+use crate::inputs::{self, binds, exempt, target_of, uid_of};
 use crate::kept::{Asked, Decisions, repeatable};
-use crate::round::{Common, Mark, Round, Settled};
+use crate::round::{Common, Mark, Round, Settled, lacks_nodes};
 use crate::solve::{Answer, Budget};
 use crate::version::{VersionError, z3_version};
 
@@ -189,6 +189,8 @@ pub enum Undecided {
 
 /// A violating future that replays.
 pub(crate) struct Violation<'s, 'a> {
+    /// The changes in flight, in words, that have not landed in it, if it takes that: the instance holds once they have.
+    pub open: Vec<String>,
     pub question: Question<'s, 'a>,
     pub choices: Vec<Choice>,
     pub message: String,
@@ -587,9 +589,45 @@ impl Engine {
         blind_message(instance.compiled) && explain::names_none(violation, &mates.iter().collect())
     }
 
+    /// The violation that the change is to blame for, if there is one, and what in flight would prevent it.
+    fn judge<'s, 'a>(
+        &mut self,
+        instance: &Instance<'s, 'a>,
+        with: &'s [Scenario<'a>],
+        baseline: &'s [Scenario<'a>],
+        effort: &mut Effort,
+    ) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
+        let mut violation = self.blamed(instance, with, baseline, effort)?;
+        if let Some(violation) = &mut violation {
+            violation.open = self.open(instance, with, violation.question.scene.scenario, effort);
+        }
+        Ok(violation)
+    }
+
+    /// The changes in flight that have not landed in a scenario, if the instance holds where all have.
+    fn open<'s, 'a>(
+        &mut self,
+        instance: &Instance<'s, 'a>,
+        with: &'s [Scenario<'a>],
+        broken: &Scenario<'a>,
+        effort: &mut Effort,
+    ) -> Vec<String> {
+        let most = with.iter().max_by_key(|scenario| scenario.landed.count_ones()).map_or(0, |most| most.landed);
+        let missing = most & !broken.landed;
+        let at = with.iter().filter(|s| s.landed == broken.landed).position(|s| std::ptr::eq(s, broken));
+        let landed = at.and_then(|at| with.iter().filter(|s| s.landed == most).nth(at)).filter(|_| missing != 0);
+        let Some(landed) = landed else { return Vec::new() };
+        if landed.knew(&instance.object.key) && !matches!(self.examine(instance, landed, None, effort), Examined::Holds)
+        {
+            return Vec::new();
+        }
+        let in_flight = inputs::in_flight(instance.common.input, &self.analyses).into_iter().enumerate();
+        in_flight.filter(|(at, _)| missing & (1 << at) != 0).map(|(_, request)| describe(request)).collect()
+    }
+
     /// The violation that the change is to blame for, if there is one: what breaks when certain changes in flight have
     /// landed is compared with what would break then without the change.
-    fn judge<'s, 'a>(
+    fn blamed<'s, 'a>(
         &mut self,
         instance: &Instance<'s, 'a>,
         with: &'s [Scenario<'a>],
@@ -835,7 +873,7 @@ impl Engine {
                 }
             }
             if let Judged::Violated { clause, message, .. } = instance.replay(&world) {
-                return Examined::Breaks(Box::new(Violation { question, choices, message, clause }));
+                return Examined::Breaks(Box::new(Violation { open: Vec::new(), question, choices, message, clause }));
             }
         }
         Examined::Unclear(Undecided::Distrust("the concrete evaluator finds no violation".to_owned()))
@@ -941,16 +979,6 @@ impl Violation<'_, '_> {
     }
 }
 
-/// Whether a question places new pods on nodes that were not read.
-fn lacks_nodes(question: &Question<'_, '_>) -> bool {
-    let scene = &question.scene;
-    let is_new = |fate: &Fate| matches!(fate.kind, FateKind::NewUnready | FateKind::NewReady);
-    let mut entities = scene.coded().iter().flat_map(|coded| &coded.group.entities);
-    !scene.view.coarse
-        && scene.state().base().unknown().contains("Node")
-        && entities.any(|entity| entity.fates.iter().any(is_new))
-}
-
 fn unread_nodes() -> Undecided {
     Undecided::Refused(UnknownKind("Node".into()).to_string())
 }
@@ -963,33 +991,4 @@ pub(crate) fn judges(compiled: &CompiledInvariant, object: &Object) -> bool {
 /// Whether this instance is among those that are asked about.
 fn asks(scope: Scope<'_>, compiled: &CompiledInvariant, key: &Key) -> bool {
     scope.only.is_none_or(|only| only.contains(&(compiled.name.to_string(), key.to_string())))
-}
-
-/// What the first request is about.
-fn target_of(input: &Input<'_>) -> Key {
-    input.change.requests.first().map_or_else(|| Key::of("Namespace", "", ""), |request| request.target.clone())
-}
-
-/// The uid that the answer has: that of the first request.
-fn uid_of(input: &Input<'_>) -> String {
-    input.change.requests.first().map(|request| request.uid.to_string()).unwrap_or_default()
-}
-
-/// Whether the invariant judges requests of this change's authors.
-fn binds(compiled: &CompiledInvariant, input: &Input<'_>) -> bool {
-    compiled.subjects.is_empty()
-        || input.change.requests.iter().any(|r| compiled.subjects.iter().any(|s| s.covers(&r.user)))
-}
-
-/// Whether an exemption in force covers the instance for every author of the change.
-fn exempt(compiled: &CompiledInvariant, key: &Key, input: &Input<'_>) -> bool {
-    if input.exemptions.is_empty() {
-        return false;
-    }
-    let Some(now) = input.time.and_then(|t| suture_specs::time::parse_timestamp(t).ok()) else { return false };
-    let name = key.to_string();
-    input.exemptions.iter().any(|exemption| {
-        let authors = input.change.requests.iter().map(|request| &request.user);
-        exemption.spec.lifts(&compiled.name, &name, now, authors)
-    })
 }

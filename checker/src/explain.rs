@@ -159,7 +159,9 @@ pub fn finish(verdicts: &mut [Verdict]) {
 /// What happens on the way: the requests and their closures, what controllers do, what fails.
 fn steps(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> Vec<Arc<StepReport>> {
     let scene = &violation.question.scene;
-    let mut steps = instance.common.told.steps(scene.scenario);
+    let open = violation.open.iter().map(|what| format!("{what}: this is in flight and may not have landed"));
+    let open = open.map(|effect| Arc::new(StepReport { effect, objects: Vec::new() }));
+    let mut steps: Vec<Arc<StepReport>> = open.chain(instance.common.told.steps(scene.scenario)).collect();
     for (coded, choice) in scene.coded().iter().zip(&violation.choices) {
         let events = events(&coded.group, choice, scene.scenario).into_iter();
         steps.extend(events.map(|((_, effect), objects)| Arc::new(StepReport { effect, objects: names(objects) })));

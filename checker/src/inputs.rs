@@ -6,6 +6,8 @@ use suture_encode::analysis::Analysis;
 use suture_encode::question::Inputs;
 use suture_encode::relevance::Relevance;
 use suture_model::change::Request;
+use suture_model::object::Key;
+use suture_specs::compile::CompiledInvariant;
 use suture_specs::error::EvalError;
 use suture_specs::time::parse_timestamp;
 use suture_specs::value::{MapKey, Value};
@@ -55,6 +57,35 @@ pub fn in_flight<'i>(input: &Input<'i>, analyses: &[Analysis]) -> Vec<&'i Reques
     let matter = input.change.requests.iter().flat_map(|request| relevance.select(all(), request).places);
     let places: BTreeSet<usize> = matter.collect();
     places.iter().filter_map(|at| input.in_flight.get(*at)).collect()
+}
+
+/// What the first request is about.
+pub fn target_of(input: &Input<'_>) -> Key {
+    input.change.requests.first().map_or_else(|| Key::of("Namespace", "", ""), |request| request.target.clone())
+}
+
+/// The uid that the answer has: that of the first request.
+pub fn uid_of(input: &Input<'_>) -> String {
+    input.change.requests.first().map(|request| request.uid.to_string()).unwrap_or_default()
+}
+
+/// Whether the invariant judges requests of this change's authors.
+pub fn binds(compiled: &CompiledInvariant, input: &Input<'_>) -> bool {
+    compiled.subjects.is_empty()
+        || input.change.requests.iter().any(|r| compiled.subjects.iter().any(|s| s.covers(&r.user)))
+}
+
+/// Whether an exemption in force covers the instance for every author of the change.
+pub fn exempt(compiled: &CompiledInvariant, key: &Key, input: &Input<'_>) -> bool {
+    if input.exemptions.is_empty() {
+        return false;
+    }
+    let Some(now) = input.time.and_then(|t| parse_timestamp(t).ok()) else { return false };
+    let name = key.to_string();
+    input.exemptions.iter().any(|exemption| {
+        let authors = input.change.requests.iter().map(|request| &request.user);
+        exemption.spec.lifts(&compiled.name, &name, now, authors)
+    })
 }
 
 fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {

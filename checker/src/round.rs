@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use suture_encode::analysis::Analysis;
-use suture_encode::question::{Inputs, Judged};
+use suture_encode::question::{Inputs, Judged, Question};
 use suture_encode::scene::Preparations;
 use suture_model::cascade::{Expected, expected_to_go};
 use suture_model::effects::DELETION_TIME;
-use suture_model::futures::Faults;
+use suture_model::futures::{Fate, FateKind, Faults};
 use suture_model::kinds::Kind;
 use suture_model::navigate::owner_object;
 use suture_model::object::{Key, Object};
@@ -234,4 +234,14 @@ fn takes_along(state: &State<'_>, kind: &Kind) -> bool {
 /// after them.
 fn may_have_mates(object: &Object) -> bool {
     object.key.kind.is("Pod") && !object.has_pod_as_owner() && !names_its_own(object)
+}
+
+/// Whether a question places new pods on nodes that were not read.
+pub(crate) fn lacks_nodes(question: &Question<'_, '_>) -> bool {
+    let scene = &question.scene;
+    let is_new = |fate: &Fate| matches!(fate.kind, FateKind::NewUnready | FateKind::NewReady);
+    let mut entities = scene.coded().iter().flat_map(|coded| &coded.group.entities);
+    !scene.view.coarse
+        && scene.state().base().unknown().contains("Node")
+        && entities.any(|entity| entity.fates.iter().any(is_new))
 }
