@@ -63,6 +63,9 @@ pub const DECIDING: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "Dae
 /// Those that adopt pods which they select and nothing controls.
 const ADOPTING: [&str; 4] = ["ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"];
 
+/// More pods than these are not counted beside new ones on a node that has room for all that are new.
+const BESIDE_MAX: i64 = 8;
+
 /// How deep a chain of controllers is followed.
 const CONTROLLER_DEPTH_MAX: usize = 8;
 
@@ -571,7 +574,11 @@ impl<'s, 'a> Builder<'s, 'a> {
             let ns = self.name.ns.clone();
             let pods: Vec<&Arc<Object>> = pods.into_iter().collect();
             self.touched = self.is_touched(&pods);
+            let pods_len = pods.len();
             let aloof = Aloof::of(pods.into_iter());
+            // where few are there, it is looked at whether there is room for one more
+            let present = i64::try_from(pods_len).unwrap_or(i64::MAX);
+            let most = if present <= BESIDE_MAX { most.saturating_add(present) } else { most };
             self.group.settled = self.after() && self.touched;
             self.group.touched = self.touched;
             let demand = Demand { aloof, most, settled: self.group.settled, touched: self.touched };

@@ -516,7 +516,7 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
             let none = at_most(vec![count(*set, &NEW_PLACED)], 0);
             builder.limit(LimitLabel::NoNodeAdmits { workload: maker.clone() }, vec![none]);
         }
-        capacity(builder, maker, *set, &own);
+        capacity(builder, &topology, *set, &own);
         let mut stuck: BTreeMap<usize, Vec<Linear>> = BTreeMap::new();
         for term in &own.terms {
             match term.max_skew {
@@ -631,15 +631,29 @@ fn gather(builder: &mut Builder<'_, '_>, entities: &[usize]) -> Option<SetId> {
     Some(set)
 }
 
-/// A place takes no more pods than it has room for.
-fn capacity(builder: &mut Builder<'_, '_>, _maker: &Key, set: SetId, own: &Template) {
+/// A place takes no more pods than it has room for, beside those of the group that stay there: its room is that without any
+/// pod that the labels of the templates mean.
+fn capacity(builder: &mut Builder<'_, '_>, topology: &Topology, set: SetId, own: &Template) {
+    let labels = builder.templates.iter().map(Template::labels).filter(|labels| labels.entries().len() > 0);
+    let meant: Vec<Selector> = labels.map(Selector::from_pairs).collect();
+    let takes_as_much = |pod: &Object| {
+        let amount = |name: &str| pod.val().get("spec").map_or(0, |spec| crate::navigate::requests(spec, name));
+        own.ports.is_empty()
+            && meant.iter().any(|selector| selector.matches(pod.labels()))
+            && own.requests.iter().all(|(name, each)| amount(name) >= *each)
+            && own.others.iter().all(|(name, each)| amount(name) >= *each)
+    };
     for (at, room) in own.room.iter().enumerate() {
         let (Some(most), true) = (room.most, own.admits(at)) else { continue };
         let Some(place) = builder.group.places.get(at) else { continue };
         let nodes = i64::try_from(place.nodes.len()).unwrap_or(i64::MAX);
         let node = place.nodes.first().cloned().unwrap_or_else(|| "".into());
         let bound = most.saturating_mul(nodes);
-        builder.limit(LimitLabel::Capacity { node }, vec![at_most(vec![placed_at(set, &[at])], bound)]);
+        let here = topology.existing.iter().filter(|(_, pod)| place.nodes.contains(&pod.node) && takes_as_much(pod));
+        let here: Vec<usize> = here.map(|(entity, _)| *entity).collect();
+        let staying = gather(builder, &here).map(|existing| count(existing, &STAY));
+        let taken = staying.into_iter().chain([placed_at(set, &[at])]).collect();
+        builder.limit(LimitLabel::Capacity { node }, vec![at_most(taken, bound)]);
     }
 }
 
