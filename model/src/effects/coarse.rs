@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::placement::room_when_empty;
+use super::room::room_when_empty;
 use super::template::Template;
 use super::{Builder, at_most};
 use crate::futures::{Count, Fate, FateKind, Group, LimitLabel};

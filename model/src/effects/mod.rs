@@ -26,6 +26,7 @@ mod made;
 mod outsiders;
 mod placement;
 mod replicas;
+mod room;
 mod scaling;
 mod statefulset;
 mod template;

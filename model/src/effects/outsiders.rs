@@ -92,7 +92,9 @@ fn is_unwanted(scenario: &Scenario<'_>, pod: &Object) -> bool {
         None => Some(set),
     };
     wants.is_some_and(|maker| {
+        let paused = maker.val().bool_at(&["spec", "paused"]) == Some(true);
         maker.live()
+            && !paused
             && navigate::wanted_replicas(state, maker) == Some(0)
             && super::custom::wish(scenario, maker, 0).is_none()
     })

@@ -1,0 +1,171 @@
+//! What room nodes have for new pods: what they can allocate, less what is on them and stays.
+//!
+//! Sources: `pkg/scheduler/framework/plugins/noderesources/fit.go` (`fitsRequest`), `.../nodeports/node_ports.go`.
+//! Over-approximation: pods that the labels of the templates mean, and those that leave or stop, may have gone or not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::placement::Demand;
+use super::template::{Room, Template};
+use super::{hazard, outsiders};
+use crate::object::Object;
+use crate::scenario::Scenario;
+use crate::selector::Selector;
+use crate::snapshot::Usage;
+use crate::value::Str;
+
+/// What is taken of the nodes: by all pods, and by those that are certain to stay; before all has settled none are.
+pub(super) struct NodeUsage<'s, 'a> {
+    pub(super) settled: bool,
+    touched: bool,
+    scenario: &'s Scenario<'a>,
+    ns: &'s Str,
+    /// What the labels of the templates that have any mean.
+    meant: Vec<Selector>,
+    /// What the scenario's changed pods add to the snapshot's figures, where that is something.
+    pub(super) changed: BTreeMap<Str, Usage>,
+}
+
+impl<'s, 'a> NodeUsage<'s, 'a> {
+    pub(super) fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template], demand: &Demand) -> Self {
+        let Demand { settled, touched, .. } = *demand;
+        let state = &scenario.state;
+        let mut changed: BTreeMap<Str, Usage> = BTreeMap::new();
+        for (key, now) in state.delta().iter().filter(|(key, _)| settled && key.kind.is("Pod")) {
+            if let Some(before) = state.base().get(key).filter(|o| !o.node.is_empty()) {
+                changed.entry(before.node.clone()).or_default().add(before, -1);
+            }
+            if let Some(now) = now.as_ref().filter(|o| !o.node.is_empty()) {
+                changed.entry(now.node.clone()).or_default().add(now, 1);
+            }
+        }
+        changed.retain(|_, usage| *usage != Usage::default());
+        let labels = templates.iter().map(Template::labels).filter(|labels| labels.entries().len() > 0);
+        let meant = labels.map(Selector::from_pairs).collect();
+        Self { settled, touched, scenario, ns, meant, changed }
+    }
+
+    /// Whether a pod may go: it leaves or stops, or is one that the labels of the templates mean.
+    fn may_go(&self, pod: &Object) -> bool {
+        let means = || self.meant.iter().any(|selector| selector.matches(pod.labels()));
+        !pod.live() || (pod.key.ns == *self.ns && means())
+    }
+
+    /// What is taken of another resource of a node: by all pods, and by those that are certain to stay.
+    fn taken(&self, node: &Object, resource: &str) -> (i64, i64) {
+        let (mut all, mut staying) = (0_i64, 0_i64);
+        for pod in self.scenario.state.pods_on(&node.key.name) {
+            let amount = takes(pod, resource);
+            if amount == 0 || outsiders::has_gone(self.scenario, pod) {
+                continue;
+            }
+            all = all.saturating_add(amount);
+            staying = staying.saturating_add(if self.may_go(pod) { 0 } else { amount });
+        }
+        (all, staying)
+    }
+
+    /// The room of a node for a template.
+    pub(super) fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
+        if !self.touched {
+            return Room::default();
+        }
+        if !self.settled {
+            return Room { least: None, ..room_when_empty(template, node, most) };
+        }
+        let others = room_of_others(template, node, most, |resource| self.taken(node, resource));
+        self.room_counted(template, node, most).tighter(others)
+    }
+
+    /// [`Self::room`] by the resources that are counted and the number of pods.
+    fn room_counted(&self, template: &Template, node: &Object, most: i64) -> Room {
+        let base = self.scenario.state.base().usage(&node.key.name);
+        let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
+        let all = base.plus(changed, 1);
+        // where all pods have room beside all that is there, it does not matter what goes
+        let plain = room(template, node, most, all, all);
+        if plain == Room::default() {
+            return plain;
+        }
+        let (mut taken, mut staying) = (all, all);
+        for pod in self.scenario.state.pods_on(&node.key.name).into_iter().filter(|pod| !hazard::finished(pod)) {
+            let gone = outsiders::has_gone(self.scenario, pod);
+            if gone {
+                taken.add(pod, -1);
+            }
+            if gone || self.may_go(pod) {
+                staying.add(pod, -1);
+            }
+        }
+        room(template, node, most, taken, staying)
+    }
+}
+
+/// The room of a node of which so much is taken, and so much for certain, by requests and by the number of pods; more
+/// than `most` is without a bound.
+pub(super) fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usage) -> Room {
+    // a port is had by one of them
+    let ports = (!template.ports.is_empty() && most > 1).then_some(1);
+    let mut room = Room { most: ports, least: ports };
+    let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
+    let stated = |resource: &str| crate::navigate::amount(allocatable.get(resource)?, resource);
+    let mut bound = |total: Option<i64>, each: i64, pick: fn(&Usage) -> i64| {
+        let Some(total) = total else { return };
+        let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
+        let tighter = |known: Option<i64>, now: i64| known.map_or(now, |k| k.min(now));
+        room.most = Some(tighter(room.most, fits(pick(&staying))));
+        room.least = Some(tighter(room.least, fits(pick(&all))));
+    };
+    bound(stated("pods"), 1, |u| u.pods);
+    for (resource, each) in &template.requests {
+        bound(stated(resource), *each, if *resource == "cpu" { |u| u.cpu } else { |u| u.memory });
+    }
+    room.of(most)
+}
+
+/// The room of a node for a template by the resources that are not counted, where so much is taken of each: by all, and
+/// for certain. Of an extended resource and of huge pages a node has none that it does not state
+/// (`noderesources/fit.go`, `fitsRequest`).
+fn room_of_others(template: &Template, node: &Object, most: i64, taken: impl Fn(&str) -> (i64, i64)) -> Room {
+    let mut room = Room::default();
+    let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
+    for (resource, each) in &template.others {
+        let stated = allocatable.get(resource).and_then(|amount| crate::navigate::amount(amount, resource));
+        let total = stated.or_else(|| (&**resource != "ephemeral-storage").then_some(0));
+        let Some(total) = total else { continue };
+        let (all, staying) = if total > 0 { taken(resource) } else { (0, 0) };
+        let fits = |used: i64| Some(total.saturating_sub(used).max(0) / (*each).max(1));
+        room = room.tighter(Room { most: fits(staying), least: fits(all) });
+    }
+    room.of(most)
+}
+
+/// What a pod takes of a resource of its node.
+fn takes(pod: &Object, resource: &str) -> i64 {
+    let spec = pod.val().get("spec").filter(|_| !hazard::finished(pod));
+    spec.map_or(0, |spec| crate::navigate::requests(spec, resource))
+}
+
+/// How many pods of a template a node takes, were it empty.
+pub fn room_when_empty(template: &Template, node: &Object, most: i64) -> Room {
+    let none = Usage::default();
+    room(template, node, most, none, none).tighter(room_of_others(template, node, most, |_| (0, 0)))
+}
+
+impl Template {
+    /// Whether a node takes a pod of this template for certain, beside these pods on it.
+    pub(super) fn is_sure_to_fit(&self, node: &Object, others: &[&Arc<Object>]) -> bool {
+        let mut used = Usage::default();
+        others.iter().for_each(|pod| used.add(pod, 1));
+        let taken = |resource: &str| {
+            let all = others.iter().fold(0_i64, |sum, pod| sum.saturating_add(takes(pod, resource)));
+            (all, all)
+        };
+        // room for one of two
+        let room = room(self, node, 2, used, used).tighter(room_of_others(self, node, 2, taken));
+        let is_free = self.terms.is_empty() && !others.iter().any(|pod| self.wants_port_of(pod));
+        let is_alone = self.beyond.is_empty() && self.claims.is_empty() && !self.may_always_pend;
+        is_free && is_alone && room.least != Some(0)
+    }
+}
