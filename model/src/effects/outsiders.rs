@@ -81,12 +81,15 @@ pub(super) fn has_gone(scenario: &Scenario<'_>, pod: &Object) -> bool {
     pod.leaving || is_stopping() || expected.surely_goes(pod) || is_unwanted(scenario, pod)
 }
 
-/// Whether a ReplicaSet, or a Deployment above it, is scaled to 0 pods.
+/// Whether a ReplicaSet, or a Deployment above it, is scaled to 0 pods, or a StatefulSet that waits for none of its pods.
 fn is_unwanted(scenario: &Scenario<'_>, pod: &Object) -> bool {
     let state = &scenario.state;
     let is = |o: &Object, kinds: &[&str]| kinds.iter().any(|kind| o.key.kind.is(kind));
-    let set = navigate::controller_of(state, pod).filter(|set| is(set, &["ReplicaSet", "ReplicationController"]));
-    let Some(set) = set else { return false };
+    let kinds = ["ReplicaSet", "ReplicationController", "StatefulSet"];
+    let Some(set) = navigate::controller_of(state, pod).filter(|set| is(set, &kinds)) else { return false };
+    if is(set, &["StatefulSet"]) && super::statefulset::is_stuck(set) {
+        return false;
+    }
     let wants = match set.controller() {
         Some(_) => navigate::controller_of(state, set).filter(|above| is(above, &["Deployment"])),
         None => Some(set),

@@ -76,7 +76,7 @@ fn plan(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> Plan {
     let rolling_field = |name| val.at(&["spec", "updateStrategy", "rollingUpdate", name]);
     let before = builder.state().base().get(&set.key).filter(|o| o.uid == set.uid);
     let same = before.is_some_and(|b| template::is_kept(b, set));
-    let ordered = val.str_at(&["spec", "podManagementPolicy"]).is_none_or(|p| &**p != "Parallel");
+    let ordered = is_ordered(set);
     let retemplated = builder.scenario.retemplated.get(&set.key).copied().unwrap_or(0);
     let earlier = i64::from(retemplated > 0 && before.is_some_and(|b| is_rolling(b, pods)));
     let rollouts = if ordered { 1 } else { retemplated.saturating_add(earlier).max(1) };
@@ -315,13 +315,18 @@ fn member(
 }
 
 /// Whether a set waits for a pod that is not ready, and goes no further.
-fn is_stuck(plan: &Plan, set: &Object) -> bool {
-    plan.ordered && set.val().int_at(&["status", "readyReplicas"]) != set.val().int_at(&["status", "replicas"])
+pub(super) fn is_stuck(set: &Object) -> bool {
+    is_ordered(set) && set.val().int_at(&["status", "readyReplicas"]) != set.val().int_at(&["status", "replicas"])
+}
+
+/// Whether a set makes and removes its pods one after the other (OrderedReady).
+fn is_ordered(set: &Object) -> bool {
+    set.val().str_at(&["spec", "podManagementPolicy"]).is_none_or(|policy| &**policy != "Parallel")
 }
 
 /// Once settled, condemned pods are gone, unless the set is stuck on a pod that is not ready.
 fn settle_member(plan: &Plan, entity: &mut Entity, condemned: bool, set: &Object) {
-    let stays = !condemned || plan.open || is_stuck(plan, set);
+    let stays = !condemned || plan.open || is_stuck(set);
     let keep = |fate: &Fate| match fate.kind {
         FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => stays,
         FateKind::Terminating => false,
@@ -339,7 +344,7 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
         // a rolling update ends, unless it hangs on a new pod that never becomes ready
         let outdated = at_most(vec![count(sets.updating, &STAY)], 0);
         let unready = [sets.updating, sets.missing].map(|set| count(set, &[FateKind::NewUnready]));
-        if !is_stuck(plan, set) {
+        if !is_stuck(set) {
             let label = LimitLabel::Settled { workload, wanted: plan.wanted };
             builder.limit(label, vec![outdated, at_least(unready.to_vec(), 1)]);
         }
