@@ -535,7 +535,8 @@ impl Engine {
                 let wherever = matches!(self.mates, Mates::ByNodes) && round.holds_wherever(&instance);
                 Some(Settled::Proved { assumed, wherever })
             }
-            Ok(Some(violation)) => {
+            Ok(Some(mut violation)) => {
+                violation.open = self.open(&instance, round.with, violation.question.scene.scenario, effort);
                 let verdict = explain::refuted(&instance, &violation);
                 let like = self.applies_to_mates(&instance, &violation);
                 let settled = like.then(|| Settled::Refuted(Box::new(verdict.clone())));
@@ -589,21 +590,6 @@ impl Engine {
         blind_message(instance.compiled) && explain::names_none(violation, &mates.iter().collect())
     }
 
-    /// The violation that the change is to blame for, if there is one, and what in flight would prevent it.
-    fn judge<'s, 'a>(
-        &mut self,
-        instance: &Instance<'s, 'a>,
-        with: &'s [Scenario<'a>],
-        baseline: &'s [Scenario<'a>],
-        effort: &mut Effort,
-    ) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
-        let mut violation = self.blamed(instance, with, baseline, effort)?;
-        if let Some(violation) = &mut violation {
-            violation.open = self.open(instance, with, violation.question.scene.scenario, effort);
-        }
-        Ok(violation)
-    }
-
     /// The changes in flight that have not landed in a scenario, if the instance holds where all have.
     fn open<'s, 'a>(
         &mut self,
@@ -627,7 +613,7 @@ impl Engine {
 
     /// The violation that the change is to blame for, if there is one: what breaks when certain changes in flight have
     /// landed is compared with what would break then without the change.
-    fn blamed<'s, 'a>(
+    fn judge<'s, 'a>(
         &mut self,
         instance: &Instance<'s, 'a>,
         with: &'s [Scenario<'a>],

@@ -575,11 +575,10 @@ impl<'s, 'a> Builder<'s, 'a> {
             let ns = self.name.ns.clone();
             let pods: Vec<&Arc<Object>> = pods.into_iter().collect();
             self.touched = self.is_touched(&pods);
-            let pods_len = pods.len();
-            let aloof = Aloof::of(pods.into_iter());
             // where few are there, it is looked at whether there is room for one more
-            let present = i64::try_from(pods_len).unwrap_or(i64::MAX);
+            let present = i64::try_from(pods.len()).unwrap_or(i64::MAX);
             let most = if present <= BESIDE_MAX { most.saturating_add(present) } else { most };
+            let aloof = Aloof::of(pods.into_iter());
             self.group.settled = self.after() && self.touched;
             self.group.touched = self.touched;
             let demand = Demand { aloof, most, settled: self.group.settled, touched: self.touched };

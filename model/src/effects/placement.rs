@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::outsiders::Staying;
-use super::room::{NodeUsage, room};
+use super::room::{NodeUsage, meant_by, room};
 use super::template::{Room, Template, Term, host_ports, term};
 use super::{Builder, STAY, View, at_least, at_most, count, hazard, outsiders};
 use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
@@ -480,8 +480,7 @@ fn gather(builder: &mut Builder<'_, '_>, entities: &[usize]) -> Option<SetId> {
 /// A place takes no more pods than it has room for, beside those of the group that stay there: its room is that without any
 /// pod that the labels of the templates mean.
 fn capacity(builder: &mut Builder<'_, '_>, topology: &Topology, set: SetId, own: &Template) {
-    let labels = builder.templates.iter().map(Template::labels).filter(|labels| labels.entries().len() > 0);
-    let meant: Vec<Selector> = labels.map(Selector::from_pairs).collect();
+    let meant = meant_by(&builder.templates);
     let takes_as_much = |pod: &Object| {
         let amount = |name: &str| pod.val().get("spec").map_or(0, |spec| crate::navigate::requests(spec, name));
         own.ports.is_empty()

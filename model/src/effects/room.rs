@@ -15,6 +15,12 @@ use crate::selector::Selector;
 use crate::snapshot::Usage;
 use crate::value::Str;
 
+/// What the labels of the templates that have any mean.
+pub(super) fn meant_by(templates: &[Template]) -> Vec<Selector> {
+    let labels = templates.iter().map(Template::labels).filter(|labels| labels.entries().len() > 0);
+    labels.map(Selector::from_pairs).collect()
+}
+
 /// What is taken of the nodes: by all pods, and by those that are certain to stay; before all has settled none are.
 pub(super) struct NodeUsage<'s, 'a> {
     pub(super) settled: bool,
@@ -41,8 +47,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
             }
         }
         changed.retain(|_, usage| *usage != Usage::default());
-        let labels = templates.iter().map(Template::labels).filter(|labels| labels.entries().len() > 0);
-        let meant = labels.map(Selector::from_pairs).collect();
+        let meant = meant_by(templates);
         Self { settled, touched, scenario, ns, meant, changed }
     }
 

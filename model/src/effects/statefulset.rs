@@ -59,7 +59,6 @@ struct Plan {
     /// Whether it may have any number of pods between `low` and `wanted` in the end.
     open: bool,
     ordered: bool,
-    partition: i64,
     max_unavailable: i64,
     outdated_all: bool,
     update_revision: Option<crate::value::Str>,
@@ -73,7 +72,6 @@ fn plan(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> Plan {
     let own = val.int_at(&["spec", "replicas"]).unwrap_or(1).max(0);
     let wish = super::custom::wish(builder.scenario, set, own).unwrap_or(Wish { least: own, most: own });
     let strategy = ["spec", "updateStrategy", "type"];
-    let rolling_field = |name| val.at(&["spec", "updateStrategy", "rollingUpdate", name]);
     let before = builder.state().base().get(&set.key).filter(|o| o.uid == set.uid);
     let same = before.is_some_and(|b| template::is_kept(b, set));
     let ordered = is_ordered(set);
@@ -87,9 +85,14 @@ fn plan(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> Plan {
         fewer: (before.map_or(own, |b| b.val().int_at(&["spec", "replicas"]).unwrap_or(1)) - own).max(0),
         open: wish.least != wish.most,
         ordered,
-        partition: rolling_field("partition").and_then(crate::value::Val::as_int).unwrap_or(0),
         // rounded down (`stateful_set_utils.go`, `getStatefulSetMaxUnavailable`), whatever the comment on the field says
-        max_unavailable: scaled(rolling_field("maxUnavailable"), own, false, "1").max(1),
+        max_unavailable: scaled(
+            val.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]),
+            own,
+            false,
+            "1",
+        )
+        .max(1),
         outdated_all: !same || before.is_some_and(|b| b.unobserved()),
         update_revision: val.str_at(&["status", "updateRevision"]).cloned(),
         rolling: val.str_at(&strategy).is_none_or(|t| &**t == "RollingUpdate"),
@@ -116,12 +119,6 @@ impl Plan {
         }
         let revision = pod.label("controller-revision-hash");
         self.outdated_all || matches!((revision, &self.update_revision), (Some(own), Some(update)) if own != update)
-    }
-
-    /// Whether a rollout comes to this ordinal: the partition is a place among the pods, counted from the first ordinal
-    /// (`stateful_set_control.go`, `updateStatefulSetAfterInvariantEstablished`: an index into `replicas`).
-    fn rolls(&self, ordinal: i64) -> bool {
-        ordinal.saturating_sub(self.first) >= self.partition
     }
 
     fn condemned(&self, ordinal: i64) -> bool {
@@ -242,7 +239,7 @@ fn limit_order(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &
         builder.group.entities.get(at).is_some_and(|entity| entity.sets.contains(&set))
     };
     let waited = |at: usize| [sets.unready, sets.waited, sets.missing].iter().any(|set| is_in(builder, at, *set));
-    let highest = ordinals.iter().rposition(|(ordinal, at)| plan.rolls(*ordinal) && waited(*at));
+    let highest = ordinals.iter().rposition(|(ordinal, at)| navigate::rolls_out(set, *ordinal) && waited(*at));
     let Some((below, [(_, highest), ..])) = highest.and_then(|place| ordinals.split_at_checked(place)) else { return };
     let lower: Vec<usize> = below.iter().map(|(_, at)| *at).filter(|at| is_in(builder, *at, sets.updating)).collect();
     if lower.is_empty() {
@@ -282,7 +279,7 @@ fn member(
     let condemned = ordinal.is_none_or(|at| plan.condemned(at));
     let updating = !condemned
         && plan.outdated(pod)
-        && ordinal.is_some_and(|at| plan.rolls(at))
+        && ordinal.is_some_and(|at| navigate::rolls_out(set, at))
         && !pod.terminating()
         && standing == Standing::Kept;
     let mut member_of: Vec<SetId> = placed.into_iter().collect();

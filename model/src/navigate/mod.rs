@@ -34,7 +34,7 @@ pub(crate) use selection::selector_by;
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selector_of};
 pub use storage::{
     claim_of, claim_ordinal, claims_wanted, deletes_when_scaled, gives_up, goes_with_pod, ordinals, pod_ordinal,
-    volume, wants_claim,
+    rolls_out, volume, wants_claim,
 };
 pub use template::{finished, makes_no_more, pod_spec, template_labels, template_of, template_path, wanted_replicas};
 pub use users::{is_made_again, is_protected, live_referrers, resolves, stays_in_use, unread_users};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::definitions::definition_of;
 use super::selection::selector_of;
-use super::storage::{gives_up, ordinals, pod_ordinal};
+use super::storage::{gives_up, ordinals, pod_ordinal, rolls_out};
 use super::template::{finished, template_labels, wanted_replicas};
 use super::{UnknownKind, known};
 use crate::kinds::Kind;
@@ -186,12 +186,9 @@ fn is_outdated(object: &Object, owner: &Object) -> bool {
     if !is("StatefulSet", "Pod") || owner.unobserved() {
         return false;
     }
-    let rolling = owner.val().str_at(&["spec", "updateStrategy", "type"]).is_none_or(|of| &**of == "RollingUpdate");
-    let partition = owner.val().int_at(&["spec", "updateStrategy", "rollingUpdate", "partition"]).unwrap_or(0);
-    let comes = |ordinal: i64| ordinal.saturating_sub(ordinals(owner).0) >= partition;
     let update = owner.val().str_at(&["status", "updateRevision"]);
     let differs = object.label("controller-revision-hash").zip(update).is_some_and(|(own, update)| own != update);
-    rolling && differs && pod_ordinal(owner, &object.key.name).is_some_and(comes)
+    differs && pod_ordinal(owner, &object.key.name).is_some_and(|ordinal| rolls_out(owner, ordinal))
 }
 
 /// Whether an object is what its controller keeps of the past: a ReplicaSet at 0 of another template

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::owners::controller_of;
 use crate::object::{Key, Object};
 use crate::state::State;
-use crate::value::Str;
+use crate::value::{Str, Val};
 
 /// No more names than this are listed; [`wants_claim`] has no limit.
 const CLAIMS_MAX: i64 = 100_000;
@@ -65,6 +65,16 @@ pub fn ordinals(set: &Object) -> (i64, i64) {
     let start = set.val().int_at(&["spec", "ordinals", "start"]).unwrap_or(0);
     let replicas = set.val().int_at(&["spec", "replicas"]).unwrap_or(1);
     (start, start.saturating_add(replicas.max(0)))
+}
+
+/// Whether a rolling update of a set comes to this ordinal: the partition is a place among the pods, counted from the first
+/// ordinal (`pkg/controller/statefulset/stateful_set_control.go`, `updateStatefulSetAfterInvariantEstablished`: an index
+/// into `replicas`).
+pub fn rolls_out(set: &Object, ordinal: i64) -> bool {
+    let strategy = |path: &[&str]| set.val().at(&[&["spec", "updateStrategy"], path].concat());
+    let rolling = strategy(&["type"]).and_then(Val::as_str).is_none_or(|of| &**of == "RollingUpdate");
+    let partition = strategy(&["rollingUpdate", "partition"]).and_then(Val::as_int).unwrap_or(0);
+    rolling && ordinal.saturating_sub(ordinals(set).0) >= partition
 }
 
 /// An ordinal as the controller writes it, without leading zeros.

@@ -185,10 +185,8 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         }
         Func::Referrers => {
             all_read(navigate::unread_users(state, o))?;
-            told_by_all(state, o, "references")?;
-            if o.key.kind.is("PersistentVolumeClaim") {
-                told_by_all(state, o, "claimSelector")?;
-            }
+            let is_claim = o.key.kind.is("PersistentVolumeClaim");
+            told_by_all(state, o, if is_claim { &["references", "claimSelector"] } else { &["references"] })?;
             objects(navigate::live_referrers(state, o))
         }
         Func::OwnersIn => {
@@ -212,12 +210,12 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         }
         Func::WantedBy => {
             all_read(navigate::unread_owners(state, o))?;
-            told_by_all(state, o, "children")?;
+            told_by_all(state, o, &["children"])?;
             objects(navigate::wanted_by(state, o))
         }
         Func::Parents => {
             all_read(navigate::unread_owners(state, o))?;
-            told_by_all(state, o, "children")?;
+            told_by_all(state, o, &["children"])?;
             objects(navigate::parents(state, o))
         }
         Func::WantedReplicas => {
@@ -284,14 +282,15 @@ fn adapter(state: &State, o: &Object) -> Result<Option<Facts>, EvalError> {
     }
 }
 
-/// That no custom resource which may speak of this object, by a field of its adapter, leaves open what it says: one in the
+/// That no custom resource which may speak of this object, by one of these fields of its adapter, leaves open what it says: one in the
 /// same namespace, or in none.
-fn told_by_all(state: &State, o: &Object, field: &str) -> Result<(), EvalError> {
+fn told_by_all(state: &State, o: &Object, fields: &[&str]) -> Result<(), EvalError> {
     let kinds = state.base().adapters().kinds();
     let is_near = |custom: &Object| custom.key.ns == o.key.ns || custom.key.ns.is_empty() || o.key.ns.is_empty();
     for custom in kinds.iter().flat_map(|kind| state.list(kind, None)).filter(|custom| is_near(custom)) {
         let facts = state.adapter(custom);
-        if let Some(error) = facts.iter().flat_map(|facts| &facts.errors).find(|error| error.starts_with(field)) {
+        let is_told = |error: &&String| fields.iter().any(|field| error.starts_with(field));
+        if let Some(error) = facts.iter().flat_map(|facts| &facts.errors).find(is_told) {
             return Err(EvalError::invalid(format!("adapter of {}: {error}", custom.key)));
         }
     }
