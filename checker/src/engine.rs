@@ -3,21 +3,21 @@
 //! For each instance: every scenario (subsets of what is in flight, prefixes of a batch) and every outage that its
 //! invariant must survive is one problem. Most fold to a constant or have a plain witness; the others go to the solver
 //! by way of a cache that isomorphic problems share. A witness counts only when the concrete interpreter reaches the
-//! same violation ([`Distrust`](Undecided::Distrust) otherwise). A refuted instance that breaks without the change as
+//! same violation ([`ReplayMismatch`](Undecided::Distrust) otherwise). A refuted instance that breaks without the change as
 //! well, when the same has landed of what is in flight, is not the change's fault, unless the change makes it worse.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use suture_encode::affected::{Alike, Reached, Surface};
-use suture_encode::alike::blind_message;
 use suture_encode::analysis::Analysis;
 use suture_encode::eval::Refusal;
+use suture_encode::impact::{Impact, PodClass, Reached};
 use suture_encode::outage::outages;
 use suture_encode::problem::Label;
 use suture_encode::question::{Judged, Question, encode, replay};
 use suture_encode::scene::{Preparations, Scene};
+use suture_encode::symmetry::blind_message;
 use suture_encode::term::{Assignment, Bool};
 use suture_model::change::{Change, Request};
 use suture_model::effects::View;
@@ -36,10 +36,10 @@ use suture_specs::spec::{Action, Exemption, Violations};
 use crate::cache::Verdicts;
 use crate::clock::Stopwatch;
 use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
-use crate::explain::{self, Told};
+use crate::decision_cache::{CacheKey, DecisionCache, repeatable};
+use crate::explain::{self, StepCache};
 use crate::inputs::{self, binds, exempt, target_of, uid_of};
-use crate::kept::{Asked, Decisions, repeatable};
-use crate::round::{Common, Mark, Round, Settled, lacks_nodes};
+use crate::invariant_run::{DecisionContext, InvariantRun, NodeConstraintKey, SharedVerdict, lacks_nodes};
 use crate::solve::{Answer, Budget};
 use crate::version::{VersionError, z3_version};
 
@@ -86,7 +86,7 @@ pub struct Engine {
     analyses: Arc<[Analysis]>,
     settings: Settings,
     verdicts: Verdicts,
-    decisions: Decisions,
+    decisions: DecisionCache,
     /// Whether no invariant can tell a request from its repetition.
     repeatable: bool,
     solver: &'static str,
@@ -95,19 +95,19 @@ pub struct Engine {
     /// The invariants that do not bind the authors of the change at hand.
     unbound: BTreeSet<Str>,
     /// Which objects no question about the instance at hand tells from it.
-    mates: Mates,
+    symmetry: SymmetryClass,
 }
 
 /// Objects that stand for the instance at hand in every question about it.
 #[derive(Debug, Default)]
-pub(crate) enum Mates {
+pub(crate) enum SymmetryClass {
     /// Nothing was asked yet.
     #[default]
     Unasked,
     /// These, the instance among them.
     Are(BTreeSet<Key>),
     /// Those with the same constraint on nodes: nothing else of them is read, and nothing happens to them.
-    ByNodes,
+    SameNodeConstraint,
     /// None.
     None,
 }
@@ -126,7 +126,7 @@ struct Scope<'v> {
 }
 
 /// The concrete clusters that a change is judged in.
-struct Given<'a> {
+struct ScenarioSet<'a> {
     /// With the change, or a prefix of a batch.
     during: Vec<Scenario<'a>>,
     /// With all of it, where that is something else.
@@ -135,7 +135,7 @@ struct Given<'a> {
     baseline: Vec<Scenario<'a>>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> ScenarioSet<'a> {
     fn after(&self) -> &Vec<Scenario<'a>> {
         self.after.as_ref().unwrap_or(&self.during)
     }
@@ -143,14 +143,14 @@ impl<'a> Given<'a> {
 
 /// What was found out about the instances that a change reaches.
 #[derive(Default)]
-struct Found {
+struct Findings {
     verdicts: Vec<Verdict>,
     proved: u64,
     /// Whether some were left out, since the change is denied whatever they say.
     cut_short: bool,
 }
 
-impl Found {
+impl Findings {
     fn denied(&self) -> bool {
         self.verdicts.iter().any(|v| v.decides() == Outcome::Denied)
     }
@@ -184,7 +184,7 @@ pub enum Undecided {
     Fails(String),
     /// A counterexample that the concrete interpreter does not reach. A bug.
     #[error("distrust: the counterexample does not replay ({0})")]
-    Distrust(String),
+    ReplayMismatch(String),
 }
 
 /// A violating future that replays.
@@ -222,13 +222,13 @@ impl Engine {
         Ok(Self {
             repeatable: repeatable(&analyses),
             analyses,
-            decisions: Decisions::new(settings.cache_bytes),
+            decisions: DecisionCache::new(settings.cache_bytes),
             settings,
             verdicts,
             solver: z3_version()?,
             assumed: BTreeSet::new(),
             unbound: BTreeSet::new(),
-            mates: Mates::Unasked,
+            symmetry: SymmetryClass::Unasked,
         })
     }
 
@@ -246,7 +246,7 @@ impl Engine {
             return self.decide_anew(input);
         }
         let watch = Stopwatch::start();
-        let asked = Asked::of(input, &self.unbound);
+        let asked = CacheKey::of(input, &self.unbound);
         if let Some(known) = self.decisions.find(&asked, input.snapshot) {
             let duration = Duration { total_micros: watch.micros(), solver_micros: 0 };
             let effort = Effort { known: true, ..Effort::default() };
@@ -262,7 +262,7 @@ impl Engine {
     /// Forgets what was decided, so that a measurement of the same decision is one of all the work; what the solver
     /// answered is kept.
     pub fn forget(&mut self) {
-        self.decisions = Decisions::new(self.settings.cache_bytes);
+        self.decisions = DecisionCache::new(self.settings.cache_bytes);
     }
 
     fn decide_anew(&mut self, input: &Input<'_>) -> Decision {
@@ -288,8 +288,8 @@ impl Engine {
     }
 
     /// What was found, as it is told.
-    fn decision(&self, input: &Input<'_>, found: Found, effort: Effort, watch: &Stopwatch) -> Decision {
-        let Found { mut verdicts, proved, cut_short } = found;
+    fn decision(&self, input: &Input<'_>, found: Findings, effort: Effort, watch: &Stopwatch) -> Decision {
+        let Findings { mut verdicts, proved, cut_short } = found;
         explain::finish(&mut verdicts);
         let decision = verdicts.iter().map(Verdict::decides).max().unwrap_or(Outcome::Allowed);
         if !self.settings.verbose {
@@ -316,7 +316,7 @@ impl Engine {
         let mut proved = 0;
         for analysis in self.analyses.clone().iter() {
             let compiled = &analysis.compiled;
-            for key in Surface::new(&state, []).of_kinds(analysis, None) {
+            for key in Impact::new(&state, []).of_kinds(analysis, None) {
                 let Some(object) = state.get(&key).filter(|o| judges(compiled, o)) else { continue };
                 match replay(compiled, object, &inputs, Worlds { before: &state, now: &state }) {
                     Judged::Holds => proved += 1,
@@ -346,7 +346,7 @@ impl Engine {
     ///
     /// A deletion that takes very many objects along is looked at in two steps: first what can happen before anything
     /// follows it, which decides most of them, since such a deletion is mostly refused for its own sake.
-    fn judge_all(&mut self, input: &Input<'_>, scope: Scope<'_>, effort: &mut Effort) -> Found {
+    fn judge_all(&mut self, input: &Input<'_>, scope: Scope<'_>, effort: &mut Effort) -> Findings {
         let in_flight = inputs::in_flight(input, &self.analyses);
         let admitted = if self.settings.unsure { &[] } else { in_flight.as_slice() };
         let within = |change: Option<&Change>, most| {
@@ -360,17 +360,17 @@ impl Engine {
             Err(error) => return self.refused(input, &error.to_string()),
         };
         if scope.at_once && !whole {
-            return Found { cut_short: true, ..Found::default() };
+            return Findings { cut_short: true, ..Findings::default() };
         }
         let (baseline, known) = within(None, FOLLOWERS_MAX).unwrap_or_default();
         if !whole && known {
             let at_first = within(change, 0).map(|(at_first, _)| at_first).unwrap_or_default();
-            let given = Given { during: at_first, after: None, baseline: baseline.clone() };
+            let given = ScenarioSet { during: at_first, after: None, baseline: baseline.clone() };
             let mut found = self.judge_in(input, Scope { at_first: true, ..scope }, &given, effort);
             if found.denied() {
                 // what is proved so far is proved of the beginning only
                 found.verdicts.retain(|v| v.outcome == Finding::Refuted);
-                return Found { proved: 0, cut_short: true, ..found };
+                return Findings { proved: 0, cut_short: true, ..found };
             }
         }
         let entire = |change, found, whole: bool| {
@@ -380,33 +380,39 @@ impl Engine {
         // a single request has no states in between
         let single = input.change.requests.len() == 1;
         let ends = || scenarios(input.snapshot, &in_flight, change, Moment::After).unwrap_or_default();
-        let given = Given { during, after: (!single).then(ends), baseline };
+        let given = ScenarioSet { during, after: (!single).then(ends), baseline };
         self.judge_in(input, scope, &given, effort)
     }
 
     /// Every invariant is undecided for the same reason.
-    fn refused(&self, input: &Input<'_>, why: &str) -> Found {
+    fn refused(&self, input: &Input<'_>, why: &str) -> Findings {
         let key = target_of(input);
         let undecided =
             |analysis: &Analysis| explain::undecided(&analysis.compiled, &key, &Undecided::Refused(why.to_owned()));
-        Found { verdicts: self.analyses.iter().map(undecided).collect(), ..Found::default() }
+        Findings { verdicts: self.analyses.iter().map(undecided).collect(), ..Findings::default() }
     }
 
     /// The verdicts on all instances that these scenarios reach.
-    fn judge_in(&mut self, input: &Input<'_>, scope: Scope<'_>, given: &Given<'_>, effort: &mut Effort) -> Found {
+    fn judge_in(
+        &mut self,
+        input: &Input<'_>,
+        scope: Scope<'_>,
+        given: &ScenarioSet<'_>,
+        effort: &mut Effort,
+    ) -> Findings {
         let before = State::new(input.snapshot);
-        let mut found = Found::default();
+        let mut found = Findings::default();
         let in_flight = given.baseline.iter().filter(|scenario| scenario.landed != 0);
-        let mut surface = Surface::new(&before, given.during.iter().chain(in_flight));
-        if scope.at_once && !surface.leaves_pods_alone() {
-            return Found { cut_short: true, ..found };
+        let mut impact = Impact::new(&before, given.during.iter().chain(in_flight));
+        if scope.at_once && !impact.leaves_pods_alone() {
+            return Findings { cut_short: true, ..found };
         }
-        let common = Common {
+        let common = DecisionContext {
             input,
             inputs: inputs::of(input.change.requests.first(), input.time),
             before: &before,
             preparations: Preparations::default(),
-            told: Told::default(),
+            step_cache: StepCache::default(),
         };
         for analysis in self.analyses.clone().iter() {
             let compiled = &analysis.compiled;
@@ -418,20 +424,20 @@ impl Engine {
                 continue;
             }
             let with = if compiled.hold == Moment::During { &given.during } else { given.after() };
-            let Reached { mut keys, standing, admitting } = surface.reached(analysis);
+            let Reached { mut keys, pod_classes, admitting } = impact.reached(analysis);
             let many = keys.len() as u64 + effort.instances > AT_ONCE_INSTANCES_MAX || !admitting.is_empty();
             if scope.at_once && many {
-                return Found { cut_short: true, ..found };
+                return Findings { cut_short: true, ..found };
             }
-            let mut round = Round::new(&common, analysis, with, &given.baseline);
-            let exposed: BTreeSet<&Alike> =
-                standing.iter().filter(|(_, pod)| !round.is_secure(pod)).map(|(alike, _)| alike).collect();
+            let mut run = InvariantRun::new(&common, analysis, with, &given.baseline);
+            let exposed: BTreeSet<&PodClass> =
+                pod_classes.iter().filter(|(_, pod)| !run.trivially_holds(pod)).map(|(class, _)| class).collect();
             if !exposed.is_empty() {
-                keys.extend(surface.alike_to(|known| exposed.contains(known)));
+                keys.extend(impact.pods_of_classes(|known| exposed.contains(known)));
             }
             for key in &keys {
                 if asks(scope, compiled, key) {
-                    self.judge_next(&mut round, key, None, &mut found, effort);
+                    self.judge_next(&mut run, key, None, &mut found, effort);
                 }
                 if self.suffices(&mut found, scope) {
                     return found;
@@ -442,9 +448,9 @@ impl Engine {
                 false => keys.iter().filter_map(|key| before.get(key)).map(Arc::as_ptr).collect(),
             };
             for object in admitting {
-                for mut alike in surface.restricted(object, analysis) {
-                    alike.retain(|object| !reached.contains(&Arc::as_ptr(object)));
-                    self.judge_alike(&mut round, &alike, scope, &mut found, effort);
+                for mut same_constraint in impact.of_node_constraint(object, analysis) {
+                    same_constraint.retain(|object| !reached.contains(&Arc::as_ptr(object)));
+                    self.judge_same_constraint(&mut run, &same_constraint, scope, &mut found, effort);
                     if self.suffices(&mut found, scope) {
                         return found;
                     }
@@ -453,7 +459,7 @@ impl Engine {
             let undecided = |v: &Verdict| v.outcome == Finding::Undecided && *v.invariant == *compiled.name;
             let targets = input.change.requests.iter().map(|request| &request.target);
             if !found.verdicts.iter().any(undecided)
-                && let Some(unread) = surface.unread(analysis, targets)
+                && let Some(unread) = impact.unread(analysis, targets)
             {
                 let why = Undecided::Refused(UnknownKind(unread).to_string());
                 found.verdicts.push(explain::undecided(compiled, &target_of(input), &why));
@@ -464,28 +470,28 @@ impl Engine {
 
     /// Judges objects of one kind that are reached for the constraint on nodes that they share, until what was found
     /// suffices.
-    fn judge_alike<'s, 'a>(
+    fn judge_same_constraint<'s, 'a>(
         &mut self,
-        round: &mut Round<'s, 'a>,
-        alike: &[&'s Arc<Object>],
+        run: &mut InvariantRun<'s, 'a>,
+        same_constraint: &[&'s Arc<Object>],
         scope: Scope<'_>,
-        found: &mut Found,
+        found: &mut Findings,
         effort: &mut Effort,
     ) {
-        let (compiled, input) = (&round.analysis.compiled, round.common.input);
-        let mark = alike.first().and_then(|object| round.mark(object));
+        let (compiled, input) = (&run.analysis.compiled, run.common.input);
+        let node_constraint = same_constraint.first().and_then(|object| run.node_constraint(object));
         let all = compiled.matches.is_every() && compiled.namespaced.is_none() && input.exemptions.is_empty();
-        let mut like: Option<Arc<Settled>> = None;
-        for object in alike.iter().filter(|object| asks(scope, compiled, &object.key)) {
+        let mut like: Option<Arc<SharedVerdict>> = None;
+        for object in same_constraint.iter().filter(|object| asks(scope, compiled, &object.key)) {
             let key = &object.key;
             let is_judged = || all || (judges(compiled, object) && !exempt(compiled, key, input));
             match &like {
-                Some(like) if is_judged() && round.goes_for(like, object) => {
-                    self.count(round, key, like, found, effort);
+                Some(like) if is_judged() && run.goes_for(like, object) => {
+                    self.count(run, key, like, found, effort);
                 }
                 _ => {
-                    self.judge_next(round, key, Some((object, mark.as_ref())), found, effort);
-                    like = mark.as_ref().and_then(|mark| round.of_marked(mark));
+                    self.judge_next(run, key, Some((object, node_constraint.as_ref())), found, effort);
+                    like = node_constraint.as_ref().and_then(|node_constraint| run.of_node_constraint(node_constraint));
                 }
             }
             if self.suffices(found, scope) {
@@ -498,79 +504,92 @@ impl Engine {
     /// its constraint on nodes, the object and its mark are known.
     fn judge_next<'s, 'a>(
         &mut self,
-        round: &mut Round<'s, 'a>,
+        run: &mut InvariantRun<'s, 'a>,
         key: &Key,
-        known: Option<(&'s Arc<Object>, Option<&Mark>)>,
-        found: &mut Found,
+        known: Option<(&'s Arc<Object>, Option<&NodeConstraintKey>)>,
+        found: &mut Findings,
         effort: &mut Effort,
     ) {
-        let compiled = &round.analysis.compiled;
-        if exempt(compiled, key, round.common.input) {
+        let compiled = &run.analysis.compiled;
+        if exempt(compiled, key, run.common.input) {
             return;
         }
-        if let Some(like) = round.of_equals(key) {
-            return self.count(round, key, &like, found, effort);
+        if let Some(like) = run.of_equals(key) {
+            return self.count(run, key, &like, found, effort);
         }
-        let object = known.map(|(object, _)| object).or_else(|| round.find(key));
+        let object = known.map(|(object, _)| object).or_else(|| run.find(key));
         let Some(object) = object.filter(|object| judges(compiled, object)) else { return };
-        let mark = match known {
-            Some((_, mark)) => mark.map(Cow::Borrowed),
-            None => round.mark(object).map(Cow::Owned),
+        let node_constraint = match known {
+            Some((_, node_constraint)) => node_constraint.map(Cow::Borrowed),
+            None => run.node_constraint(object).map(Cow::Owned),
         };
-        let like = mark.as_deref().and_then(|mark| round.of_marked(mark));
-        if let Some(like) = like.filter(|like| round.goes_for(like, object)) {
-            return self.count(round, key, &like, found, effort);
+        let like = node_constraint.as_deref().and_then(|node_constraint| run.of_node_constraint(node_constraint));
+        if let Some(like) = like.filter(|like| run.goes_for(like, object)) {
+            return self.count(run, key, &like, found, effort);
         }
         effort.instances += 1;
         self.assumed.clear();
-        self.mates = round.mates(object, mark.as_deref());
-        let instance = round.instance(object);
-        let settled = match self.judge(&instance, round.with, round.baseline, effort) {
+        self.symmetry = run.symmetry(object, node_constraint.as_deref());
+        let instance = run.instance(object);
+        let class_verdict = match self.judge(&instance, run.with, run.baseline, effort) {
             Ok(None) => {
                 found.proved += 1;
                 let assumed: Vec<String> = std::mem::take(&mut self.assumed).into_iter().collect();
                 if self.settings.verbose {
                     found.verdicts.push(explain::proved(compiled, key, assumed.clone()));
                 }
-                let wherever = matches!(self.mates, Mates::ByNodes) && round.holds_wherever(&instance);
-                Some(Settled::Proved { assumed, wherever })
+                let holds_if_deleted =
+                    matches!(self.symmetry, SymmetryClass::SameNodeConstraint) && run.holds_if_deleted(&instance);
+                Some(SharedVerdict::Proved { assumed, holds_if_deleted })
             }
             Ok(Some(mut violation)) => {
-                violation.open = self.open(&instance, round.with, violation.question.scene.scenario, effort);
+                violation.open = self.open(&instance, run.with, violation.question.scene.scenario, effort);
                 let verdict = explain::refuted(&instance, &violation);
-                let like = self.applies_to_mates(&instance, &violation);
-                let settled = like.then(|| Settled::Refuted(Box::new(verdict.clone())));
+                let like = self.applies_to_class(&instance, &violation);
+                let class_verdict = like.then(|| SharedVerdict::Refuted(Box::new(verdict.clone())));
                 found.verdicts.push(verdict);
-                settled
+                class_verdict
             }
             Err(why) => {
                 found.verdicts.push(explain::undecided(compiled, key, &why));
                 None
             }
         };
-        if let Some(settled) = settled {
-            round.settle(&instance, std::mem::take(&mut self.mates), mark.map(Cow::into_owned), settled);
+        if let Some(class_verdict) = class_verdict {
+            run.share(
+                &instance,
+                std::mem::take(&mut self.symmetry),
+                node_constraint.map(Cow::into_owned),
+                class_verdict,
+            );
         }
     }
 
     /// Counts an instance that fares like another one.
-    fn count(&self, round: &Round<'_, '_>, key: &Key, like: &Settled, found: &mut Found, effort: &mut Effort) {
+    fn count(
+        &self,
+        run: &InvariantRun<'_, '_>,
+        key: &Key,
+        like: &SharedVerdict,
+        found: &mut Findings,
+        effort: &mut Effort,
+    ) {
         effort.instances += 1;
         match like {
-            Settled::Proved { assumed, .. } => {
+            SharedVerdict::Proved { assumed, .. } => {
                 found.proved += 1;
                 if self.settings.verbose {
-                    found.verdicts.push(explain::proved(&round.analysis.compiled, key, assumed.clone()));
+                    found.verdicts.push(explain::proved(&run.analysis.compiled, key, assumed.clone()));
                 }
             }
-            Settled::Refuted(verdict) => {
-                found.verdicts.extend(round.find(key).map(|object| explain::same_as(verdict, object)));
+            SharedVerdict::Refuted(verdict) => {
+                found.verdicts.extend(run.find(key).map(|object| explain::same_as(verdict, object)));
             }
         }
     }
 
     /// Whether what was found is enough: more would not make another decision of it.
-    fn suffices(&self, found: &mut Found, scope: Scope<'_>) -> bool {
+    fn suffices(&self, found: &mut Findings, scope: Scope<'_>) -> bool {
         if scope.first && found.verdicts.iter().any(|v| v.outcome != Finding::Proved) {
             return true;
         }
@@ -581,13 +600,13 @@ impl Engine {
     }
 
     /// Whether a violation, as it is told, is one of each mate as well.
-    fn applies_to_mates(&self, instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> bool {
-        let mates = match &self.mates {
-            Mates::Are(mates) => mates,
-            Mates::ByNodes => return true,
-            Mates::Unasked | Mates::None => return false,
+    fn applies_to_class(&self, instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> bool {
+        let symmetry = match &self.symmetry {
+            SymmetryClass::Are(symmetry) => symmetry,
+            SymmetryClass::SameNodeConstraint => return true,
+            SymmetryClass::Unasked | SymmetryClass::None => return false,
         };
-        blind_message(instance.compiled) && explain::names_none(violation, &mates.iter().collect())
+        blind_message(instance.compiled) && explain::names_none(violation, &symmetry.iter().collect())
     }
 
     /// The changes in flight that have not landed in a scenario, if the instance holds where all have.
@@ -603,7 +622,8 @@ impl Engine {
         let at = with.iter().filter(|s| s.landed == broken.landed).position(|s| std::ptr::eq(s, broken));
         let landed = at.and_then(|at| with.iter().filter(|s| s.landed == most).nth(at)).filter(|_| missing != 0);
         let Some(landed) = landed else { return Vec::new() };
-        if landed.knew(&instance.object.key) && !matches!(self.examine(instance, landed, None, effort), Examined::Holds)
+        if landed.ever_existed(&instance.object.key)
+            && !matches!(self.examine(instance, landed, None, effort), Examined::Holds)
         {
             return Vec::new();
         }
@@ -621,7 +641,7 @@ impl Engine {
         effort: &mut Effort,
     ) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
         let mut unclear = None;
-        for scenario in with.iter().filter(|scenario| scenario.knew(&instance.object.key)) {
+        for scenario in with.iter().filter(|scenario| scenario.ever_existed(&instance.object.key)) {
             let violation = match self.examine(instance, scenario, None, effort) {
                 Examined::Holds => continue,
                 Examined::Breaks(violation) => violation,
@@ -635,7 +655,8 @@ impl Engine {
             }
             // where what is in flight may be refused yet, nothing of it has landed without the change
             let same = |without: &&Scenario<'a>| without.landed == scenario.landed || baseline.len() == 1;
-            let Some(without) = baseline.iter().find(same).filter(|without| without.knew(&instance.object.key)) else {
+            let Some(without) = baseline.iter().find(same).filter(|without| without.ever_existed(&instance.object.key))
+            else {
                 return Ok(Some(violation));
             };
             let before = match self.examine(instance, without, None, effort) {
@@ -751,24 +772,25 @@ impl Engine {
 
     /// Notes which objects a question takes for the instance's equals.
     fn note(&mut self, instance: &Instance<'_, '_>, question: &Question<'_, '_>) {
-        if matches!(self.mates, Mates::None) {
+        if matches!(self.symmetry, SymmetryClass::None) {
             return;
         }
         let scene = &question.scene;
-        if matches!(self.mates, Mates::ByNodes) {
-            if !scene.coded().is_empty() {
-                self.mates = Mates::None;
+        if matches!(self.symmetry, SymmetryClass::SameNodeConstraint) {
+            if !scene.encoded_groups().is_empty() {
+                self.symmetry = SymmetryClass::None;
             }
             return;
         }
-        let found = scene.alike(&instance.object.key).filter(|_| !scene.grain.identity && !scene.grain.nodes);
-        self.mates = match (std::mem::take(&mut self.mates), found) {
-            (Mates::Unasked, Some(found)) => Mates::Are(found.into_iter().cloned().collect()),
-            (Mates::Are(known), Some(found)) => {
+        let found =
+            scene.symmetric_entities(&instance.object.key).filter(|_| !scene.grain.identity && !scene.grain.nodes);
+        self.symmetry = match (std::mem::take(&mut self.symmetry), found) {
+            (SymmetryClass::Unasked, Some(found)) => SymmetryClass::Are(found.into_iter().cloned().collect()),
+            (SymmetryClass::Are(known), Some(found)) => {
                 let found: BTreeSet<&Key> = found.into_iter().collect();
-                Mates::Are(known.into_iter().filter(|key| found.contains(key)).collect())
+                SymmetryClass::Are(known.into_iter().filter(|key| found.contains(key)).collect())
             }
-            _ => Mates::None,
+            _ => SymmetryClass::None,
         };
     }
 
@@ -847,22 +869,25 @@ impl Engine {
         question: Question<'s, 'a>,
         solution: &Assignment,
     ) -> Examined<'s, 'a> {
-        let calm = explain::calmer(&question, solution);
+        let calm = explain::minimize_counterexample(&question, solution);
         for solution in calm.iter().chain([solution]) {
             let (choices, world) = match question.world(solution) {
                 Ok(found) => found,
-                Err(error) => return Examined::Unclear(Undecided::Distrust(error.to_string())),
+                Err(error) => return Examined::Unclear(Undecided::ReplayMismatch(error.to_string())),
             };
-            for (coded, choice) in question.scene.coded().iter().zip(&choices) {
-                if let Some(limit) = suture_model::interpret::broken_limit(&coded.group, choice) {
-                    return Examined::Unclear(Undecided::Distrust(format!("breaks the limit that {}", limit.label)));
+            for (encoded, choice) in question.scene.encoded_groups().iter().zip(&choices) {
+                if let Some(limit) = suture_model::interpret::broken_limit(&encoded.group, choice) {
+                    return Examined::Unclear(Undecided::ReplayMismatch(format!(
+                        "breaks the limit that {}",
+                        limit.label
+                    )));
                 }
             }
             if let Judged::Violated { clause, message, .. } = instance.replay(&world) {
                 return Examined::Breaks(Box::new(Violation { open: Vec::new(), question, choices, message, clause }));
             }
         }
-        Examined::Unclear(Undecided::Distrust("the concrete evaluator finds no violation".to_owned()))
+        Examined::Unclear(Undecided::ReplayMismatch("the concrete evaluator finds no violation".to_owned()))
     }
 
     /// Adds to each refuted verdict what would have been allowed. A variant that breaks the same is soon left.
@@ -893,7 +918,7 @@ impl Engine {
 
 /// One instance with what is needed to ask about it.
 pub(crate) struct Instance<'s, 'a> {
-    pub common: &'s Common<'s, 'a>,
+    pub common: &'s DecisionContext<'s, 'a>,
     pub compiled: &'s CompiledInvariant,
     pub object: &'s Arc<Object>,
 }
@@ -912,7 +937,7 @@ impl<'s, 'a> Instance<'s, 'a> {
         outage: Outage,
         coarse: bool,
     ) -> Result<Question<'s, 'a>, Undecided> {
-        let view = View { moment: self.compiled.hold, outage, places: !coarse, lump: true, coarse };
+        let view = View { moment: self.compiled.hold, outage, places: !coarse, merge_equivalent_nodes: true, coarse };
         let start = |grain| {
             Scene::new(
                 self.common.before,
@@ -936,7 +961,7 @@ impl<'s, 'a> Instance<'s, 'a> {
 
     fn failure(&self, question: &Question<'s, 'a>, solution: &Assignment) -> Undecided {
         let Ok((_, world)) = question.world(solution) else {
-            return Undecided::Distrust("the solution does not decode".to_owned());
+            return Undecided::ReplayMismatch("the solution does not decode".to_owned());
         };
         match self.replay(&world) {
             Judged::Fails(why) => Undecided::Fails(why),
@@ -948,14 +973,15 @@ impl<'s, 'a> Instance<'s, 'a> {
 impl Violation<'_, '_> {
     /// Whether new pods are ready in it that nothing was asked about a place for.
     fn ignores_places(&self) -> bool {
-        let groups = self.question.scene.coded().iter().zip(&self.choices);
-        let entities = groups.flat_map(|(coded, choice)| coded.group.entities.iter().zip(choice));
+        let groups = self.question.scene.encoded_groups().iter().zip(&self.choices);
+        let entities = groups.flat_map(|(encoded, choice)| encoded.group.entities.iter().zip(choice));
         let mut fates = entities.flat_map(|(entity, numbers)| entity.fates.iter().zip(numbers));
         self.question.scene.view.coarse && fates.any(|(fate, number)| fate.kind == FateKind::NewReady && *number > 0)
     }
 
     fn degree(&self, instance: &Instance<'_, '_>) -> Option<i64> {
-        let groups: Vec<_> = self.question.scene.coded().iter().map(|c| &*c.group).zip(&self.choices).collect();
+        let groups: Vec<_> =
+            self.question.scene.encoded_groups().iter().map(|c| &*c.group).zip(&self.choices).collect();
         let world =
             suture_model::interpret::realize(self.question.scene.scenario, &self.question.scene.view.outage, &groups);
         match instance.replay(&world) {

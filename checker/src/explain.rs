@@ -74,31 +74,31 @@ pub fn violated_now(compiled: &CompiledInvariant, object: &Arc<Object>, clause: 
 /// What the verdicts of one decision have in common, by scenario: told once. Valid as long as the scenarios stay where
 /// they are.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct StepCache {
     steps: RefCell<BTreeMap<usize, Vec<Arc<StepReport>>>>,
     versions: RefCell<BTreeMap<usize, Arc<BTreeMap<String, String>>>>,
 }
 
-impl Told {
+impl StepCache {
     /// The requests and their closures.
     fn steps(&self, scenario: &Scenario<'_>) -> Vec<Arc<StepReport>> {
-        let told = |scenario: &Scenario<'_>| {
+        let reported = |scenario: &Scenario<'_>| {
             let steps = scenario.steps.iter();
             let step = |s: &Step| StepReport { effect: s.effect.clone(), objects: names(s.objects.iter().cloned()) };
             steps.map(|s| Arc::new(step(s))).collect()
         };
         let mut known = self.steps.borrow_mut();
-        known.entry(std::ptr::from_ref(scenario) as usize).or_insert_with(|| told(scenario)).clone()
+        known.entry(std::ptr::from_ref(scenario) as usize).or_insert_with(|| reported(scenario)).clone()
     }
 
     /// The resourceVersions of an instance and of all that changes.
     fn versions(&self, scenario: &Scenario<'_>, before: &State<'_>, object: &Object) -> Arc<BTreeMap<String, String>> {
-        let told = || {
+        let reported = || {
             let changed = scenario.state.delta().keys().filter_map(|k| before.get(k).cloned());
             Arc::new(versions(&changed.collect::<Vec<_>>()))
         };
         let mut known = self.versions.borrow_mut();
-        let mut shared = known.entry(std::ptr::from_ref(scenario) as usize).or_insert_with(told).clone();
+        let mut shared = known.entry(std::ptr::from_ref(scenario) as usize).or_insert_with(reported).clone();
         if !object.resource_version.is_empty() && !scenario.state.delta().contains_key(&object.key) {
             Arc::make_mut(&mut shared).insert(object.key.to_string(), object.resource_version.to_string());
         }
@@ -111,17 +111,17 @@ pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>
     let scenario = violation.question.scene.scenario;
     let steps = steps(instance, violation);
     let mut message = vec![violation.message.clone()];
-    let told = if steps.len() < LINES_MAX { steps.len() } else { LINES_MAX - 2 };
-    message.extend(steps.iter().take(told).map(|step| format!("- {}", step.text())));
-    if told < steps.len() {
-        message.push(format!("- and {} more steps", steps.len() - told));
+    let shown = if steps.len() < LINES_MAX { steps.len() } else { LINES_MAX - 2 };
+    message.extend(steps.iter().take(shown).map(|step| format!("- {}", step.text())));
+    if shown < steps.len() {
+        message.push(format!("- and {} more steps", steps.len() - shown));
     }
     let source = instance.compiled.require.get(violation.clause).map(|c| c.source.to_string()).unwrap_or_default();
     let counterexample = Counterexample { steps, broken: broken(&source, &violation.message), replayed: true };
     Verdict {
         message: message.join("\n"),
         counterexample: Some(Arc::new(counterexample)),
-        proved_against: instance.common.told.versions(scenario, instance.common.before, instance.object),
+        proved_against: instance.common.step_cache.versions(scenario, instance.common.before, instance.object),
         ..bare(instance.compiled, &instance.object.key, Finding::Refuted)
     }
 }
@@ -141,9 +141,9 @@ pub(crate) fn same_as(verdict: &Verdict, instance: &Object) -> Verdict {
 /// Whether what happens on the way to a violation names none of these objects but as part of what is asked for.
 pub(crate) fn names_none(violation: &Violation<'_, '_>, objects: &BTreeSet<&Key>) -> bool {
     let scene = &violation.question.scene;
-    let mut groups = scene.coded().iter().zip(&violation.choices);
-    groups.all(|(coded, choice)| {
-        events(&coded.group, choice, scene.scenario).values().flatten().all(|key| !objects.contains(key))
+    let mut groups = scene.encoded_groups().iter().zip(&violation.choices);
+    groups.all(|(encoded, choice)| {
+        events(&encoded.group, choice, scene.scenario).values().flatten().all(|key| !objects.contains(key))
     })
 }
 
@@ -161,9 +161,9 @@ fn steps(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> Vec<Arc<
     let scene = &violation.question.scene;
     let open = violation.open.iter().map(|what| format!("{what}: this is in flight and may not have landed"));
     let open = open.map(|effect| Arc::new(StepReport { effect, objects: Vec::new() }));
-    let mut steps: Vec<Arc<StepReport>> = open.chain(instance.common.told.steps(scene.scenario)).collect();
-    for (coded, choice) in scene.coded().iter().zip(&violation.choices) {
-        let events = events(&coded.group, choice, scene.scenario).into_iter();
+    let mut steps: Vec<Arc<StepReport>> = open.chain(instance.common.step_cache.steps(scene.scenario)).collect();
+    for (encoded, choice) in scene.encoded_groups().iter().zip(&violation.choices) {
+        let events = events(&encoded.group, choice, scene.scenario).into_iter();
         steps.extend(events.map(|((_, effect), objects)| Arc::new(StepReport { effect, objects: names(objects) })));
     }
     let outage = &scene.view.outage;
@@ -189,7 +189,7 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
                 continue;
             }
             let before = entity.key().and_then(|k| scenario.state.get(k));
-            let expected = before.is_some_and(|o| o.leaving);
+            let expected = before.is_some_and(|o| o.in_deletion_closure);
             let text = match fate.kind {
                 FateKind::Stays | FateKind::NotMade => continue,
                 FateKind::Terminating | FateKind::Gone if expected => continue,
@@ -228,11 +228,11 @@ fn on(nodes: &NodeNames) -> String {
 }
 
 /// A solution with fewer events that is a violating future too, if a greedy search finds one.
-pub fn calmer(question: &Question<'_, '_>, solution: &Assignment) -> Option<Assignment> {
+pub fn minimize_counterexample(question: &Question<'_, '_>, solution: &Assignment) -> Option<Assignment> {
     let problem = &question.problem;
     let mut best = solution.clone();
     let mut changed = false;
-    for class in question.scene.coded().iter().flat_map(|c| &c.classes) {
+    for class in question.scene.encoded_groups().iter().flat_map(|c| &c.classes) {
         for fate in 1..class.counts.len() {
             loop {
                 let here = class.counts.get(fate).and_then(|c| c.eval(&best).ok()).unwrap_or(0);

@@ -3,14 +3,14 @@
 mod cache;
 mod clock;
 pub mod decision;
+mod decision_cache;
 pub mod engine;
 mod explain;
 mod inputs;
-mod kept;
+mod invariant_run;
 mod lower;
 mod minimize;
 pub mod pool;
-mod round;
 pub mod solve;
 pub mod version;
 

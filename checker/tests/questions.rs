@@ -128,7 +128,7 @@ fn keep(name: &str, state: &str, spec: &str, instance: Key, request: impl Fn(&St
     let (object, preparations) = (before.get(&instance).expect("it is there"), Preparations::default());
     let inputs = Inputs { request: Value::Null, time: Err(EvalError::invalid("nobody asks")) };
     let ask = |outage: Outage| {
-        let view = View { moment: compiled.hold, outage, places: true, lump: true, coarse: false };
+        let view = View { moment: compiled.hold, outage, places: true, merge_equivalent_nodes: true, coarse: false };
         let start = |grain| Scene::new(&before, scenario, view.clone(), compiled.faults, grain, &preparations);
         encode(&compiled, object, &inputs, &start).expect("it is encoded")
     };

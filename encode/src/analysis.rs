@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use suture_model::kinds::Kind;
 use suture_specs::compile::CompiledInvariant;
 
-use crate::affected::Uses;
-use crate::alike::{InstanceKind, blind_to_identity, instance_kind, reads_nodes_only, reads_standing_only};
+use crate::impact::Uses;
+use crate::symmetry::{InstanceKind, blind_to_identity, instance_kind, reads_nodes_only, reads_presence_only};
 
 /// An invariant, and what is known of it whatever the cluster.
 #[derive(Debug)]
@@ -16,16 +16,16 @@ pub struct Analysis {
     pub compiled: Arc<CompiledInvariant>,
     /// Whether it tells no objects apart that differ in name, uid, times and node only ([`blind_to_identity`]).
     pub blind_to_identity: bool,
-    /// Whether it reads nothing but who is there ([`reads_standing_only`]).
-    pub reads_standing_only: bool,
+    /// Whether it reads nothing but who is there ([`reads_presence_only`]).
+    pub reads_presence_only: bool,
     pub(crate) uses: Uses,
     /// Of the kinds that were asked for.
-    kinds: Mutex<BTreeMap<Kind, OfKind>>,
+    kinds: Mutex<BTreeMap<Kind, KindAnalysis>>,
 }
 
 /// What is known of the instances of a kind.
 #[derive(Clone, Copy, Debug)]
-struct OfKind {
+struct KindAnalysis {
     instances: InstanceKind,
     reads_nodes_only: bool,
 }
@@ -36,7 +36,7 @@ impl Analysis {
         let uses = Uses::of(&compiled);
         Self {
             blind_to_identity: blind_to_identity(&compiled),
-            reads_standing_only: uses.is_near() && reads_standing_only(&compiled),
+            reads_presence_only: uses.is_near() && reads_presence_only(&compiled),
             uses,
             kinds: Mutex::default(),
             compiled,
@@ -62,11 +62,11 @@ impl Analysis {
         self.of_kind(kind).reads_nodes_only
     }
 
-    fn of_kind(&self, kind: &Kind) -> OfKind {
+    fn of_kind(&self, kind: &Kind) -> KindAnalysis {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         match kinds.get(kind) {
             Some(known) => *known,
-            None => *kinds.entry(kind.clone()).or_insert(OfKind {
+            None => *kinds.entry(kind.clone()).or_insert(KindAnalysis {
                 instances: instance_kind(&self.compiled, kind),
                 reads_nodes_only: reads_nodes_only(&self.compiled, kind),
             }),

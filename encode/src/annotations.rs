@@ -9,7 +9,7 @@ use suture_specs::functions::{Class, Func};
 use suture_specs::ir::{Expr, Node, Type};
 use suture_specs::value::Value;
 
-use crate::alike::holds_objects;
+use crate::symmetry::holds_objects;
 
 /// Annotations that are read. More than what is read may be in it, never less.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,9 +46,9 @@ where
         }
         for name in groups {
             let group = self.scene.add_group(name)?;
-            let Some(coded) = self.scene.coded().get(group) else { continue };
-            for (at, class) in coded.classes.iter().enumerate() {
-                by_class.entry((group, at)).or_default().extend(members(&coded.group, class));
+            let Some(encoded) = self.scene.encoded_groups().get(group) else { continue };
+            for (at, class) in encoded.classes.iter().enumerate() {
+                by_class.entry((group, at)).or_default().extend(members(&encoded.group, class));
             }
         }
         let mut cases: Vec<(Bool, State<'a>)> = vec![(Bool::truth(true), self.scene.state().clone())];

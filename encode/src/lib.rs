@@ -3,12 +3,11 @@
 //!
 //! This crate knows no solver and no syntax: it reads the model's futures and the typed expressions of `specs`.
 
-pub mod affected;
-pub mod alike;
 pub mod analysis;
 pub mod annotations;
 mod cases;
 pub mod eval;
+pub mod impact;
 mod navigate;
 pub mod outage;
 pub mod problem;
@@ -17,4 +16,5 @@ pub mod relevance;
 pub mod scene;
 pub mod smtlib;
 pub mod sym;
+pub mod symmetry;
 pub mod term;

@@ -84,7 +84,7 @@ where
             }
             (Func::ResolvesIn, [Value::Reference(r), _]) => {
                 let resolves = self.concretely(func, values)?;
-                match (resolves, self.scene.state().meant(&r.target).cloned()) {
+                match (resolves, self.scene.state().resolve(&r.target).cloned()) {
                     (Sym::Known(Value::Bool(true)), Some(target)) if !model::is_made_again(&r.target) => {
                         self.in_fates(None, &target, &Object::live)
                     }
@@ -351,7 +351,7 @@ where
         let mut items = Vec::new();
         for name in groups {
             let group = self.scene.add_group(name)?;
-            let classes = self.scene.coded().get(group).map_or(0, |c| c.classes.len());
+            let classes = self.scene.encoded_groups().get(group).map_or(0, |c| c.classes.len());
             for class in 0..classes {
                 let Some(class_ref) = self.scene.class((group, class)) else { continue };
                 for (at, (fate, count)) in class_ref.fates.iter().zip(&class_ref.counts).enumerate() {

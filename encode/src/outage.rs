@@ -8,14 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::effects::{Aloof, Demand, new_templates, node_classes};
+use suture_model::effects::{AntiAffinityPresence, Demand, new_templates, node_classes};
 use suture_model::futures::{Entity, FateKind, Faults, Outage, Remains};
 use suture_model::kinds::Kind;
 use suture_model::navigate::node_zone;
 use suture_model::object::{Body, Key, Object};
 use suture_model::value::Str;
 
-use crate::scene::{Class, Coded, Scene};
+use crate::scene::{Class, EncodedGroup, Scene};
 
 /// How many outages one question looks at; more is refused.
 pub const OUTAGES_MAX: usize = 4096;
@@ -36,7 +36,7 @@ pub fn outages(scene: &Scene<'_, '_>, faults: Faults) -> Result<Vec<Outage>, Too
     }
     let zones = if faults.zones == 0 { BTreeMap::new() } else { zones(scene) };
     let by_zone = choices(&zones.keys().cloned().map(|z| vec![z]).collect::<Vec<_>>(), faults.zones)?;
-    let classes: Vec<Vec<Str>> = if faults.nodes == 0 { Vec::new() } else { alike(scene, faults) };
+    let classes: Vec<Vec<Str>> = if faults.nodes == 0 { Vec::new() } else { node_classes_of_question(scene, faults) };
     let by_node = choices(&classes, faults.nodes)?;
     let mut found: BTreeSet<Outage> = BTreeSet::new();
     for lost in &by_node {
@@ -63,7 +63,7 @@ fn zones(scene: &Scene<'_, '_>) -> BTreeMap<Str, BTreeSet<Str>> {
 }
 
 /// Nodes by what they hold and admit; nodes that nothing tells apart stand together, no more of them than can fail.
-fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
+fn node_classes_of_question(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     let is_live = |name: &Str| scene.state().get(&Key::global("Node", name)).is_some_and(|n| n.live());
     if scene.grain.nodes || scene.grain.identity || scene.reads_nodes {
         let nodes = scene.state().list(&Kind::new("", "Node"), None).into_iter();
@@ -72,14 +72,14 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     let mut holds: Vec<(&Str, Number)> = Vec::new();
     // pods that nothing controls are groups of their own; equal ones are alike all the same
     let mut lone: BTreeMap<Lone, Number> = BTreeMap::new();
-    for (at, coded) in scene.coded().iter().enumerate() {
-        for (class_at, class) in coded.classes.iter().enumerate() {
-            let (at, class_at) = match Lone::of(scene, coded, class) {
+    for (at, encoded) in scene.encoded_groups().iter().enumerate() {
+        for (class_at, class) in encoded.classes.iter().enumerate() {
+            let (at, class_at) = match Lone::of(scene, encoded, class) {
                 Some(signature) => *lone.entry(signature).or_insert((at, class_at)),
                 None => (at, class_at),
             };
             for entity in class.entities.iter() {
-                let node = coded.group.entities.get(*entity).and_then(bound_to);
+                let node = encoded.group.entities.get(*entity).and_then(bound_to);
                 holds.extend(node.map(|node| (node, (at, class_at))));
             }
         }
@@ -95,15 +95,23 @@ fn alike(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
     // nodes that hold nothing, with what they admit
     let mut empty: BTreeMap<Str, Vec<Number>> = BTreeMap::new();
     if !scene.view.coarse {
-        let makers = scene.coded().iter().enumerate().map(|(at, coded)| (at, coded, new_templates(&coded.group)));
-        let makers: Vec<_> = makers.filter(|(_, coded, new)| coded.group.name.is_some() && !new.is_empty()).collect();
+        let makers =
+            scene.encoded_groups().iter().enumerate().map(|(at, encoded)| (at, encoded, new_templates(&encoded.group)));
+        let makers: Vec<_> =
+            makers.filter(|(_, encoded, new)| encoded.group.name.is_some() && !new.is_empty()).collect();
         // some stand for all, unless two workloads tell them apart
         let most = if makers.len() == 1 { faults.nodes as usize } else { usize::MAX };
-        for (at, coded, templates) in makers {
-            let Some(name) = &coded.group.name else { continue };
-            let new = coded.group.entities.iter().map(|e| i64::from(e.count)).sum();
-            let aloof = Aloof::of(coded.group.entities.iter().filter_map(|e| e.object.as_ref()));
-            let demand = Demand { aloof, most: new, settled: coded.group.settled, touched: coded.group.touched };
+        for (at, encoded, templates) in makers {
+            let Some(name) = &encoded.group.name else { continue };
+            let new = encoded.group.entities.iter().map(|e| i64::from(e.count)).sum();
+            let anti_affinity =
+                AntiAffinityPresence::of(encoded.group.entities.iter().filter_map(|e| e.object.as_ref()));
+            let demand = Demand {
+                anti_affinity,
+                most: new,
+                quiescent: encoded.group.quiescent,
+                caused_by_request: encoded.group.caused_by_request,
+            };
             let classes = node_classes(scene.scenario, &name.ns, &templates, demand);
             let admission = classes.admission();
             for (nodes, number) in classes.nodes().zip(&admission) {
@@ -179,13 +187,13 @@ struct Lone {
 }
 
 impl Lone {
-    fn of(scene: &Scene<'_, '_>, coded: &Coded, class: &Class) -> Option<Self> {
-        let [entity] = coded.group.entities.as_slice() else { return None };
-        let key = entity.key().filter(|key| scene.grain.pinned.as_ref() != Some(*key))?;
+    fn of(scene: &Scene<'_, '_>, encoded: &EncodedGroup, class: &Class) -> Option<Self> {
+        let [entity] = encoded.group.entities.as_slice() else { return None };
+        let key = entity.key().filter(|key| scene.grain.instance_key.as_ref() != Some(*key))?;
         let here = scene.state().get(key)?;
         let before = scene.before.get(key).map(|b| b.body.clone());
         let bodies = std::iter::once(here.body.clone()).chain(before).collect();
-        let plain = coded.group.limits.is_empty() && key.kind.is("Pod");
+        let plain = encoded.group.limits.is_empty() && key.kind.is("Pod");
         plain.then(|| Self { ns: key.ns.clone(), bodies, fates: class.fates.iter().map(|f| f.kind).collect() })
     }
 }

@@ -95,7 +95,7 @@ pub fn encode<'s, 'a>(
     inputs: &Inputs,
     start: &dyn Fn(Grain) -> Scene<'s, 'a>,
 ) -> Result<Question<'s, 'a>, Refusal> {
-    let mut grain = Grain { pinned: Some(instance.key.clone()), ..Grain::default() };
+    let mut grain = Grain { instance_key: Some(instance.key.clone()), ..Grain::default() };
     loop {
         match encode_at(compiled, instance, inputs, start(grain.clone())) {
             // whatever tells objects apart may tell them by their nodes
@@ -119,7 +119,7 @@ fn encode_at<'s, 'a>(
 ) -> Result<Question<'s, 'a>, Refusal> {
     if scene.grain.nodes {
         scene.view.places = true;
-        scene.view.lump = false;
+        scene.view.merge_equivalent_nodes = false;
         scene.view.coarse = false;
     }
     let worlds = Worlds { before: scene.before, now: scene.state() };
@@ -165,7 +165,7 @@ impl<'s, 'a> Question<'s, 'a> {
     /// When the assignment is not one of this problem's.
     pub fn world(&self, solution: &Assignment) -> Result<(Vec<Choice>, State<'a>), TermError> {
         let choices = self.scene.decode(solution)?;
-        let groups: Vec<_> = self.scene.coded().iter().map(|c| &*c.group).zip(&choices).collect();
+        let groups: Vec<_> = self.scene.encoded_groups().iter().map(|c| &*c.group).zip(&choices).collect();
         let world = realize(self.scene.scenario, &self.scene.view.outage, &groups);
         Ok((choices, world))
     }

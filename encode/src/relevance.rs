@@ -12,7 +12,7 @@
 //! | a ConfigMap or Secret without owners was written | the same, unless the other request's objects refer to it, and then the opposite order shows it |
 //!
 //! What a request reaches takes a while to find. Where it can be told without, it is: of what reaches nothing but itself
-//! (`relevance/lone.rs`), and of scalings that have nothing around them in common (`relevance/around.rs`).
+//! (`relevance/lone.rs`), and of scalings that have nothing around them in common (`relevance/neighbourhood.rs`).
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,13 +23,13 @@ use suture_model::scenario::Scenario;
 use suture_model::snapshot::Snapshot;
 use suture_model::value::Val;
 
-use crate::affected::Surface;
 use crate::analysis::Analysis;
+use crate::impact::Impact;
 
-mod around;
 mod lone;
+mod neighbourhood;
 
-use around::{Around, Lookout};
+use neighbourhood::{Neighbourhood, ScaleScope};
 
 /// Kinds that others refer to by name, and that neither refer to anything nor are selected.
 const REFERENTS: [&str; 2] = ["ConfigMap", "Secret"];
@@ -40,7 +40,7 @@ const SCALED: [&str; 3] = ["Deployment", "ReplicaSet", "StatefulSet"];
 pub struct Relevance<'a> {
     snapshot: &'a Snapshot,
     invariants: &'a [Analysis],
-    lookout: OnceCell<Option<Lookout>>,
+    scale_scope: OnceCell<Option<ScaleScope>>,
 }
 
 /// What a request reaches: the objects that it changes, and the instances whose readings it changes.
@@ -67,7 +67,7 @@ struct Known {
     /// Whether it reaches nothing but its own object ([`lone`]).
     lone: bool,
     /// What is around the workload that it scales, once that was asked for; none where that cannot be said.
-    around: OnceCell<Option<Around>>,
+    neighbourhood: OnceCell<Option<Neighbourhood>>,
     /// What it reaches alone, once that was asked for.
     reach: OnceCell<Reach>,
 }
@@ -111,18 +111,18 @@ impl Reach {
 impl<'a> Relevance<'a> {
     /// Against what the watch shows, for these invariants.
     pub fn new(snapshot: &'a Snapshot, invariants: &'a [Analysis]) -> Self {
-        Self { snapshot, invariants, lookout: OnceCell::new() }
+        Self { snapshot, invariants, scale_scope: OnceCell::new() }
     }
 
     /// What a request reaches where some others have landed before it.
     pub fn reach(&self, landed: &[&Request], request: &Request) -> Reach {
-        self.look(landed, request, |surface| {
-            let mut reach = Reach { objects: surface.changed().cloned().collect(), ..Reach::default() };
+        self.look(landed, request, |impact| {
+            let mut reach = Reach { objects: impact.changed().cloned().collect(), ..Reach::default() };
             if reach.is_empty() {
                 return reach;
             }
             for (at, analysis) in self.invariants.iter().enumerate() {
-                let keys = surface.instances(analysis);
+                let keys = impact.instances(analysis);
                 if !keys.is_empty() {
                     reach.instances.insert(at, keys);
                 }
@@ -132,14 +132,14 @@ impl<'a> Relevance<'a> {
     }
 
     /// Looks at what a request touches where some others have landed before it.
-    fn look<T>(&self, landed: &[&Request], request: &Request, at: impl FnOnce(&mut Surface<'_, '_>) -> T) -> T {
+    fn look<T>(&self, landed: &[&Request], request: &Request, at: impl FnOnce(&mut Impact<'_, '_>) -> T) -> T {
         let mut start = Scenario::observed(self.snapshot);
         for request in landed {
             start.land(request);
         }
         let mut end = start.clone();
         end.land(request);
-        at(&mut Surface::new(&start.state, [&end]))
+        at(&mut Impact::new(&start.state, [&end]))
     }
 
     /// Those in flight that matter to the request.
@@ -173,8 +173,8 @@ impl<'a> Relevance<'a> {
     }
 
     fn known(&self, request: &Request) -> Known {
-        let (around, reach) = (OnceCell::new(), OnceCell::new());
-        Known { request: request.clone(), lone: self.is_lone(request), around, reach }
+        let (neighbourhood, reach) = (OnceCell::new(), OnceCell::new());
+        Known { request: request.clone(), lone: self.is_lone(request), neighbourhood, reach }
     }
 
     /// Whether two requests reach something in common, alone or after one another.
@@ -187,7 +187,7 @@ impl<'a> Relevance<'a> {
             return false;
         }
         let alone = known.reach.get_or_init(|| self.reach(&[], a));
-        if alone.wide() || self.look(&[], b, |surface| self.shares(alone, surface)) {
+        if alone.wide() || self.look(&[], b, |impact| self.shares(alone, impact)) {
             return true;
         }
         if !relates(a) && !relates(b) {
@@ -212,13 +212,13 @@ impl<'a> Relevance<'a> {
 
     /// Whether a request that touches this is wide, or reaches something of what was reached: only the invariants that
     /// were are asked.
-    fn shares(&self, reach: &Reach, surface: &mut Surface<'_, '_>) -> bool {
-        if surface.changed().any(|key| key.kind.is("Node") || reach.objects.contains(key)) {
+    fn shares(&self, reach: &Reach, impact: &mut Impact<'_, '_>) -> bool {
+        if impact.changed().any(|key| key.kind.is("Node") || reach.objects.contains(key)) {
             return true;
         }
         reach.instances.iter().any(|(at, keys)| {
             let analysis = self.invariants.get(*at);
-            analysis.is_some_and(|analysis| !surface.instances(analysis).is_disjoint(keys))
+            analysis.is_some_and(|analysis| !impact.instances(analysis).is_disjoint(keys))
         })
     }
 }
@@ -231,9 +231,9 @@ impl Known {
         }
         match (lone::scales(request), lone::scales(other)) {
             (true, true) => {
-                let around = |request: &Request| relevance.around(&request.target);
-                let here = self.around.get_or_init(|| around(request));
-                here.as_ref().is_some_and(|here| around(other).is_some_and(|there| !here.meets(&there)))
+                let neighbourhood = |request: &Request| relevance.neighbourhood(&request.target);
+                let here = self.neighbourhood.get_or_init(|| neighbourhood(request));
+                here.as_ref().is_some_and(|here| neighbourhood(other).is_some_and(|there| !here.meets(&there)))
             }
             (_, scales) if *lone => scales || relevance.is_lone(other),
             (scales, _) => scales && relevance.is_lone(other),

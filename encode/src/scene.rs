@@ -37,7 +37,7 @@ pub struct Grain {
     /// Entities on different nodes: the invariant reads nodes, or nodes fail.
     pub nodes: bool,
     /// This one by itself: the instance.
-    pub pinned: Option<Key>,
+    pub instance_key: Option<Key>,
 }
 
 /// Entities that no limit and no reading of the invariant tells apart.
@@ -64,7 +64,7 @@ impl Class {
 
 /// A group with its classes.
 #[derive(Clone, Debug)]
-pub struct Coded {
+pub struct EncodedGroup {
     /// The group.
     pub group: Rc<Group>,
     /// Its classes.
@@ -148,7 +148,7 @@ impl Prepared {
     }
 
     /// The same of the instance, which is seldom in a group.
-    fn pinned(&self, key: &Key) -> Option<(usize, usize)> {
+    fn position_of(&self, key: &Key) -> Option<(usize, usize)> {
         // what exists in a group is of one kind
         self.group.entities.iter().find_map(Entity::key).filter(|first| first.kind == key.kind)?;
         let at = self.group.entities.iter().position(|entity| entity.key() == Some(key))?;
@@ -204,7 +204,7 @@ pub struct Scene<'s, 'a> {
     pub assertions: Vec<(Label, Bool)>,
     /// Whether the invariant looks at nodes, not only at pods on them.
     pub reads_nodes: bool,
-    coded: Vec<Coded>,
+    encoded_groups: Vec<EncodedGroup>,
     by_name: BTreeMap<GroupId, usize>,
     preparations: &'s Preparations,
     controller_group: BTreeMap<Str, Key>,
@@ -235,7 +235,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             vars: Vars::new(),
             assertions: Vec::new(),
             reads_nodes: false,
-            coded: Vec::new(),
+            encoded_groups: Vec::new(),
             by_name: BTreeMap::new(),
             preparations,
             controller_group: BTreeMap::new(),
@@ -256,13 +256,13 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     /// The groups encoded so far.
-    pub fn coded(&self) -> &[Coded] {
-        &self.coded
+    pub fn encoded_groups(&self) -> &[EncodedGroup] {
+        &self.encoded_groups
     }
 
     /// One class.
     pub fn class(&self, id: ClassId) -> Option<&Class> {
-        self.coded.get(id.0)?.classes.get(id.1)
+        self.encoded_groups.get(id.0)?.classes.get(id.1)
     }
 
     /// What a label of an assertion means; `None` for what holds by construction.
@@ -286,21 +286,21 @@ impl<'s, 'a> Scene<'s, 'a> {
             return Ok(None);
         };
         let at = self.add(id)?;
-        let Some(coded) = self.coded.get(at) else { return Ok(None) };
-        let Some((_, class)) = coded.prepared.entity_of(&object.key) else { return Ok(None) };
+        let Some(encoded) = self.encoded_groups.get(at) else { return Ok(None) };
+        let Some((_, class)) = encoded.prepared.entity_of(&object.key) else { return Ok(None) };
         // the instance has a class of its own, the last
-        let alone =
-            self.grain.pinned.as_ref() == Some(&object.key) && coded.classes.len() > coded.prepared.classes.len();
-        Ok(Some((at, if alone { coded.classes.len() - 1 } else { class })))
+        let alone = self.grain.instance_key.as_ref() == Some(&object.key)
+            && encoded.classes.len() > encoded.prepared.classes.len();
+        Ok(Some((at, if alone { encoded.classes.len() - 1 } else { class })))
     }
 
     /// The objects that nothing in the scene tells from this one, itself included, beside its being the instance; `None`
     /// when nothing read what may become of it.
-    pub fn alike(&self, key: &Key) -> Option<Vec<&Key>> {
-        let found = self.coded.iter().find_map(|c| Some((c, c.prepared.entity_of(key)?.1)));
-        let (coded, class) = found?;
-        let members = coded.prepared.classes.get(class)?.entities.iter();
-        Some(members.filter_map(|at| coded.group.entities.get(*at)?.key()).collect())
+    pub fn symmetric_entities(&self, key: &Key) -> Option<Vec<&Key>> {
+        let found = self.encoded_groups.iter().find_map(|c| Some((c, c.prepared.entity_of(key)?.1)));
+        let (encoded, class) = found?;
+        let members = encoded.prepared.classes.get(class)?.entities.iter();
+        Some(members.filter_map(|at| encoded.group.entities.get(*at)?.key()).collect())
     }
 
     /// The name of a pod's group.
@@ -325,14 +325,14 @@ impl<'s, 'a> Scene<'s, 'a> {
     pub fn kept(&self, expr: &Expr) -> Option<Sym> {
         let kept = self.preparations.timeless.borrow();
         let (instance, values) = &*kept;
-        values.get(&self.place(expr)).filter(|_| *instance == self.grain.pinned).cloned()
+        values.get(&self.place(expr)).filter(|_| *instance == self.grain.instance_key).cloned()
     }
 
     /// Keeps the value of an expression that is the same in all futures of the scenario.
     pub fn keep(&self, expr: &Expr, value: Sym) {
         let mut kept = self.preparations.timeless.borrow_mut();
-        if kept.0 != self.grain.pinned {
-            *kept = (self.grain.pinned.clone(), BTreeMap::new());
+        if kept.0 != self.grain.instance_key {
+            *kept = (self.grain.instance_key.clone(), BTreeMap::new());
         }
         kept.1.insert(self.place(expr), value);
     }
@@ -384,12 +384,12 @@ impl<'s, 'a> Scene<'s, 'a> {
             return Ok(*known);
         }
         let prepared = self.prepare(&id);
-        let at = self.coded.len();
+        let at = self.encoded_groups.len();
         let (GroupId::Pods(name) | GroupId::Own(name)) = &id;
         let classes = self.classes(&prepared, name)?;
         self.by_name.insert(id, at);
         self.add_limits(&prepared.group, &classes)?;
-        self.coded.push(Coded { group: prepared.group.clone(), classes, prepared });
+        self.encoded_groups.push(EncodedGroup { group: prepared.group.clone(), classes, prepared });
         Ok(at)
     }
 
@@ -458,7 +458,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         let group = &prepared.group;
         let mut all = prepared.classes.clone();
         let mut alone = None;
-        if let Some((entity, class)) = self.grain.pinned.as_ref().and_then(|key| prepared.pinned(key)) {
+        if let Some((entity, class)) = self.grain.instance_key.as_ref().and_then(|key| prepared.position_of(key)) {
             let others = all.get_mut(class).filter(|members| members.entities.len() > 1);
             if let Some(others) = others {
                 let left = others.entities.iter().copied().filter(|member| *member != entity).collect();
@@ -493,7 +493,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             && !(self.grain.identity || self.grain.nodes)
             && (Rc::ptr_eq(&a.sets, &b.sets) || a.sets == b.sets)
             && (Rc::ptr_eq(&a.fates, &b.fates) || same_fates())
-            && x.leaving == y.leaving
+            && x.in_deletion_closure == y.in_deletion_closure
             && down(x) == down(y)
             && unchanged(x)
             && unchanged(y)
@@ -518,7 +518,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             before: before.filter(|b| object.is_none_or(|o| !Arc::ptr_eq(&o.body, &b.body))).map(|b| b.body.clone()),
             node: object.filter(|_| self.grain.nodes).map(|o| o.node.clone()),
             down,
-            leaving: object.is_some_and(|o| o.leaving),
+            in_deletion_closure: object.is_some_and(|o| o.in_deletion_closure),
         }
     }
 
@@ -569,15 +569,15 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// theirs.
     pub fn decode(&self, assignment: &Assignment) -> Result<Vec<Choice>, TermError> {
         let mut choices = Vec::new();
-        for coded in &self.coded {
-            let mut choice: Choice = coded.group.entities.iter().map(|e| vec![0; e.fates.len()]).collect();
-            for class in &coded.classes {
+        for encoded in &self.encoded_groups {
+            let mut choice: Choice = encoded.group.entities.iter().map(|e| vec![0; e.fates.len()]).collect();
+            for class in &encoded.classes {
                 let mut left = Vec::new();
                 for count in &class.counts {
                     left.push(u32::try_from(count.eval(assignment)?.max(0)).unwrap_or(u32::MAX));
                 }
                 for entity in class.entities.iter() {
-                    let mut open = coded.group.entities.get(*entity).map_or(0, |e| e.count);
+                    let mut open = encoded.group.entities.get(*entity).map_or(0, |e| e.count);
                     let Some(numbers) = choice.get_mut(*entity) else { continue };
                     for (number, left) in numbers.iter_mut().zip(&mut left) {
                         let taken = open.min(*left);
@@ -633,7 +633,7 @@ struct Signature {
     before: Option<Arc<suture_model::object::Body>>,
     node: Option<Str>,
     down: bool,
-    leaving: bool,
+    in_deletion_closure: bool,
 }
 
 /// Adds what a count means in terms of the classes.

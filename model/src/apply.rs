@@ -120,7 +120,9 @@ fn update(state: &mut State, request: &Request, write: Write) -> Applied {
         return Applied::nothing(format!("`{}` has another uid than the one written", request.target));
     }
     match Object::from_val(&write(state, &old, &project(new))) {
-        Ok(object) => store(state, &old, Object { key: old.key.clone(), leaving: old.leaving, ..object }),
+        Ok(object) => {
+            store(state, &old, Object { key: old.key.clone(), in_deletion_closure: old.in_deletion_closure, ..object })
+        }
         Err(error) => Applied::nothing(error.to_string()),
     }
 }

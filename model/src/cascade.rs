@@ -1,6 +1,6 @@
 //! What a deletion takes along: garbage collection, namespaces, definitions, adapters, volumes, pods of a lost node, tokens.
 //!
-//! The closure is a fixpoint and concrete. Everything in it is marked `leaving`: some future no longer has it, and no
+//! The closure is a fixpoint and concrete. Everything in it is marked `in_deletion_closure`: some future no longer has it, and no
 //! future keeps it. Sources: `pkg/controller/garbagecollector/garbagecollector.go` (an object goes when none of its
 //! owners is left; a dangling reference beside a solid one is dropped), `pkg/controller/namespace/deletion`,
 //! `apiextensions .../finalizer/crd_finalizer.go`, `pkg/controller/podgc`, KEP-1847 (StatefulSet claim retention),
@@ -63,10 +63,10 @@ impl Cause {
 }
 
 /// Objects that are leaving, each with its reason and the object that it follows.
-pub type Leaving = BTreeMap<Key, (Cause, Key)>;
+pub type DeletionClosure = BTreeMap<Key, (Cause, Key)>;
 
 /// Marks in `state` everything that these deletions take along, and what follows from these claims that a StatefulSet
-/// gave up ([`given_up`]), and adds it to `leaving`; but no more than `most` objects beside those deleted. False when
+/// gave up ([`given_up`]), and adds it to `in_deletion_closure`; but no more than `most` objects beside those deleted. False when
 /// there are more.
 ///
 /// What is left unmarked stays: such a state is one on the way, before the controllers have come so far. Nothing is left
@@ -75,18 +75,18 @@ pub fn cascade(
     state: &mut State<'_>,
     deletions: &[(Key, Propagation)],
     released: &[(Key, Key)],
-    leaving: &mut Leaving,
+    in_deletion_closure: &mut DeletionClosure,
     most: usize,
 ) -> bool {
     let orphans = deletions.iter().any(|(_, propagation)| *propagation == Propagation::Orphan);
     let mut left = if orphans { usize::MAX } else { most };
     let mut queue: VecDeque<(Key, Propagation)> = VecDeque::new();
     for (key, propagation) in deletions {
-        mark(state, leaving, key, Cause::Requested, key);
+        mark(state, in_deletion_closure, key, Cause::Requested, key);
         queue.push_back((key.clone(), *propagation));
     }
     for (claim, set) in released {
-        if mark(state, leaving, claim, Cause::Retention, set) {
+        if mark(state, in_deletion_closure, claim, Cause::Retention, set) {
             queue.push_back((claim.clone(), Propagation::Background));
         }
     }
@@ -102,14 +102,14 @@ pub fn cascade(
         follow_volumes(state, &object, propagation, &mut found);
         follow_owner(state, &object, propagation, &mut found);
         // more than are left, whichever of them are marked already
-        if found.len() > left.saturating_add(leaving.len()) {
+        if found.len() > left.saturating_add(in_deletion_closure.len()) {
             return false;
         }
         for (next, cause) in found {
             if left == 0 {
                 return false;
             }
-            if mark(state, leaving, &next, cause, &key) {
+            if mark(state, in_deletion_closure, &next, cause, &key) {
                 queue.push_back((next, Propagation::Background));
                 left -= 1;
             }
@@ -157,14 +157,20 @@ fn has_another_owner(state: &State<'_>, set: &Object, claim: &Object) -> bool {
 }
 
 /// Marks one object as leaving; false when it is gone or was marked before.
-fn mark(state: &mut State<'_>, leaving: &mut Leaving, key: &Key, cause: Cause, because: &Key) -> bool {
+fn mark(
+    state: &mut State<'_>,
+    in_deletion_closure: &mut DeletionClosure,
+    key: &Key,
+    cause: Cause,
+    because: &Key,
+) -> bool {
     let Some(object) = state.get(key) else { return false };
-    if object.leaving {
+    if object.in_deletion_closure {
         return false;
     }
-    let marked = Object { leaving: true, ..(**object).clone() };
+    let marked = Object { in_deletion_closure: true, ..(**object).clone() };
     state.put(marked);
-    leaving.insert(key.clone(), (cause, because.clone()));
+    in_deletion_closure.insert(key.clone(), (cause, because.clone()));
     true
 }
 
@@ -193,7 +199,7 @@ fn is_token_of(secret: &Object, account: &str) -> bool {
 fn follow_adapter(state: &State<'_>, object: &Object, found: &mut Vec<(Key, Cause)>) {
     let Some(facts) = state.adapter(object) else { return };
     if facts.cascades {
-        let listed = facts.children.iter().flatten().filter_map(|key| state.meant(key));
+        let listed = facts.children.iter().flatten().filter_map(|key| state.resolve(key));
         found.extend(listed.map(|child| (child.key.clone(), Cause::Operator)));
         if facts.children.is_none() {
             found.extend(state.owned_by(&object.uid).into_iter().map(|o| (o.key.clone(), Cause::Operator)));
@@ -243,7 +249,7 @@ fn follow_volumes(state: &State<'_>, object: &Object, propagation: Propagation, 
 fn follow_owner(state: &mut State<'_>, owner: &Object, propagation: Propagation, found: &mut Vec<(Key, Cause)>) {
     let dependents: Vec<_> = state.owned_by(&owner.uid).into_iter().cloned().collect();
     for dependent in dependents {
-        if dependent.leaving {
+        if dependent.in_deletion_closure {
             continue;
         }
         if navigate::is_never_collected(state, &dependent) {
@@ -261,7 +267,7 @@ fn follow_owner(state: &mut State<'_>, owner: &Object, propagation: Propagation,
 /// Whether this owner keeps the dependent from being collected. An owner of a kind that was not read may or may not be
 /// there; it is taken to keep nothing, so that the loss is among the futures.
 fn keeps(state: &State<'_>, dependent: &Object, owner: &Owner) -> bool {
-    navigate::owner_object(state, dependent, owner).is_some_and(|solid| !solid.leaving)
+    navigate::owner_object(state, dependent, owner).is_some_and(|solid| !solid.in_deletion_closure)
 }
 
 /// What may go after an object that goes: its dependents, and all else that [`cascade`] would take along with it.
@@ -291,7 +297,7 @@ pub fn why_expected(state: &State<'_>, object: &Object) -> &'static str {
     let expected = Expected::new(state);
     if object.terminating() {
         "nothing holds it any more, its deletion is completed"
-    } else if !object.key.ns.is_empty() && expected.leaves(&object.key.ns) {
+    } else if !object.key.ns.is_empty() && expected.persistent_map(&object.key.ns) {
         "its namespace is being deleted"
     } else if expected.collected(object, OWNER_DEPTH_MAX) {
         "no owner of it is left, the garbage collector deletes it"
@@ -348,7 +354,7 @@ impl<'s, 'a> Expected<'s, 'a> {
     }
 
     fn going(&self, object: &Object, depth: usize) -> bool {
-        if !object.key.ns.is_empty() && self.leaves(&object.key.ns) {
+        if !object.key.ns.is_empty() && self.persistent_map(&object.key.ns) {
             return true;
         }
         depth > 0 && (self.collected(object, depth) || (!self.by_owners && self.follows(object, depth)))
@@ -418,7 +424,8 @@ impl<'s, 'a> Expected<'s, 'a> {
         // what a set that a request deletes takes along is marked: it may orphan its claims
         let there = || self.state.list(&Kind::new("apps", "StatefulSet"), Some(&claim.key.ns)).into_iter();
         let sets = || there().chain(self.ending().filter(|o| o.key.kind.is("StatefulSet") && o.key.ns == claim.key.ns));
-        let ends = |set: &Object| !set.leaving && ((!set.live() && !orphans(set)) || self.going(set, depth - 1));
+        let ends =
+            |set: &Object| !set.in_deletion_closure && ((!set.live() && !orphans(set)) || self.going(set, depth - 1));
         let has_pod = |set: &Object, ordinal: i64| {
             let pod = Key::of("Pod", &set.key.ns, &format!("{}-{ordinal}", set.key.name));
             self.state.get(&pod).is_some_and(|pod| navigate::goes_with_pod(self.state, pod, claim))
@@ -483,18 +490,18 @@ impl<'s, 'a> Expected<'s, 'a> {
     }
 
     /// Whether a namespace is being deleted, or gone, or is collected.
-    fn leaves(&self, ns: &Str) -> bool {
-        if let Some((last, leaves)) = &*self.last.borrow()
+    fn persistent_map(&self, ns: &Str) -> bool {
+        if let Some((last, persistent_map)) = &*self.last.borrow()
             && last == ns
         {
-            return *leaves;
+            return *persistent_map;
         }
         let key = Key::global("Namespace", ns);
         let is_gone = || self.state.base().get(&key).is_some();
         let goes = |ns: &Arc<Object>| !ns.live() || self.collected(ns, OWNER_DEPTH_MAX);
-        let leaves = self.state.get(&key).map_or_else(is_gone, goes);
-        self.last.replace(Some((ns.clone(), leaves)));
-        leaves
+        let persistent_map = self.state.get(&key).map_or_else(is_gone, goes);
+        self.last.replace(Some((ns.clone(), persistent_map)));
+        persistent_map
     }
 }
 

@@ -320,9 +320,9 @@ pub struct Group {
     /// Where its new pods may be placed.
     pub places: Vec<Place>,
     /// Whether pods of other workloads are relied on to keep what they take of the nodes.
-    pub settled: bool,
+    pub quiescent: bool,
     /// Whether what is requested has to do with the workload, so that nodes are relied on to be as they are.
-    pub touched: bool,
+    pub caused_by_request: bool,
 }
 
 /// One thing that happened on the way into a future, for the report.

@@ -71,7 +71,7 @@ impl Key {
     /// namespace although it may have none.
     pub fn means(&self, object: &Self) -> bool {
         self == object
-            || self.is_loose()
+            || self.is_partial()
                 && self.name == object.name
                 && self.kind.kind == object.kind.kind
                 && (self.kind.group.is_empty() || self.kind.group == object.kind.group)
@@ -79,15 +79,15 @@ impl Key {
     }
 
     /// What is the same of all keys that mean an object, and of its own.
-    pub fn loosely(self) -> Self {
-        if !self.is_loose() {
+    pub fn partial_key(self) -> Self {
+        if !self.is_partial() {
             return self;
         }
         Self { kind: Kind::new("", &self.kind.kind), ns: "".into(), name: self.name }
     }
 
     /// Whether nothing is known of the kind but its name, and perhaps its group.
-    pub fn is_loose(&self) -> bool {
+    pub fn is_partial(&self) -> bool {
         self.kind.builtin_namespaced().is_none()
     }
 }
@@ -217,7 +217,7 @@ pub struct Object {
     pub resource_version: Str,
     /// Whether a deletion that is under way will take this object (cascade, namespace or definition deletion),
     /// although it bears no deletionTimestamp yet.
-    pub leaving: bool,
+    pub in_deletion_closure: bool,
     /// Everything else.
     pub body: Arc<Body>,
 }
@@ -272,7 +272,7 @@ impl Object {
             node,
             created: text(&["metadata", "creationTimestamp"]),
             resource_version: text(&["metadata", "resourceVersion"]),
-            leaving: false,
+            in_deletion_closure: false,
             body: Arc::new(Body::new(Val::map(body), is_pod)),
         })
     }
@@ -287,7 +287,7 @@ impl Object {
             node: empty.clone(),
             created: empty.clone(),
             resource_version: empty,
-            leaving: false,
+            in_deletion_closure: false,
             body: Arc::new(Body::new(Val::map(Vec::new()), false)),
         }
     }
@@ -401,7 +401,7 @@ impl Object {
 
     /// Whether it exists to stay: no deletionTimestamp, and no deletion under way takes it.
     pub fn live(&self) -> bool {
-        !self.terminating() && !self.leaving
+        !self.terminating() && !self.in_deletion_closure
     }
 
     /// A pod that is Ready and not terminating (an endpoint, a voting member); false for other kinds.
@@ -484,7 +484,7 @@ impl PartialEq for Object {
         self.key == other.key
             && self.uid == other.uid
             && self.node == other.node
-            && self.leaving == other.leaving
+            && self.in_deletion_closure == other.in_deletion_closure
             && (Arc::ptr_eq(&self.body, &other.body) || self.body == other.body)
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::apply::{apply, is_held};
-use crate::cascade::{Cause, Leaving, cascade, given_up};
+use crate::cascade::{Cause, DeletionClosure, cascade, given_up};
 use crate::change::{Change, Operation, Propagation, Request};
-use crate::effects::{Made, NodeCache, handed_on, is_kept, released, scaled_down};
+use crate::effects::{Made, NodeCache, is_kept, propagate_template, released, scaled_down};
 use crate::futures::{Moment, Step};
 use crate::navigate;
 use crate::object::{Key, Object};
@@ -27,7 +27,7 @@ pub struct Scenario<'a> {
     /// Which changes in flight have landed, a bit for each.
     pub landed: u32,
     /// What leaves, and why.
-    pub leaving: Leaving,
+    pub in_deletion_closure: DeletionClosure,
     /// What has happened so far, for the report.
     pub steps: Vec<Step>,
     /// Pods that a request removes (deletion, eviction), which controllers did not account for.
@@ -39,7 +39,7 @@ pub struct Scenario<'a> {
     /// Those that their controllers may have counted before.
     counted: BTreeMap<Key, Str>,
     /// How often requests gave a workload another template.
-    pub retemplated: BTreeMap<Key, i64>,
+    pub template_changes: BTreeMap<Key, i64>,
     /// What was worked out about its nodes.
     pub nodes: NodeCache,
     /// What effects made of its objects.
@@ -52,13 +52,13 @@ impl<'a> Scenario<'a> {
         Self {
             state: State::new(snapshot),
             landed: 0,
-            leaving: Leaving::new(),
+            in_deletion_closure: DeletionClosure::new(),
             steps: Vec::new(),
             removed: BTreeSet::new(),
             ended: Vec::new(),
             released: BTreeMap::new(),
             counted: BTreeMap::new(),
-            retemplated: BTreeMap::new(),
+            template_changes: BTreeMap::new(),
             nodes: NodeCache::default(),
             made: Made::default(),
         }
@@ -66,7 +66,7 @@ impl<'a> Scenario<'a> {
 
     /// Whether there ever was such an object: the watch shows it, or a request that landed made it or took it away. What
     /// was never made is nothing to be kept.
-    pub fn knew(&self, key: &Key) -> bool {
+    pub fn ever_existed(&self, key: &Key) -> bool {
         self.state.get(key).is_some()
             || self.state.base().get(key).is_some()
             || self.steps.iter().any(|step| step.objects.contains(key))
@@ -92,35 +92,35 @@ impl<'a> Scenario<'a> {
         }
         let written = old.zip(self.state.get(&request.target).cloned());
         if written.as_ref().is_some_and(|(old, new)| !is_kept(old, new)) {
-            *self.retemplated.entry(request.target.clone()).or_default() += 1;
+            *self.template_changes.entry(request.target.clone()).or_default() += 1;
         }
         if written.as_ref().is_some_and(|(old, new)| self.ends_with(old, new)) {
             self.state.take(&request.target);
         }
         self.release(request, written.as_ref());
-        let handed = written.as_ref().and_then(|(old, new)| handed_on(&self.state, old, new));
+        let handed = written.as_ref().and_then(|(old, new)| propagate_template(&self.state, old, new));
         let lost = written.map_or_else(Vec::new, |(old, new)| match scaled_down(self, &old, &new) {
             Some((set, scaled)) => given_up(&self.state, &set, &scaled),
             None => given_up(&self.state, &old, &new),
         });
         self.nodes.borrow_mut().clear();
         self.made = Made::default();
-        let before: BTreeSet<Key> = self.leaving.keys().cloned().collect();
+        let before: BTreeSet<Key> = self.in_deletion_closure.keys().cloned().collect();
         self.removed.extend(applied.deletions.iter().map(|(key, _)| key.clone()));
         let ends = |key: &Key| self.state.get(key).is_some_and(|o| o.finalizers().next().is_none());
         let deleted = applied.deletions.iter().filter(|(key, propagation)| {
             key.kind.builtin_namespaced().is_none() && *propagation == Propagation::Background && ends(key)
         });
         self.ended = deleted.map(|(key, _)| key.clone()).collect();
-        let whole = cascade(&mut self.state, &applied.deletions, &lost, &mut self.leaving, most);
+        let whole = cascade(&mut self.state, &applied.deletions, &lost, &mut self.in_deletion_closure, most);
         self.steps.push(Step { effect: describe(request), objects: vec![request.target.clone()] });
         if let Some(workload) = handed {
             let effect = format!("the operator of {} hands on the new template", request.target);
             self.steps.push(Step { effect, objects: vec![workload.key.clone()] });
-            *self.retemplated.entry(workload.key.clone()).or_default() += 1;
+            *self.template_changes.entry(workload.key.clone()).or_default() += 1;
             self.state.put(workload);
         }
-        let steps = one_after_the_other(&self.leaving, &before);
+        let steps = one_after_the_other(&self.in_deletion_closure, &before);
         self.steps.extend(steps);
         Landing { effective: true, whole }
     }
@@ -157,17 +157,17 @@ impl<'a> Scenario<'a> {
     /// Whether a write takes the last finalizer of an object that a request before it deleted: that completes the deletion
     /// (`apiserver/pkg/registry/generic/registry/store.go`, `ShouldDeleteDuringUpdate`). A pod may be given time to stop.
     fn ends_with(&self, old: &Object, new: &Object) -> bool {
-        let asked = self.leaving.get(&new.key).is_some_and(|(cause, _)| *cause == Cause::Requested);
+        let asked = self.in_deletion_closure.get(&new.key).is_some_and(|(cause, _)| *cause == Cause::Requested);
         asked && !new.key.kind.is("Pod") && is_held(old) && !is_held(new)
     }
 }
 
 /// What follows a request, in steps: each after the one that tells why its own object goes. What left `before` is told.
-fn one_after_the_other(leaving: &Leaving, before: &BTreeSet<Key>) -> Vec<Step> {
+fn one_after_the_other(in_deletion_closure: &DeletionClosure, before: &BTreeSet<Key>) -> Vec<Step> {
     let mut by_object: BTreeMap<&Key, BTreeMap<Cause, Vec<Key>>> = BTreeMap::new();
     let mut following: BTreeSet<&Key> = BTreeSet::new();
     for (key, (cause, because)) in
-        leaving.iter().filter(|(key, (_, because))| !before.contains(*key) && *key != because)
+        in_deletion_closure.iter().filter(|(key, (_, because))| !before.contains(*key) && *key != because)
     {
         by_object.entry(because).or_default().entry(*cause).or_default().push(key.clone());
         following.insert(key);
@@ -177,7 +177,7 @@ fn one_after_the_other(leaving: &Leaving, before: &BTreeSet<Key>) -> Vec<Step> {
     while let Some(because) = open.pop_front() {
         for (cause, objects) in by_object.remove(&because).into_iter().flatten() {
             open.extend(objects.iter().filter(|key| by_object.contains_key(*key)).cloned());
-            let goes = if leaving.contains_key(&because) { "goes" } else { "gives up ordinals" };
+            let goes = if in_deletion_closure.contains_key(&because) { "goes" } else { "gives up ordinals" };
             steps.push(Step { effect: format!("{because} {goes}: {}", cause.text()), objects });
         }
     }

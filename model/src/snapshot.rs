@@ -21,14 +21,14 @@ use crate::selector::text;
 use crate::value::{Str, Val};
 use facts::{Fact, Journal, note};
 use hashes::{Hashes, Names};
-use leaves::Leaves;
+use persistent_map::PersistentMap;
 use places::{Found, Places, Slot};
 
 mod facts;
 mod hashes;
 #[cfg(test)]
 mod histories;
-mod leaves;
+mod persistent_map;
 mod places;
 mod pools;
 
@@ -37,7 +37,7 @@ mod pools;
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     places: Places,
-    by_key: Leaves<Key, Slot>,
+    by_key: PersistentMap<Key, Slot>,
     named: Hashes<Slot>,
     by_uid: Hashes<Slot>,
     by_owner: Names<Str, Found>,
@@ -52,7 +52,7 @@ pub struct Snapshot {
     by_selector: Names<LabelKey, Found>,
     by_reference: Names<Key, Found>,
     interner: Interner,
-    restricting: Leaves<Val, Leaves<Key, Slot>>,
+    restricting: PersistentMap<Val, PersistentMap<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
     journal: Journal,
@@ -103,7 +103,7 @@ impl Snapshot {
     pub fn new(adapters: Arc<dyn Adapters>) -> Self {
         Self {
             places: Places::default(),
-            by_key: Leaves::default(),
+            by_key: PersistentMap::default(),
             named: Hashes::default(),
             by_uid: Hashes::default(),
             by_owner: Names::default(),
@@ -116,7 +116,7 @@ impl Snapshot {
             by_selector: Names::default(),
             by_reference: Names::default(),
             interner: Interner::default(),
-            restricting: Leaves::default(),
+            restricting: PersistentMap::default(),
             adapters,
             unknown: BTreeSet::new(),
             journal: Journal::new(),
@@ -217,7 +217,7 @@ impl Snapshot {
             self.restricting.insert(constraint, alike);
         }
         for reference in references(&object, self.adapters.as_ref()) {
-            let target = reference.target.loosely();
+            let target = reference.target.partial_key();
             self.journal.note(event, Fact::Reference(&target));
             place.enter(&mut self.by_reference, target);
         }
@@ -275,7 +275,7 @@ impl Snapshot {
             }
         }
         for reference in references(&object, self.adapters.as_ref()) {
-            let target = reference.target.loosely();
+            let target = reference.target.partial_key();
             self.journal.note(event, Fact::Reference(&target));
             drop_slot(&mut self.by_reference, &target, slot);
         }
@@ -537,7 +537,7 @@ impl Snapshot {
 
     /// The objects that refer to this key, or to another that is [loosely](Key::loosely) the same.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
-        let target = key.clone().loosely();
+        let target = key.clone().partial_key();
         note(Fact::Reference(&target));
         self.slots_of(self.by_reference.get(&target))
     }

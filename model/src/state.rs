@@ -96,7 +96,7 @@ impl<'a> State<'a> {
             self.index.by_node.entry(object.node.clone()).or_default().insert(object.key.clone());
         }
         for reference in references(&object, self.base.adapters().as_ref()) {
-            self.index.by_reference.entry(reference.target.loosely()).or_default().insert(object.key.clone());
+            self.index.by_reference.entry(reference.target.partial_key()).or_default().insert(object.key.clone());
         }
         self.delta.insert(object.key.clone(), Some(object));
     }
@@ -144,7 +144,7 @@ impl<'a> State<'a> {
         }
         drop_key(&mut self.index.by_node, &old.node, key);
         for reference in references(&old, self.base.adapters().as_ref()) {
-            drop_key(&mut self.index.by_reference, &reference.target.loosely(), key);
+            drop_key(&mut self.index.by_reference, &reference.target.partial_key(), key);
         }
     }
 
@@ -192,11 +192,11 @@ impl<'a> State<'a> {
     }
 
     /// The object that a key [means](Key::means).
-    pub fn meant(&self, key: &Key) -> Option<&Arc<Object>> {
+    pub fn resolve(&self, key: &Key) -> Option<&Arc<Object>> {
         if let Some(found) = self.get(key) {
             return Some(found);
         }
-        if !key.is_loose() {
+        if !key.is_partial() {
             return None;
         }
         let kinds = self.kinds().into_iter().filter(|kind| kind.kind == key.kind.kind);
@@ -362,7 +362,7 @@ impl<'a> State<'a> {
 
     /// The objects that refer to this key, or to another that is [loosely](Key::loosely) the same, each once.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
-        let changed = self.indexed(self.index.by_reference.get(&key.clone().loosely()));
+        let changed = self.indexed(self.index.by_reference.get(&key.clone().partial_key()));
         let mut found = self.merged(self.base.referrers(key), changed);
         found.dedup_by(|a, b| a.key == b.key);
         found

@@ -24,7 +24,6 @@ use crate::suite::clock::Clock;
 pub mod announce;
 pub mod answer;
 pub mod audits;
-pub mod book;
 pub mod certificates;
 pub mod conditions;
 pub mod configuration;
@@ -32,6 +31,7 @@ pub mod feed;
 #[cfg(test)]
 mod fixtures;
 pub mod health;
+pub mod in_flight_log;
 pub mod inert;
 pub mod judge;
 pub mod kinds;
@@ -50,22 +50,22 @@ pub mod resources;
 pub mod review;
 pub mod rounds;
 pub mod router;
+pub mod rules;
 pub mod secret;
 pub mod server;
 pub mod status;
 pub mod store;
-pub mod surface;
 pub mod telemetry;
 pub mod tls;
 pub mod watch;
 pub mod workers;
 
 use announce::Announcer;
-use book::Book;
 use certificates::{CertificateError, Folder, Keeper, Lives, Vault, VaultError};
 use feed::{Feed, Probes};
 use health::Readiness;
-use judge::{Bench, Court, Replicas};
+use in_flight_log::InFlightLog;
+use judge::{JudgePool, Replicas, SharedState};
 use kinds::{Kinds, Wanted};
 use lease::{Active, Candidate};
 use metrics::Metrics;
@@ -127,13 +127,13 @@ async fn serve(options: &Options) -> Result<(), Failure> {
     let readiness = Readiness::expecting(&["policies", "kinds"]);
     let store = Arc::new(Store::new(Arc::new(policies.load())));
     let lifetime = i128::from(options.lag_max_secs) + REQUEST_TIMEOUT_SECS + LIFETIME_MARGIN_SECS;
-    let book = Arc::new(Book::lasting(lifetime));
+    let in_flight_log = Arc::new(InFlightLog::lasting(lifetime));
     let again = latest::channel(0).0;
     let replicas = replicas(options, &client, &store, &again, lifetime).await;
-    let court = Arc::new(Court { store: store.clone(), book, replicas: replicas.clone() });
-    follow(&client, policies, &court, &again, options, &readiness, &metrics);
+    let shared = Arc::new(SharedState { store: store.clone(), in_flight_log, replicas: replicas.clone() });
+    follow(&client, policies, &shared, &again, options, &readiness, &metrics);
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
-    let workers = Workers::start(Arc::new(Bench::new(court)), limits, metrics.clone());
+    let workers = Workers::start(Arc::new(JudgePool::new(shared)), limits, metrics.clone());
     let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics).await?;
     let registered = report(options, &client, &store, &replicas);
     if let Some(target) = options.target() {
@@ -213,7 +213,7 @@ async fn replicas(
 fn follow(
     client: &Client,
     policies: Policies,
-    court: &Arc<Court>,
+    shared: &Arc<SharedState>,
     again: &latest::Sender<u64>,
     options: &Options,
     readiness: &Readiness,
@@ -222,10 +222,10 @@ fn follow(
     let probes = Probes::default();
     tokio::spawn(probe::run(client.clone(), probes.clone()));
     let (wanted, wants) = latest::channel(Wanted::default());
-    let rounds = Rounds::new(court.clone(), wanted, readiness.clone(), metrics.clone());
+    let rounds = Rounds::new(shared.clone(), wanted, readiness.clone(), metrics.clone());
     let nudge = Arc::new(Notify::new());
     let lag_max = Duration::from_secs(options.lag_max_secs.into());
-    let feed = Feed::new(court.store.clone(), probes, lag_max, nudge.clone(), rounds);
+    let feed = Feed::new(shared.store.clone(), probes, lag_max, nudge.clone(), rounds);
     let (ear, told) = channel();
     thread::spawn(move || feed.run(&told));
     tokio::spawn(Kinds::new(client.clone(), ear, nudge.clone(), again.subscribe()).run(wants));
@@ -238,7 +238,7 @@ fn follow(
         kinds.run(own).await;
         drop(sender);
     });
-    let (store, readiness) = (court.store.clone(), readiness.clone());
+    let (store, readiness) = (shared.store.clone(), readiness.clone());
     thread::spawn(move || policies.follow(&told, &store, &readiness));
 }
 

@@ -129,9 +129,9 @@ fn applied(random: &mut Random, snapshot: &Snapshot, change: &Change) -> Snapsho
     let mut next = snapshot.clone();
     for (key, object) in scenario.state.delta() {
         match object {
-            Some(object) if object.leaving && random.chance(60) => drop(next.remove(key)),
-            Some(object) if object.leaving => {
-                next.insert(Object { leaving: false, ..object.with_deletion(DELETION_TIME) });
+            Some(object) if object.in_deletion_closure && random.chance(60) => drop(next.remove(key)),
+            Some(object) if object.in_deletion_closure => {
+                next.insert(Object { in_deletion_closure: false, ..object.with_deletion(DELETION_TIME) });
             }
             Some(object) => next.insert((**object).clone()),
             None => drop(next.remove(key)),

@@ -33,7 +33,7 @@ const SCALED: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "Replicati
 pub struct Parent {
     object: Arc<Object>,
     facts: Arc<AdapterFacts>,
-    wish: Wish,
+    desired_replicas: Wish,
     /// How many it wants as the watch shows it, if that is known.
     before: Option<i64>,
 }
@@ -56,13 +56,13 @@ impl Parent {
             false => state.adapter(observed)?.replicas,
         });
         let before = before.map(|replicas| replicas.max(0));
-        let wish = match (facts.replicas, before) {
+        let desired_replicas = match (facts.replicas, before) {
             (Some(replicas), _) => Wish { least: replicas.max(0), most: replicas.max(0) },
             // what its operator makes of a number that is not there any more is not known
             (None, Some(before)) => Wish { least: 0, most: before },
             (None, None) => return None,
         };
-        Some(Self { object: object.clone(), facts, wish, before })
+        Some(Self { object: object.clone(), facts, desired_replicas, before })
     }
 
     fn selector(&self) -> Option<&Selector> {
@@ -71,9 +71,9 @@ impl Parent {
 
     /// The one workload that runs its pods and that it owns or lists as its child, if there is just one: that decides
     /// which of them go.
-    fn deputy(&self, state: &State<'_>) -> Option<Key> {
+    fn managed_workload(&self, state: &State<'_>) -> Option<Key> {
         let selector = self.selector()?;
-        let listed = self.facts.children.iter().flatten().filter_map(|key| state.meant(key));
+        let listed = self.facts.children.iter().flatten().filter_map(|key| state.resolve(key));
         let own = state.owned_by(&self.object.uid).into_iter().chain(listed);
         let running: BTreeSet<&Key> = own.filter(|o| runs(state, o, selector)).map(|o| &o.key).collect();
         running.first().filter(|_| running.len() == 1).map(|key| (*key).clone())
@@ -83,7 +83,7 @@ impl Parent {
     /// helper that bears the label too.
     fn sole_deputy(&self, state: &State<'_>) -> Option<Key> {
         let itself = |pod: &Arc<Object>| pod.live() && pod.controller().is_some() && self.runs_itself(state, pod);
-        self.deputy(state).filter(|_| !self.pods(state).iter().any(itself))
+        self.managed_workload(state).filter(|_| !self.pods(state).iter().any(itself))
     }
 
     /// The pods that it controls or selects.
@@ -109,17 +109,18 @@ impl Parent {
             let name = super::group_name(state, pod);
             if SCALED.iter().any(|kind| name.kind.is(kind)) {
                 workloads.insert(name);
-            } else if !pod.terminating() && !pod.leaving {
+            } else if !pod.terminating() && !pod.in_deletion_closure {
                 present = present.saturating_add(1);
                 itself = itself.saturating_add(i64::from(self.runs_itself(state, pod)));
             }
         }
-        for workload in workloads.iter().filter_map(|key| state.get(key)).filter(|o| o.live() && !o.leaving) {
+        for workload in workloads.iter().filter_map(|key| state.get(key)).filter(|o| o.live() && !o.in_deletion_closure)
+        {
             let own = workload.val().int_at(&["spec", "replicas"]).unwrap_or(1);
             present = present.saturating_add(own.max(0));
         }
         let before = self.before.unwrap_or(present);
-        (before.max(itself).min(present) - self.wish.least).max(0)
+        (before.max(itself).min(present) - self.desired_replicas.least).max(0)
     }
 
     /// Whether no workload makes this pod, but this custom resource, or another one that it has for that, or nobody.
@@ -214,7 +215,7 @@ pub fn decider(state: &State<'_>, pod: &Object) -> Option<Key> {
 }
 
 /// What custom resources want of a workload that wants `own` pods itself; `None` when they leave it at that.
-pub fn wish(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<Wish> {
+pub fn desired_replicas(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<Wish> {
     let state = &scenario.state;
     let labels = navigate::template_labels(state, workload)?;
     let is_its = |parent: &Parent| parent.sole_deputy(state).as_ref() == Some(&workload.key);
@@ -224,7 +225,7 @@ pub fn wish(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<Wish
         |parent: &Parent| deciding.iter().any(|one| one.above(state, std::slice::from_ref(parent)).is_some());
     let (above, others): (Vec<Parent>, Vec<Parent>) = others.into_iter().partition(is_above);
     let wider = |a: Wish, b: Wish| Wish { least: a.least.min(b.least), most: a.most.max(b.most) };
-    let asked = deciding.iter().map(|parent| parent.wish).reduce(wider);
+    let asked = deciding.iter().map(|parent| parent.desired_replicas).reduce(wider);
     let excess_above = excess(scenario, &above);
     let excess = excess(scenario, &others);
     if asked.is_none() && excess == 0 {
@@ -240,10 +241,10 @@ pub fn wish(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<Wish
 pub fn scaled_down(scenario: &Scenario<'_>, old: &Object, new: &Arc<Object>) -> Option<(Arc<Object>, Object)> {
     let state = &scenario.state;
     let before = state.adapter(old)?.replicas?;
-    let parent = Parent::of(state, new).filter(|parent| parent.wish.least < before)?;
-    let set = state.get(&parent.deputy(state)?).filter(|set| set.key.kind.is("StatefulSet"))?.clone();
+    let parent = Parent::of(state, new).filter(|parent| parent.desired_replicas.least < before)?;
+    let set = state.get(&parent.managed_workload(state)?).filter(|set| set.key.kind.is("StatefulSet"))?.clone();
     let own = set.val().int_at(&["spec", "replicas"]).unwrap_or(1);
-    let least = wish(scenario, &set, own)?.least;
+    let least = desired_replicas(scenario, &set, own)?.least;
     (least < own).then(|| {
         let scaled = set.map_body(|val| val.with_at(&["spec", "replicas"], Val::Int(least)));
         (set, scaled)
@@ -252,16 +253,16 @@ pub fn scaled_down(scenario: &Scenario<'_>, old: &Object, new: &Arc<Object>) -> 
 
 /// The one workload that runs the pods of a custom resource, once its operator has handed on what a write changed in the
 /// adapter's `template`: what else the operator put there stays.
-pub fn handed_on(state: &State<'_>, old: &Object, new: &Arc<Object>) -> Option<Object> {
+pub fn propagate_template(state: &State<'_>, old: &Object, new: &Arc<Object>) -> Option<Object> {
     let (before, facts) = (state.adapter(old)?, state.adapter(new).filter(|_| new.live())?);
     let (before, after) = (before.template.clone()?, facts.template.clone()?);
     if before == after {
         return None;
     }
-    let wish = Wish { least: 0, most: 0 };
-    let parent = Parent { object: new.clone(), facts, wish, before: None };
+    let desired_replicas = Wish { least: 0, most: 0 };
+    let parent = Parent { object: new.clone(), facts, desired_replicas, before: None };
     let rolls_out = |o: &&Arc<Object>| ROLLING.iter().any(|kind| o.key.kind.is(kind));
-    let workload = state.get(&parent.deputy(state)?).filter(rolls_out)?;
+    let workload = state.get(&parent.managed_workload(state)?).filter(rolls_out)?;
     let path = navigate::template_path(workload)?;
     let own = workload.val().at_some(path)?;
     let next = carried(own, &before, &after);

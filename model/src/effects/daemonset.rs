@@ -56,7 +56,7 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     // what may not fit is looked at where a request has to do with it
     let is_touched = || match builder.view.coarse {
         true => builder.is_touched(&pods.iter().collect::<Vec<_>>()),
-        false => builder.touched,
+        false => builder.caused_by_request,
     };
     let looks = builder.after() && is_touched();
     let made_on = |builder: &Builder<'_, '_>, template: usize, name: &str, node: &Str, may_lack: bool| {

@@ -45,7 +45,7 @@ impl New {
 
 impl Made {
     /// Whether a pod is on a node of the scenario's state that is not plainly well.
-    pub fn in_storm(&self, state: &State<'_>, pod: &Object) -> bool {
+    pub fn on_unhealthy_node(&self, state: &State<'_>, pod: &Object) -> bool {
         let stormy = self.stormy.get_or_init(|| {
             let pools = state.base().pools().iter().filter(|(_, pool)| !pool.is_calm());
             let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| &key.name);

@@ -21,9 +21,9 @@
 mod coarse;
 mod custom;
 mod daemonset;
+mod foreign_pods;
 mod hazard;
 mod made;
-mod outsiders;
 mod placement;
 mod replicas;
 mod room;
@@ -51,10 +51,10 @@ use crate::state::State;
 use crate::value::{Str, Val};
 
 pub use coarse::calm;
-pub use custom::{handed_on, scaled_down};
+pub use custom::{propagate_template, scaled_down};
 pub use hazard::at_risk;
 pub use made::Made;
-pub use placement::{Aloof, Demand, NodeCache, NodeClasses, new_templates, node_classes};
+pub use placement::{AntiAffinityPresence, Demand, NodeCache, NodeClasses, new_templates, node_classes};
 pub use statefulset::{heirs, ordinal_labels};
 pub(crate) use template::is_kept;
 
@@ -80,7 +80,7 @@ pub struct View {
     /// Whether new pods are told apart by where they are placed.
     pub places: bool,
     /// Whether nodes that are alike share one place.
-    pub lump: bool,
+    pub merge_equivalent_nodes: bool,
     /// Whether new pods may go anywhere: more futures, cheaper to describe. A proof over them is a proof.
     pub coarse: bool,
 }
@@ -177,7 +177,7 @@ pub fn group(scenario: &Scenario<'_>, name: &Key, view: &View) -> Group {
     let Some(mut object) = state.get(name).cloned() else { return builder.finish() };
     if builder.after() && builder.expected.surely_goes(&object) {
         // it makes no pods any more
-        object = Arc::new(Object { leaving: true, ..(*object).clone() });
+        object = Arc::new(Object { in_deletion_closure: true, ..(*object).clone() });
     }
     if name.kind.is("Deployment") {
         replicas::deployment(&mut builder, &object);
@@ -243,7 +243,7 @@ struct Case {
     body: *const Body,
     is_pod: bool,
     standing: Standing,
-    leaving: bool,
+    in_deletion_closure: bool,
     removable: bool,
     /// Whether it is a claim that its users keep from going.
     protected: bool,
@@ -255,7 +255,7 @@ struct Case {
 
 impl Case {
     fn same(&self, other: &Self) -> bool {
-        let flags = |c: &Self| (c.is_pod, c.standing, c.leaving, c.removable, c.protected, c.down, c.fails);
+        let flags = |c: &Self| (c.is_pod, c.standing, c.in_deletion_closure, c.removable, c.protected, c.down, c.fails);
         std::ptr::eq(self.body, other.body) && flags(self) == flags(other)
     }
 }
@@ -270,9 +270,9 @@ struct Builder<'s, 'a> {
     templates: Vec<template::Template>,
     placed: Vec<(Key, SetId, usize)>,
     /// Whether what is requested has to do with the workload, as far as new pods may need a place.
-    touched: bool,
+    caused_by_request: bool,
     /// How many of the workload's pods there are at most at one time, terminating ones left aside; `None` if not told.
-    alive: Option<i64>,
+    max_live_pods: Option<i64>,
     expected: Expected<'s, 'a>,
     /// Whether pods of a body are expected to go, worked out once: it depends on owners and namespace only.
     going: RefCell<BTreeMap<(Str, *const Body), bool>>,
@@ -293,8 +293,8 @@ impl<'s, 'a> Builder<'s, 'a> {
             sets: 0,
             templates: Vec::new(),
             placed: Vec::new(),
-            touched: false,
-            alive: None,
+            caused_by_request: false,
+            max_live_pods: None,
             expected: Expected::new(&scenario.state),
             going: RefCell::default(),
             last_going: RefCell::default(),
@@ -322,14 +322,14 @@ impl<'s, 'a> Builder<'s, 'a> {
 
     /// The circumstances of an existing pod.
     fn standing(&self, pod: &Object) -> Standing {
-        if pod.leaving && self.scenario.removed.contains(&pod.key) {
+        if pod.in_deletion_closure && self.scenario.removed.contains(&pod.key) {
             return Standing::Removed;
         }
         let follows = || match pod.key.kind.is("Pod") {
             true => self.pod_goes(pod),
             false => self.expected.goes(pod) || self.follows_pods(pod),
         };
-        if pod.leaving || (self.in_storm(pod) && hazard::at_risk(self.state(), pod)) || follows() {
+        if pod.in_deletion_closure || (self.on_unhealthy_node(pod) && hazard::at_risk(self.state(), pod)) || follows() {
             Standing::AtRisk
         } else {
             Standing::Kept
@@ -337,8 +337,8 @@ impl<'s, 'a> Builder<'s, 'a> {
     }
 
     /// Whether a pod is on a node that is not plainly well.
-    fn in_storm(&self, pod: &Object) -> bool {
-        self.scenario.made.in_storm(self.state(), pod)
+    fn on_unhealthy_node(&self, pod: &Object) -> bool {
+        self.scenario.made.on_unhealthy_node(self.state(), pod)
     }
 
     /// Whether all owners of an object are pods that may go, whoever makes them go: the garbage collector takes it along
@@ -389,11 +389,11 @@ impl<'s, 'a> Builder<'s, 'a> {
             body: Arc::as_ptr(&object.body),
             is_pod: object.key.kind.is("Pod"),
             standing,
-            leaving: object.leaving,
+            in_deletion_closure: object.in_deletion_closure,
             removable,
             protected: navigate::is_protected(self.state(), object),
             down: self.is_down(object),
-            fails: object.ready() && self.in_storm(object) && hazard::on_failing_node(self.state(), object),
+            fails: object.ready() && self.on_unhealthy_node(object) && hazard::on_failing_node(self.state(), object),
         };
         let mut last = self.last.borrow_mut();
         let known = last.as_ref().filter(|(known, _)| known.same(&case)).map(|(_, like)| like);
@@ -423,7 +423,9 @@ impl<'s, 'a> Builder<'s, 'a> {
             // after the closure is done, only a finalizer of its own keeps an object that leaves
             Standing::AtRisk => {
                 !(finished
-                    && (object.leaving || (object.terminating() && !is_pod) || self.expected.surely_goes(object)))
+                    && (object.in_deletion_closure
+                        || (object.terminating() && !is_pod)
+                        || self.expected.surely_goes(object)))
             }
             Standing::Removed => false,
         };
@@ -574,14 +576,19 @@ impl<'s, 'a> Builder<'s, 'a> {
         } else {
             let ns = self.name.ns.clone();
             let pods: Vec<&Arc<Object>> = pods.into_iter().collect();
-            self.touched = self.is_touched(&pods);
+            self.caused_by_request = self.is_touched(&pods);
             // where few are there, it is looked at whether there is room for one more
             let present = i64::try_from(pods.len()).unwrap_or(i64::MAX);
             let most = if present <= BESIDE_MAX { most.saturating_add(present) } else { most };
-            let aloof = Aloof::of(pods.into_iter());
-            self.group.settled = self.after() && self.touched;
-            self.group.touched = self.touched;
-            let demand = Demand { aloof, most, settled: self.group.settled, touched: self.touched };
+            let anti_affinity = AntiAffinityPresence::of(pods.into_iter());
+            self.group.quiescent = self.after() && self.caused_by_request;
+            self.group.caused_by_request = self.caused_by_request;
+            let demand = Demand {
+                anti_affinity,
+                most,
+                quiescent: self.group.quiescent,
+                caused_by_request: self.caused_by_request,
+            };
             self.group.places = placement::places(self.scenario, &ns, &mut self.templates, demand, self.view);
         }
     }

@@ -4,7 +4,7 @@
 //! interpodaffinity,podtopologyspread}`. Preferences are ignored: the scheduler may break every one of them.
 //!
 //! Over-approximations: what other workloads' pods keep free or apart is not relied on when a pod is placed (once all has
-//! settled, see `outsiders`), but may keep it pending; a node that is not Ready may recover or not; a spread constraint
+//! settled, see `foreign_pods`), but may keep it pending; a node that is not Ready may recover or not; a spread constraint
 //! counts pods that have gone since; several kinds of new pods share a node's room each on its own; required pod affinity,
 //! claims that a template names, scheduling gates and ports of init containers may always leave a pod pending. Once all has
 //! settled, pods of other workloads are taken to keep the resources that they request; before that, they may have gone.
@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::outsiders::Staying;
-use super::room::{NodeUsage, meant_by, room};
+use super::foreign_pods::Staying;
+use super::room::{NodeUsage, room, selectors_of};
 use super::template::{Room, Template, Term, host_ports, term};
-use super::{Builder, STAY, View, at_least, at_most, count, hazard, outsiders};
+use super::{Builder, STAY, View, at_least, at_most, count, foreign_pods, hazard};
 use crate::futures::{Count, FateKind, Group, LimitLabel, Linear, Place, SetId};
 use crate::kinds::Kind;
 use crate::navigate::{SCHEDULING, anti_affinity, node_zone, restricts_nodes, tolerates};
@@ -83,34 +83,34 @@ pub type NodeCache = RefCell<BTreeMap<(Str, Vec<Val>, Demand), Rc<NodeClasses>>>
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
     /// Who keeps apart from them.
-    pub aloof: Aloof,
+    pub anti_affinity: AntiAffinityPresence,
     /// How many there are at most.
     pub most: i64,
     /// Whether pods of other workloads are relied on to keep what they take.
-    pub settled: bool,
+    pub quiescent: bool,
     /// Whether nodes are relied on to be as they are.
-    pub touched: bool,
+    pub caused_by_request: bool,
 }
 
 /// Where existing pods are that keep apart from others, and by which topology keys: new pods may have no such constraint.
 /// A pod that takes ports of its node keeps apart from others that do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Aloof {
+pub struct AntiAffinityPresence {
     topologies: BTreeSet<Str>,
     nodes: BTreeSet<Str>,
 }
 
-impl Aloof {
+impl AntiAffinityPresence {
     /// Of these pods.
     pub fn of<'p>(pods: impl Iterator<Item = &'p Arc<Object>>) -> Self {
-        let mut aloof = Self::default();
+        let mut presence = Self::default();
         for pod in pods.filter(|pod| !pod.node.is_empty()) {
             let terms = anti_affinity(pod);
-            aloof.topologies.extend(terms.iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
+            presence.topologies.extend(terms.iter().filter_map(|t| t.str_at(&["topologyKey"]).cloned()));
             let takes_ports = || pod.val().get("spec").is_some_and(|spec| !host_ports(spec).is_empty());
-            aloof.nodes.extend((!terms.is_empty() || takes_ports()).then(|| pod.node.clone()));
+            presence.nodes.extend((!terms.is_empty() || takes_ports()).then(|| pod.node.clone()));
         }
-        aloof
+        presence
     }
 }
 
@@ -126,13 +126,14 @@ pub fn places(
     let by_node = |t: &Template| t.terms.iter().any(|t| t.max_skew.is_some() && &*t.topology == HOSTNAME);
     let number: usize = classes.nodes().map(NodeNames::len).sum();
     // a spread over nodes counts pods on each
-    let lump = view.lump && !(number <= SPREAD_DOMAINS_MAX && templates.iter().any(by_node));
+    let merge_equivalent_nodes =
+        view.merge_equivalent_nodes && !(number <= SPREAD_DOMAINS_MAX && templates.iter().any(by_node));
     let mut found: Vec<(Place, usize)> = Vec::new();
     for (at, (_, nodes)) in classes.classes.iter().enumerate() {
         let down: Arc<[Str]> = view.outage.nodes.iter().filter(|n| nodes.contains(n)).cloned().collect();
         let up = nodes.but(&*down, Vec::new());
         for (nodes, down) in [(up, false), (NodeNames::of(down), true)] {
-            if lump && !nodes.is_empty() {
+            if merge_equivalent_nodes && !nodes.is_empty() {
                 found.push((Place { nodes, down }, at));
             } else {
                 let each = nodes.iter().map(|node| Place { nodes: NodeNames::one(node.clone()), down });
@@ -161,13 +162,13 @@ fn classes(scenario: &Scenario<'_>, ns: &Str, templates: &[Template], demand: De
     if let Some(known) = scenario.nodes.borrow().get(&key) {
         return known.clone();
     }
-    let classes = Rc::new(Looker::new(scenario, ns, templates, &key.2).classes());
+    let classes = Rc::new(NodeClassifier::new(scenario, ns, templates, &key.2).classes());
     scenario.nodes.borrow_mut().insert(key, classes.clone());
     classes
 }
 
 /// Works out the classes of nodes for some templates.
-struct Looker<'l, 'a> {
+struct NodeClassifier<'l, 'a> {
     scenario: &'l Scenario<'a>,
     templates: &'l [Template],
     restricted: Vec<bool>,
@@ -180,18 +181,22 @@ struct Looker<'l, 'a> {
     taken: BTreeSet<Str>,
 }
 
-impl<'l, 'a> Looker<'l, 'a> {
+impl<'l, 'a> NodeClassifier<'l, 'a> {
     fn new(scenario: &'l Scenario<'a>, ns: &'l Str, templates: &'l [Template], demand: &'l Demand) -> Self {
         let state = &scenario.state;
-        let aloof = &demand.aloof;
-        let repelling = templates.iter().flat_map(|t| outsiders::repelling(scenario, ns, t, demand.settled));
-        let (repellers, keys): (Vec<Str>, Vec<Str>) = repelling.map(|r| (r.pod.node.clone(), r.topology)).unzip();
+        let anti_affinity = &demand.anti_affinity;
+        let foreign_anti_affinity =
+            templates.iter().flat_map(|t| foreign_pods::foreign_anti_affinity(scenario, ns, t, demand.quiescent));
+        let (repellers, keys): (Vec<Str>, Vec<Str>) =
+            foreign_anti_affinity.map(|r| (r.pod.node.clone(), r.topology)).unzip();
         let terms = templates.iter().flat_map(|t| &t.terms).map(|t| &t.topology);
-        let topologies = terms.chain(&aloof.topologies).chain(&keys).filter(|t| &***t != HOSTNAME).cloned().collect();
+        let topologies =
+            terms.chain(&anti_affinity.topologies).chain(&keys).filter(|t| &***t != HOSTNAME).cloned().collect();
         // constraints are about pods of the namespace only
         let related = templates.iter().any(|t| !t.terms.is_empty());
         let pods = if related { state.list(&Kind::new("", "Pod"), Some(ns)) } else { Vec::new() };
-        let busy = pods.into_iter().filter(|p| !p.node.is_empty() && meant(templates, p)).map(|p| p.node.clone());
+        let busy =
+            pods.into_iter().filter(|p| !p.node.is_empty() && is_selected_by(templates, p)).map(|p| p.node.clone());
         Self {
             scenario,
             templates,
@@ -199,7 +204,7 @@ impl<'l, 'a> Looker<'l, 'a> {
             topologies,
             demand,
             usage: NodeUsage::new(scenario, ns, templates, demand),
-            busy: busy.chain(aloof.nodes.iter().cloned()).chain(repellers).collect(),
+            busy: busy.chain(anti_affinity.nodes.iter().cloned()).chain(repellers).collect(),
             taken: where_ports_are_taken(state, templates),
         }
     }
@@ -218,7 +223,7 @@ impl<'l, 'a> Looker<'l, 'a> {
         for (at, pool) in pools.iter() {
             let first = pool.nodes().iter().find(|name| !apart.contains(*name));
             let Some(node) = first.and_then(|name| state.get(&Key::global("Node", name))) else { continue };
-            let roomy = !self.usage.settled || self.has_room(node, pool.busiest(|name| state.base().usage(name)));
+            let roomy = !self.usage.quiescent || self.has_room(node, pool.busiest(|name| state.base().usage(name)));
             if by_name || !roomy {
                 single.extend(pool.nodes().iter().cloned());
             } else if let Some(signature) = self.signature(node) {
@@ -254,11 +259,12 @@ impl<'l, 'a> Looker<'l, 'a> {
         if !node.live() {
             return None;
         }
-        let touched = self.demand.touched;
+        let caused_by_request = self.demand.caused_by_request;
         let selected = |template: &Template| {
             template.pinned().is_none_or(|name| *name == node.key.name) && node_matches(template.spec(), node)
         };
-        let matches = |(template, restricted): (&Template, &bool)| !restricted || !touched || selected(template);
+        let matches =
+            |(template, restricted): (&Template, &bool)| !restricted || !caused_by_request || selected(template);
         let matches: Vec<bool> = self.templates.iter().zip(&self.restricted).map(matches).collect();
         if !matches.iter().any(|m| *m) {
             return None;
@@ -271,7 +277,7 @@ impl<'l, 'a> Looker<'l, 'a> {
             // the kubelet heeds NoExecute only
             let effects = if template.pinned().is_some() { &["NoExecute"] } else { SCHEDULING };
             let admits = room.most != Some(0) && tolerates(template.spec(), well, effects);
-            *matches && (admits || !touched)
+            *matches && (admits || !caused_by_request)
         });
         Some(Signature {
             admitted: admitted.collect(),
@@ -312,7 +318,7 @@ fn recovered(node: &Object) -> Object {
 }
 
 /// Whether some constraint of the templates is about this pod, or the pod may have constraints of its own.
-fn meant(templates: &[Template], pod: &Object) -> bool {
+fn is_selected_by(templates: &[Template], pod: &Object) -> bool {
     templates.iter().flat_map(|t| &t.terms).any(|t| t.selector.matches(pod.labels()))
         || pod.val().at_some(&["spec", "affinity", "podAntiAffinity"]).is_some()
 }
@@ -363,25 +369,25 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
             builder.limit(LimitLabel::NoNodeAdmits { workload: maker.clone() }, vec![none]);
         }
         capacity(builder, &topology, *set, &own);
-        let mut stuck: BTreeMap<usize, Vec<Linear>> = BTreeMap::new();
+        let mut pending_reasons: BTreeMap<usize, Vec<Linear>> = BTreeMap::new();
         for term in &own.terms {
             match term.max_skew {
-                None => apart(builder, &topology, &asked, maker, *set, &own, term, &mut stuck),
-                Some(skew) => spread(builder, &topology, &asked, maker, *set, &own, term, skew, &mut stuck),
+                None => apart(builder, &topology, &asked, maker, *set, &own, term, &mut pending_reasons),
+                Some(skew) => spread(builder, &topology, &asked, maker, *set, &own, term, skew, &mut pending_reasons),
             }
         }
         if own.pinned().is_none() {
-            theirs(builder, &topology, maker, *set, &own, &mut stuck);
+            theirs(builder, &topology, maker, *set, &own, &mut pending_reasons);
         }
-        port_by_port(builder, &topology, maker, *set, &own, &mut stuck);
+        port_by_port(builder, &topology, maker, *set, &own, &mut pending_reasons);
         let may_wait = || {
             own.may_always_pend
                 || own.waits
                 || own.claims.iter().any(|claim| !super::volumes::is_for_all(builder.state(), &maker.ns, claim))
-                || outsiders::keep_out(builder.scenario, maker, &own.beyond)
+                || foreign_pods::keep_out(builder.scenario, maker, &own.beyond)
         };
-        if builder.after() && builder.touched && !may_wait() {
-            pending(builder, &topology, maker, *set, &own, &asked, stuck);
+        if builder.after() && builder.caused_by_request && !may_wait() {
+            pending(builder, &topology, maker, *set, &own, &asked, pending_reasons);
         }
     }
 }
@@ -480,11 +486,11 @@ fn gather(builder: &mut Builder<'_, '_>, entities: &[usize]) -> Option<SetId> {
 /// A place takes no more pods than it has room for, beside those of the group that stay there: its room is that without any
 /// pod that the labels of the templates mean.
 fn capacity(builder: &mut Builder<'_, '_>, topology: &Topology, set: SetId, own: &Template) {
-    let meant = meant_by(&builder.templates);
+    let is_selected_by = selectors_of(&builder.templates);
     let takes_as_much = |pod: &Object| {
         let amount = |name: &str| pod.val().get("spec").map_or(0, |spec| crate::navigate::requests(spec, name));
         own.ports.is_empty()
-            && meant.iter().any(|selector| selector.matches(pod.labels()))
+            && is_selected_by.iter().any(|selector| selector.matches(pod.labels()))
             && own.requests.iter().all(|(name, each)| amount(name) >= *each)
             && own.others.iter().all(|(name, each)| amount(name) >= *each)
     };
@@ -527,7 +533,7 @@ fn apart(
     set: SetId,
     own: &Template,
     term: &Term,
-    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+    pending_reasons: &mut BTreeMap<usize, Vec<Linear>>,
 ) {
     let label = || LimitLabel::AntiAffinity { workload: maker.clone(), topology: term.topology.clone() };
     let others = meant_new(builder, asked, &term.selector);
@@ -560,14 +566,14 @@ fn apart(
                 builder.limit(label(), apart);
             }
         }
-        let outsiders = outsiders_in(builder, topology, &term.topology, &value, &term.selector);
-        if outsiders.is_empty() {
+        let foreign = foreign_pods_in(builder, topology, &term.topology, &value, &term.selector);
+        if foreign.is_empty() {
             for place in &places {
-                stuck.entry(*place).or_default().push(at_least(blocking.clone(), size));
+                pending_reasons.entry(*place).or_default().push(at_least(blocking.clone(), size));
             }
         } else {
-            let keeps = !term.by_revision && outsiders.iter().any(|pod| topology.staying.has(builder, pod));
-            keep_off(builder, maker, &term.topology, set, &places, keeps, stuck);
+            let keeps = !term.by_revision && foreign.iter().any(|pod| topology.staying.has(builder, pod));
+            keep_off(builder, maker, &term.topology, set, &places, keeps, pending_reasons);
         }
     }
 }
@@ -579,7 +585,7 @@ fn theirs(
     maker: &Key,
     set: SetId,
     own: &Template,
-    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+    pending_reasons: &mut BTreeMap<usize, Vec<Linear>>,
 ) {
     let against = |pod: &Object, key: &Str| {
         anti_affinity(pod)
@@ -596,21 +602,22 @@ fn theirs(
             let found = topology.existing_in(&key, &value, |pod| against(pod, &key));
             let Some(existing) = gather(builder, &found) else { continue };
             let label = LimitLabel::AntiAffinity { workload: maker.clone(), topology: key.clone() };
-            yield_to(builder, label, set, &places, existing, stuck);
+            yield_to(builder, label, set, &places, existing, pending_reasons);
         }
     }
     let inside = topology.inside();
-    let (scenario, ns, settled) = (builder.scenario, builder.name.ns.clone(), builder.group.settled);
+    let (scenario, ns, quiescent) = (builder.scenario, builder.name.ns.clone(), builder.group.quiescent);
     let mut by_key: BTreeMap<Str, BTreeMap<Str, Vec<usize>>> = BTreeMap::new();
-    for repelling in
-        outsiders::repelling(scenario, &ns, own, settled).into_iter().filter(|r| !inside.contains(&r.pod.key))
+    for foreign_anti_affinity in foreign_pods::foreign_anti_affinity(scenario, &ns, own, quiescent)
+        .into_iter()
+        .filter(|r| !inside.contains(&r.pod.key))
     {
-        let key = &repelling.topology;
+        let key = &foreign_anti_affinity.topology;
         let domains = by_key.entry(key.clone()).or_insert_with(|| topology.domains(key));
-        let value = topology.domain_of(builder.state(), repelling.pod, key);
+        let value = topology.domain_of(builder.state(), foreign_anti_affinity.pod, key);
         let Some(places) = value.and_then(|value| domains.get(&value)) else { continue };
-        let keeps = repelling.certain && topology.staying.has(builder, repelling.pod);
-        keep_off(builder, maker, key, set, places, keeps, stuck);
+        let keeps = foreign_anti_affinity.certain && topology.staying.has(builder, foreign_anti_affinity.pod);
+        keep_off(builder, maker, key, set, places, keeps, pending_reasons);
     }
 }
 
@@ -622,10 +629,10 @@ fn keep_off(
     set: SetId,
     places: &[usize],
     keeps: bool,
-    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+    pending_reasons: &mut BTreeMap<usize, Vec<Linear>>,
 ) {
     for place in places {
-        stuck.entry(*place).or_default().push(always());
+        pending_reasons.entry(*place).or_default().push(always());
     }
     if keeps {
         let label = LimitLabel::AntiAffinity { workload: maker.clone(), topology: topology.clone() };
@@ -641,12 +648,12 @@ fn yield_to(
     set: SetId,
     places: &[usize],
     existing: SetId,
-    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+    pending_reasons: &mut BTreeMap<usize, Vec<Linear>>,
 ) {
     builder.limit(label, vec![at_most(vec![placed_at(set, places)], 0), at_most(vec![count(existing, &STAY)], 0)]);
     for place in places {
         let held = vec![count(existing, &STAY), count(existing, &[FateKind::Terminating])];
-        stuck.entry(*place).or_default().push(at_least(held, 1));
+        pending_reasons.entry(*place).or_default().push(at_least(held, 1));
     }
 }
 
@@ -658,7 +665,7 @@ fn port_by_port(
     maker: &Key,
     set: SetId,
     own: &Template,
-    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+    pending_reasons: &mut BTreeMap<usize, Vec<Linear>>,
 ) {
     if own.ports.is_empty() {
         return;
@@ -666,7 +673,7 @@ fn port_by_port(
     for (value, places) in topology.domains(HOSTNAME) {
         let found = topology.existing_in(HOSTNAME, &value, |pod| own.wants_port_of(pod));
         let Some(existing) = gather(builder, &found) else { continue };
-        yield_to(builder, LimitLabel::HostPorts { workload: maker.clone() }, set, &places, existing, stuck);
+        yield_to(builder, LimitLabel::HostPorts { workload: maker.clone() }, set, &places, existing, pending_reasons);
     }
     let (state, inside) = (builder.state(), topology.inside());
     for (at, place) in builder.group.places.iter().enumerate() {
@@ -674,16 +681,16 @@ fn port_by_port(
         let keeps = |pod: &Arc<Object>| {
             !inside.contains(&pod.key)
                 && own.wants_port_of(pod)
-                && (!builder.group.settled || !outsiders::has_gone(builder.scenario, pod))
+                && (!builder.group.quiescent || !foreign_pods::has_gone(builder.scenario, pod))
         };
         if pods.into_iter().any(keeps) {
-            stuck.entry(at).or_default().push(always());
+            pending_reasons.entry(at).or_default().push(always());
         }
     }
 }
 
 /// The pods outside the group that a selector means in a domain.
-fn outsiders_in<'s>(
+fn foreign_pods_in<'s>(
     builder: &Builder<'s, '_>,
     topology: &Topology,
     key: &str,
@@ -696,7 +703,7 @@ fn outsiders_in<'s>(
         !inside.contains(&pod.key)
             && !hazard::finished(pod)
             && topology.domain_of(state, pod, key).as_ref() == Some(value)
-            && (!builder.group.settled || !outsiders::has_gone(builder.scenario, pod))
+            && (!builder.group.quiescent || !foreign_pods::has_gone(builder.scenario, pod))
     });
     here.collect()
 }
@@ -718,7 +725,7 @@ fn spread(
     own: &Template,
     term: &Term,
     skew: i64,
-    stuck: &mut BTreeMap<usize, Vec<Linear>>,
+    pending_reasons: &mut BTreeMap<usize, Vec<Linear>>,
 ) {
     let domains = topology.domains(&term.topology);
     let by_node = term.topology.as_ref() == HOSTNAME;
@@ -728,7 +735,7 @@ fn spread(
     let is_open = !is_told || !term.heeds_selection;
     let labelled: BTreeSet<usize> = domains.values().flatten().copied().collect();
     for place in (0..topology.nodes.len()).filter(|place| is_open || !labelled.contains(place)) {
-        stuck.entry(place).or_default().push(always());
+        pending_reasons.entry(place).or_default().push(always());
     }
     if !is_told {
         return;
@@ -754,7 +761,7 @@ fn spread(
         let found = topology.existing_in(&term.topology, value, means);
         let sharing = topology.existing_in(&term.topology, value, |pod| means(pod) && term.may_share(own, pod));
         let present = i64::try_from(sharing.len()).unwrap_or(i64::MAX);
-        let outside = outsiders_in(builder, topology, &term.topology, value, &term.selector).len();
+        let outside = foreign_pods_in(builder, topology, &term.topology, value, &term.selector).len();
         let outside = i64::try_from(outside).unwrap_or(i64::MAX);
         held.insert(value.clone(), (gather(builder, &found), present, outside));
     }
@@ -764,7 +771,7 @@ fn spread(
     };
     let label = || LimitLabel::Spread { workload: maker.clone(), topology: term.topology.clone(), max_skew: skew };
     let outside: i64 = held.values().map(|(_, _, outside)| *outside).sum();
-    let alive = builder.alive.filter(|_| outside == 0);
+    let max_live_pods = builder.max_live_pods.filter(|_| outside == 0);
     for (here, places) in &domains {
         let Some((here_set, _, here_outside)) = held.get(here) else { continue };
         let none = || at_most(vec![placed_at(set, places)], 0);
@@ -776,13 +783,13 @@ fn spread(
         if too_few_domains {
             // one more pod here would exceed the skew against none: here >= skew
             for place in places {
-                stuck.entry(*place).or_default().push(at_least(in_here.clone(), skew - *here_outside));
+                pending_reasons.entry(*place).or_default().push(at_least(in_here.clone(), skew - *here_outside));
             }
         }
-        if let (Some(alive), Ok(elsewhere @ 1..)) = (alive, i64::try_from(elsewhere)) {
+        if let (Some(max_live_pods), Ok(elsewhere @ 1..)) = (max_live_pods, i64::try_from(elsewhere)) {
             // each of the others held at least `last - skew` then
             let terms = last.iter().map(|c| (elsewhere + 1, c.clone())).collect();
-            let at_most = alive.saturating_add(elsewhere.saturating_mul(skew));
+            let at_most = max_live_pods.saturating_add(elsewhere.saturating_mul(skew));
             builder.limit(label(), vec![none(), Linear { terms, at_most }]);
         }
         for there in domains.keys().filter(|v| *v != here) {
@@ -799,7 +806,7 @@ fn spread(
             fuller.extend(there_set.filter(|_| !term.by_revision).map(|s| (1, count(s, &STAY))));
             let exceeds = Linear { terms: fuller, at_most: *here_outside - skew };
             for place in places {
-                stuck.entry(*place).or_default().push(exceeds.clone());
+                pending_reasons.entry(*place).or_default().push(exceeds.clone());
             }
         }
     }
@@ -813,7 +820,7 @@ fn pending(
     set: SetId,
     own: &Template,
     asked: &[Asked],
-    mut stuck: BTreeMap<usize, Vec<Linear>>,
+    mut pending_reasons: BTreeMap<usize, Vec<Linear>>,
 ) {
     let several = asked.iter().map(|(_, _, t)| t).collect::<BTreeSet<_>>().len() > 1;
     for at in 0..builder.group.places.len() {
@@ -822,7 +829,7 @@ fn pending(
             continue;
         }
         let mut any_of = vec![at_most(vec![count(set, &[FateKind::NewUnready])], 0)];
-        any_of.append(&mut stuck.remove(&at).unwrap_or_default());
+        any_of.append(&mut pending_reasons.remove(&at).unwrap_or_default());
         let room = own.room.get(at).copied().unwrap_or_default();
         if let Some(least) = room.least {
             let nodes = builder.group.places.get(at).map_or(1, |p| i64::try_from(p.nodes.len()).unwrap_or(i64::MAX));

@@ -28,7 +28,7 @@ use crate::value::{Str, Val};
 const MOVING: [&str; 5] = ["Pod", "Node", "Namespace", "HorizontalPodAutoscaler", "CustomResourceDefinition"];
 
 /// What the controller intends with the pods of one ReplicaSet.
-struct Intent {
+struct ScalePlan {
     /// How many pods are in excess and will be removed, by rank.
     excess: i64,
     /// How many pods it may still make.
@@ -36,38 +36,38 @@ struct Intent {
     /// Whether fewer may be removed in the end.
     open: bool,
     /// How many pods are on each node, if that decides which go.
-    crowds: Rc<BTreeMap<Str, i64>>,
+    pods_per_node: Rc<BTreeMap<Str, i64>>,
 }
 
 /// The pods of a ReplicaSet that no Deployment controls, or of a ReplicationController, whose manager is the same
 /// (`pkg/controller/replication/replication_controller.go`).
 pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let own = replicas(set);
-    let goal = wish(builder, set);
+    let goal = desired_replicas(builder, set);
     let pods = pods_of(builder.state(), set);
-    let intent = if set.live() {
+    let scale_plan = if set.live() {
         let open = goal.least != goal.most || may_be_late(builder, set, &pods);
-        let intent = intent(builder, set, &pods, own.min(goal.least), goal.most);
-        let still = !open && goal.most == own && intent.excess > 0;
-        let near = || crowds(builder, set, std::slice::from_ref(set), std::slice::from_ref(&pods));
-        Intent { open, crowds: if still { near() } else { Rc::default() }, ..intent }
+        let scale_plan = scale_plan(builder, set, &pods, own.min(goal.least), goal.most);
+        let still = !open && goal.most == own && scale_plan.excess > 0;
+        let near = || pods_per_node(builder, set, std::slice::from_ref(set), std::slice::from_ref(&pods));
+        ScalePlan { open, pods_per_node: if still { near() } else { Rc::default() }, ..scale_plan }
     } else {
         idle()
     };
-    register(builder, set, &intent);
-    builder.place(&pods, intent.missing);
-    builder.alive = Some(alive(builder, set, &pods, goal.most.max(own)));
+    register(builder, set, &scale_plan);
+    builder.place(&pods, scale_plan.missing);
+    builder.max_live_pods = Some(max_live_pods(builder, set, &pods, goal.most.max(own)));
     let kept = builder.set();
     let age = builder.set();
-    let fresh = add_set(builder, set, &pods, &intent, kept, age, false);
+    let fresh = add_set(builder, set, &pods, &scale_plan, kept, age, false);
     settle(builder, set.key.clone(), &[kept, fresh], goal, set.live(), None);
 }
 
 /// The pods of a Deployment, through all its ReplicaSets.
 pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let state = builder.state();
-    let wish = wish(builder, deployment);
-    let wanted = wish.most;
+    let desired_replicas = desired_replicas(builder, deployment);
+    let wanted = desired_replicas.most;
     let sets = replica_sets_of(state, deployment);
     let template = deployment.val().at(&["spec", "template"]).cloned().unwrap_or_default();
     let current = newest(&sets, &template);
@@ -84,7 +84,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     let live = deployment.live();
     let rolling = live && !paused && old_remains;
     // the newest one is scaled up only, unless it has more than the Deployment wants (`rolling.go`, `reconcileNewReplicaSet`)
-    let grows = current.filter(|_| is_steady(builder, deployment, &sets, wish));
+    let grows = current.filter(|_| is_steady(builder, deployment, &sets, desired_replicas));
 
     let surge = max_surge(deployment, wanted);
     let (goals, settled) = if paused {
@@ -97,62 +97,65 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         goals
             .iter_mut()
             .chain([&mut settled])
-            .for_each(|goal| goal.least = (goal.least - (wanted - wish.least)).max(0));
+            .for_each(|goal| goal.least = (goal.least - (wanted - desired_replicas.least)).max(0));
         (goals, settled)
     } else {
         let goal = |(at, set): (_, &Arc<Object>)| match Some(at) == current {
-            true if !rolling => wish,
-            true => Goal { least: replicas(set).min(wish.least), most: replicas(set) },
+            true if !rolling => desired_replicas,
+            true => Goal { least: replicas(set).min(desired_replicas.least), most: replicas(set) },
             false => Goal::of(replicas(set)),
         };
-        (sets.iter().enumerate().map(goal).collect(), wish)
+        (sets.iter().enumerate().map(goal).collect(), desired_replicas)
     };
 
-    let mut intents = Vec::new();
+    let mut scale_plans = Vec::new();
     for ((set, pods), goal) in sets.iter().zip(&pods).zip(&goals) {
-        intents.push(if live && set.live() {
+        scale_plans.push(if live && set.live() {
             // until the Deployment's controller comes round, the ReplicaSet goes by its own number
             let high = if builder.after() { goal.most } else { goal.most.max(replicas(set)) };
             let open = rolling || goal.least != goal.most || may_be_late(builder, set, pods);
-            Intent { open, ..intent(builder, set, pods, goal.least.min(replicas(set)), high) }
+            ScalePlan { open, ..scale_plan(builder, set, pods, goal.least.min(replicas(set)), high) }
         } else {
             idle()
         });
     }
-    let still = !rolling && !paused && current.is_some() && (wish.least, wish.most) == (replicas(deployment), wanted);
-    if still && intents.iter().any(|intent| intent.excess > 0) {
-        let crowds = crowds(builder, deployment, &sets, &pods);
-        intents.iter_mut().for_each(|intent| intent.crowds = crowds.clone());
+    let still = !rolling
+        && !paused
+        && current.is_some()
+        && (desired_replicas.least, desired_replicas.most) == (replicas(deployment), wanted);
+    if still && scale_plans.iter().any(|scale_plan| scale_plan.excess > 0) {
+        let pods_per_node = pods_per_node(builder, deployment, &sets, &pods);
+        scale_plans.iter_mut().for_each(|scale_plan| scale_plan.pods_per_node = pods_per_node.clone());
     }
     // a paused Deployment makes no ReplicaSet; the newest one never gets more than all that is wanted
     // (`deployment_util.go`, `NewRSNewReplicas`), but for its share where the Deployment is scaled meanwhile
     let before = state.base().get(&deployment.key).map_or(0, |before| replicas(before));
     let grown = current.and_then(|at| sets.get(at)).filter(|set| set.live()).map_or(0, |set| replicas(set));
-    let most_new = match midway(builder, deployment, &sets, current, wish) {
+    let most_new = match interrupted_rollout(builder, deployment, &sets, current, desired_replicas) {
         Some(_) => wanted.saturating_add(surge),
         None => (wanted.max(before) - grown).max(0),
     };
     let fresh_template = (live && !paused && (rolling || sets.is_empty() || current.is_none()))
         .then(|| (builder.template(&template), most_new));
-    for (set, intent) in sets.iter().zip(&intents) {
-        register(builder, set, intent);
+    for (set, scale_plan) in sets.iter().zip(&scale_plans) {
+        register(builder, set, scale_plan);
     }
-    let missing: i64 = intents.iter().map(|i| i.missing).sum();
+    let missing: i64 = scale_plans.iter().map(|i| i.missing).sum();
     builder.place(pods.iter().flatten(), missing.saturating_add(fresh_template.map_or(0, |(_, pods)| pods)));
     // while it rolls a ReplicaSet may lag behind what it is scaled to, and there is no telling
-    builder.alive = (!rolling && fresh_template.is_none()).then(|| {
+    builder.max_live_pods = (!rolling && fresh_template.is_none()).then(|| {
         let each = sets.iter().zip(&pods).zip(&goals);
         each.fold(0_i64, |sum, ((set, pods), goal)| {
-            sum.saturating_add(alive(builder, set, pods, goal.most.max(replicas(set))))
+            sum.saturating_add(max_live_pods(builder, set, pods, goal.most.max(replicas(set))))
         })
     });
 
     let kept = builder.set();
     let mut fresh = Vec::new();
     let (old, newest) = (builder.set(), builder.set());
-    for (at, ((set, pods), intent)) in sets.iter().zip(&pods).zip(&intents).enumerate() {
+    for (at, ((set, pods), scale_plan)) in sets.iter().zip(&pods).zip(&scale_plans).enumerate() {
         let age = if Some(at) == current { newest } else { old };
-        fresh.push(add_set(builder, set, pods, intent, kept, age, rolling && Some(at) != grows));
+        fresh.push(add_set(builder, set, pods, scale_plan, kept, age, rolling && Some(at) != grows));
     }
     if let Some(at) = current.filter(|at| paused && live && is_full(&sets, *at, wanted)) {
         // the old ones are scaled to 0 once all pods of the newest one are ready (`deployment_util.go`, `IsSaturated`)
@@ -163,9 +166,9 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         };
         let lost = pods.get(at).map_or(0, |pods| pods.iter().filter(is_lost).count());
         let full = wanted - i64::try_from(lost).unwrap_or(i64::MAX);
-        let others = sets.iter().zip(&pods).zip(&intents).enumerate().filter(|(number, _)| *number != at);
-        let beyond = |((set, pods), intent): ((&Arc<Object>, &Vec<_>), &Intent)| {
-            (chosen_count(builder, pods) - replicas(set)).clamp(0, intent.excess)
+        let others = sets.iter().zip(&pods).zip(&scale_plans).enumerate().filter(|(number, _)| *number != at);
+        let beyond = |((set, pods), scale_plan): ((&Arc<Object>, &Vec<_>), &ScalePlan)| {
+            (chosen_count(builder, pods) - replicas(set)).clamp(0, scale_plan.excess)
         };
         let beyond: i64 = others.map(|(_, other)| beyond(other)).sum();
         let shrinks: i64 = (sets.iter().map(|set| replicas(set)).sum::<i64>() - wanted - surge).max(0);
@@ -180,13 +183,13 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
     counted.extend(&fresh);
     if rolling && !recreate {
         let floor = Floor {
-            wanted: wish.least,
-            unavailable: max_unavailable(deployment, wish.least, surge),
-            surge: max_surge(deployment, wish.least),
+            wanted: desired_replicas.least,
+            unavailable: max_unavailable(deployment, desired_replicas.least, surge),
+            surge: max_surge(deployment, desired_replicas.least),
             released: ready_released(builder, &sets),
-            midway: midway(builder, deployment, &sets, current, wish),
+            interrupted_rollout: interrupted_rollout(builder, deployment, &sets, current, desired_replicas),
         };
-        rollout_floor(builder, deployment, &pods, &intents, floor, &counted);
+        rollout_floor(builder, deployment, &pods, &scale_plans, floor, &counted);
     }
     let mut surplus = None;
     if rolling && builder.after() {
@@ -217,7 +220,7 @@ fn newest(sets: &[Arc<Object>], template: &Val) -> Option<usize> {
 /// Whether what a Deployment wants is what its controller has gone by so far, or more: the same template, and no lower
 /// number. Where they change otherwise, pods of what is the newest revision now may have gone as those of an old one, or go
 /// in proportion (`sync.go`, `scale`).
-fn is_steady(builder: &Builder<'_, '_>, deployment: &Object, sets: &[Arc<Object>], wish: Goal) -> bool {
+fn is_steady(builder: &Builder<'_, '_>, deployment: &Object, sets: &[Arc<Object>], desired_replicas: Goal) -> bool {
     let before = builder.state().base().get(&deployment.key).filter(|before| before.uid == deployment.uid);
     let own = replicas(deployment);
     let all = |of: &Object| replicas(of).saturating_add(max_surge(of, replicas(of)));
@@ -225,8 +228,8 @@ fn is_steady(builder: &Builder<'_, '_>, deployment: &Object, sets: &[Arc<Object>
     let steps = builder.scenario.steps.iter().filter(|step| step.objects.contains(&deployment.key)).count();
     before.is_some_and(|before| !before.unobserved() && no_fewer(before))
         && steps <= 1
-        && (wish.least, wish.most) == (own, own)
-        && !builder.scenario.retemplated.contains_key(&deployment.key)
+        && (desired_replicas.least, desired_replicas.most) == (own, own)
+        && !builder.scenario.template_changes.contains_key(&deployment.key)
         && !adopts_any(sets)
 }
 
@@ -291,7 +294,7 @@ struct Floor {
     /// The ready pods that its ReplicaSets release.
     released: i64,
     /// What it was scaled from in the middle of a rollout, with the floor of that.
-    midway: Option<(Rollout, i64)>,
+    interrupted_rollout: Option<(Rollout, i64)>,
 }
 
 /// Ready pods, old and new, stay at `replicas - maxUnavailable`, or at what is ready now if that is less, also where the
@@ -300,8 +303,8 @@ fn rollout_floor(
     builder: &mut Builder<'_, '_>,
     deployment: &Object,
     pods: &[Vec<Arc<Object>>],
-    intents: &[Intent],
-    Floor { wanted, unavailable, surge, released, midway }: Floor,
+    scale_plans: &[ScalePlan],
+    Floor { wanted, unavailable, surge, released, interrupted_rollout }: Floor,
     counted: &[SetId],
 ) {
     let ready = |standing: &dyn Fn(Standing) -> bool| -> i64 {
@@ -314,15 +317,15 @@ fn rollout_floor(
         let found = pods.iter().filter(|p| !p.ready() && may_choose(builder, p)).count();
         i64::try_from(found).unwrap_or(i64::MAX)
     };
-    let taken = |(pods, intent): (&Vec<Arc<Object>>, &Intent)| match intent.excess {
+    let taken = |(pods, scale_plan): (&Vec<Arc<Object>>, &ScalePlan)| match scale_plan.excess {
         0 => 0,
         excess => (excess - unready(pods)).max(0),
     };
-    let committed: i64 = pods.iter().zip(intents).map(taken).sum();
+    let committed: i64 = pods.iter().zip(scale_plans).map(taken).sum();
     // those that are gone may have counted when it took others
     let ready_lost = ready_lost + released;
     let mut kept = ready_kept + ready_lost - committed;
-    if let Some((rollout, floor)) = midway {
+    if let Some((rollout, floor)) = interrupted_rollout {
         kept = Rollout { ready: kept.min(floor).max(0), ..rollout }.left(wanted, surge);
     }
     let floor = kept.min(wanted - unavailable) - ready_lost;
@@ -341,20 +344,21 @@ fn ready_released(builder: &Builder<'_, '_>, sets: &[Arc<Object>]) -> i64 {
 
 /// The rollout that a Deployment may have been in the middle of when it was scaled, if it was, and how many ready pods that
 /// kept by itself. A rollout that begins together with the scaling is not: its one ReplicaSet is scaled first.
-fn midway(
+fn interrupted_rollout(
     builder: &Builder<'_, '_>,
     deployment: &Object,
     sets: &[Arc<Object>],
     current: Option<usize>,
-    wish: Goal,
+    desired_replicas: Goal,
 ) -> Option<(Rollout, i64)> {
     let scenario = builder.scenario;
     let before = scenario.state.base().get(&deployment.key).filter(|before| before.uid == deployment.uid);
     // of ReplicaSets that it adopts it is not known what they were scaled for
     let seen = before.filter(|before| !before.unobserved() && !adopts_any(sets));
-    let is_scaled = seen.is_none_or(|before| (wish.least, wish.most) != (replicas(before), replicas(before)));
+    let is_scaled = seen
+        .is_none_or(|before| (desired_replicas.least, desired_replicas.most) != (replicas(before), replicas(before)));
     let active: Vec<usize> = (0..sets.len()).filter(|at| sets.get(*at).is_some_and(|set| replicas(set) > 0)).collect();
-    let began = scenario.retemplated.contains_key(&deployment.key) && scenario.steps.len() > 1;
+    let began = scenario.template_changes.contains_key(&deployment.key) && scenario.steps.len() > 1;
     if !is_scaled || (active.len() < 2 && !began) {
         return None;
     }
@@ -408,9 +412,9 @@ fn replicas(object: &Object) -> i64 {
 }
 
 /// How many pods a workload is to have: by its own number, unless custom resources want otherwise.
-fn wish(builder: &Builder<'_, '_>, workload: &Object) -> Goal {
+fn desired_replicas(builder: &Builder<'_, '_>, workload: &Object) -> Goal {
     let own = replicas(workload);
-    let asked = super::custom::wish(builder.scenario, workload, own);
+    let asked = super::custom::desired_replicas(builder.scenario, workload, own);
     asked.map_or(Goal::of(own), |Wish { least, most }| Goal { least, most })
 }
 
@@ -424,35 +428,35 @@ fn present(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> i64
 
 /// Whether the controller of a ReplicaSet may as well act after some of its pods have gone: then it removes fewer.
 fn may_be_late(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> bool {
-    let follows = |pod: &Arc<Object>| pod.leaving && !builder.scenario.removed.contains(&pod.key);
+    let follows = |pod: &Arc<Object>| pod.in_deletion_closure && !builder.scenario.removed.contains(&pod.key);
     pods.iter().any(follows) || builder.scenario.released_from(&set.uid).next().is_some()
 }
 
 /// How many pods of a ReplicaSet there are at most at one time: it makes none while it has as many as it wants
 /// (`pkg/controller/replicaset/replica_set.go`, `manageReplicas`), now or before the request came.
-fn alive(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>], most: i64) -> i64 {
+fn max_live_pods(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>], most: i64) -> i64 {
     let active = pods.iter().filter(|p| !p.terminating() && !super::hazard::finished(p)).count();
     let before = builder.state().base().get(&set.key).map_or(0, |before| replicas(before));
     i64::try_from(active).unwrap_or(i64::MAX).max(most).max(before)
 }
 
-fn idle() -> Intent {
-    Intent { excess: 0, missing: 0, open: false, crowds: Rc::default() }
+fn idle() -> ScalePlan {
+    ScalePlan { excess: 0, missing: 0, open: false, pods_per_node: Rc::default() }
 }
 
-fn intent(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>], low: i64, high: i64) -> Intent {
+fn scale_plan(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>], low: i64, high: i64) -> ScalePlan {
     let present = present(builder, set, pods);
     let excess = (present - low).max(0);
     let lost = pods.iter().filter(|p| builder.standing(p) != Standing::Kept).count();
     let lost = i64::try_from(lost.saturating_add(builder.scenario.released_from(&set.uid).count())).unwrap_or(i64::MAX);
     let missing = (high - (present - lost - excess)).max(0);
-    Intent { excess, missing, ..idle() }
+    ScalePlan { excess, missing, ..idle() }
 }
 
 /// How many pods of a workload are on each node, by which its ReplicaSets choose what to remove
 /// (`replica_set.go`, `getPodsRankedByRelatedPodsOnSameNode`: when they remove some, all at once). Nothing if they may do so
 /// more than once, or if pods come, go or are assigned meanwhile: then it is not known how many there will be.
-fn crowds(
+fn pods_per_node(
     builder: &Builder<'_, '_>,
     workload: &Object,
     sets: &[Arc<Object>],
@@ -491,8 +495,8 @@ fn is_made_from(set: &Object, template: &Val) -> bool {
     template::same(&own, &template.without_at(&hash))
 }
 
-fn register(builder: &mut Builder<'_, '_>, set: &Object, intent: &Intent) {
-    let needed = intent.missing > 0;
+fn register(builder: &mut Builder<'_, '_>, set: &Object, scale_plan: &ScalePlan) {
+    let needed = scale_plan.missing > 0;
     if let Some(template) = navigate::template_of(builder.state(), set).filter(|_| needed) {
         builder.template(&template);
     }
@@ -503,7 +507,7 @@ fn add_set(
     builder: &mut Builder<'_, '_>,
     set: &Object,
     pods: &[Arc<Object>],
-    intent: &Intent,
+    scale_plan: &ScalePlan,
     kept: SetId,
     age: SetId,
     removable: bool,
@@ -519,7 +523,7 @@ fn add_set(
         if chosen {
             let alike = |o: &Object| Arc::ptr_eq(&o.body, &pod.body) && o.node.is_empty() == pod.node.is_empty();
             let mut rank = last.filter(|(known, _)| alike(known)).map_or_else(|| rank(pod), |(_, rank)| rank);
-            rank.4 = -intent.crowds.get(&pod.node).copied().unwrap_or(0);
+            rank.4 = -scale_plan.pods_per_node.get(&pod.node).copied().unwrap_or(0);
             last = Some((pod, rank));
             let ranked = ranks.iter().find(|(known, _)| *known == rank).map(|(_, id)| *id);
             let ranked = ranked.unwrap_or_else(|| {
@@ -531,20 +535,20 @@ fn add_set(
             sets.push(ranked);
             sets.extend([kept, age]);
         }
-        let mut entity = builder.existing(pod, &sets, chosen && (removable || intent.excess > 0));
+        let mut entity = builder.existing(pod, &sets, chosen && (removable || scale_plan.excess > 0));
         if chosen && !pod.ready() {
             mark_unready(&mut entity);
         }
         builder.group.entities.push(entity);
     }
-    if intent.excess > 0 && !removable {
-        limit_scale_down(builder, set, pods, intent, ranks, &removed_sets);
+    if scale_plan.excess > 0 && !removable {
+        limit_scale_down(builder, set, pods, scale_plan, ranks, &removed_sets);
     }
-    let template = (intent.missing > 0).then(|| navigate::template_of(builder.state(), set)).flatten();
+    let template = (scale_plan.missing > 0).then(|| navigate::template_of(builder.state(), set)).flatten();
     match template {
         Some(template) => {
             let template = builder.template(&template);
-            add_new(builder, set.key.clone(), template, intent.missing)
+            add_new(builder, set.key.clone(), template, scale_plan.missing)
         }
         None => builder.set(),
     }
@@ -554,18 +558,18 @@ fn limit_scale_down(
     builder: &mut Builder<'_, '_>,
     set: &Object,
     pods: &[Arc<Object>],
-    intent: &Intent,
+    scale_plan: &ScalePlan,
     mut ranks: Vec<(Rank, SetId)>,
     removed_sets: &[SetId],
 ) {
     let workload = set.key.clone();
     let removed = |sets: &[SetId]| -> Vec<Count> { sets.iter().map(|s| count(*s, &LOST)).collect() };
-    let label = LimitLabel::ScaleDownRemoves { workload: workload.clone(), pods: intent.excess };
-    builder.limit(label, vec![at_most(removed(removed_sets), intent.excess)]);
-    if builder.after() && !intent.open {
+    let label = LimitLabel::ScaleDownRemoves { workload: workload.clone(), pods: scale_plan.excess };
+    builder.limit(label, vec![at_most(removed(removed_sets), scale_plan.excess)]);
+    if builder.after() && !scale_plan.open {
         builder.limit(
-            LimitLabel::ScaleDownRemoves { workload: workload.clone(), pods: intent.excess },
-            vec![at_least(removed(removed_sets), intent.excess.min(chosen_count(builder, pods)))],
+            LimitLabel::ScaleDownRemoves { workload: workload.clone(), pods: scale_plan.excess },
+            vec![at_least(removed(removed_sets), scale_plan.excess.min(chosen_count(builder, pods)))],
         );
     }
     ranks.sort();
@@ -577,7 +581,7 @@ fn limit_scale_down(
         let size = i64::try_from(size).unwrap_or(i64::MAX);
         let mut terms: Vec<_> = removed(&later).into_iter().map(|c| (1, c)).collect();
         terms.extend(earlier.iter().map(|s| (-1, count(*s, &[FateKind::BecomesReady]))));
-        let in_order = Linear { terms, at_most: intent.excess - size };
+        let in_order = Linear { terms, at_most: scale_plan.excess - size };
         let label = LimitLabel::VictimOrder { workload: workload.clone() };
         builder.limit(label, vec![at_most(removed(&later), 0), in_order]);
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::placement::Demand;
 use super::template::{Room, Template};
-use super::{hazard, outsiders};
+use super::{foreign_pods, hazard};
 use crate::object::Object;
 use crate::scenario::Scenario;
 use crate::selector::Selector;
@@ -16,29 +16,29 @@ use crate::snapshot::Usage;
 use crate::value::Str;
 
 /// What the labels of the templates that have any mean.
-pub(super) fn meant_by(templates: &[Template]) -> Vec<Selector> {
+pub(super) fn selectors_of(templates: &[Template]) -> Vec<Selector> {
     let labels = templates.iter().map(Template::labels).filter(|labels| labels.entries().len() > 0);
     labels.map(Selector::from_pairs).collect()
 }
 
 /// What is taken of the nodes: by all pods, and by those that are certain to stay; before all has settled none are.
 pub(super) struct NodeUsage<'s, 'a> {
-    pub(super) settled: bool,
-    touched: bool,
+    pub(super) quiescent: bool,
+    caused_by_request: bool,
     scenario: &'s Scenario<'a>,
     ns: &'s Str,
     /// What the labels of the templates that have any mean.
-    meant: Vec<Selector>,
+    is_selected_by: Vec<Selector>,
     /// What the scenario's changed pods add to the snapshot's figures, where that is something.
     pub(super) changed: BTreeMap<Str, Usage>,
 }
 
 impl<'s, 'a> NodeUsage<'s, 'a> {
     pub(super) fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template], demand: &Demand) -> Self {
-        let Demand { settled, touched, .. } = *demand;
+        let Demand { quiescent, caused_by_request, .. } = *demand;
         let state = &scenario.state;
         let mut changed: BTreeMap<Str, Usage> = BTreeMap::new();
-        for (key, now) in state.delta().iter().filter(|(key, _)| settled && key.kind.is("Pod")) {
+        for (key, now) in state.delta().iter().filter(|(key, _)| quiescent && key.kind.is("Pod")) {
             if let Some(before) = state.base().get(key).filter(|o| !o.node.is_empty()) {
                 changed.entry(before.node.clone()).or_default().add(before, -1);
             }
@@ -47,13 +47,13 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
             }
         }
         changed.retain(|_, usage| *usage != Usage::default());
-        let meant = meant_by(templates);
-        Self { settled, touched, scenario, ns, meant, changed }
+        let is_selected_by = selectors_of(templates);
+        Self { quiescent, caused_by_request, scenario, ns, is_selected_by, changed }
     }
 
     /// Whether a pod may go: it leaves or stops, or is one that the labels of the templates mean.
     fn may_go(&self, pod: &Object) -> bool {
-        let means = || self.meant.iter().any(|selector| selector.matches(pod.labels()));
+        let means = || self.is_selected_by.iter().any(|selector| selector.matches(pod.labels()));
         !pod.live() || (pod.key.ns == *self.ns && means())
     }
 
@@ -62,7 +62,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
         let (mut all, mut staying) = (0_i64, 0_i64);
         for pod in self.scenario.state.pods_on(&node.key.name) {
             let amount = takes(pod, resource);
-            if amount == 0 || outsiders::has_gone(self.scenario, pod) {
+            if amount == 0 || foreign_pods::has_gone(self.scenario, pod) {
                 continue;
             }
             all = all.saturating_add(amount);
@@ -73,10 +73,10 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 
     /// The room of a node for a template.
     pub(super) fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
-        if !self.touched {
+        if !self.caused_by_request {
             return Room::default();
         }
-        if !self.settled {
+        if !self.quiescent {
             return Room { least: None, ..room_when_empty(template, node, most) };
         }
         let others = room_of_others(template, node, most, |resource| self.taken(node, resource));
@@ -95,7 +95,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
         }
         let (mut taken, mut staying) = (all, all);
         for pod in self.scenario.state.pods_on(&node.key.name).into_iter().filter(|pod| !hazard::finished(pod)) {
-            let gone = outsiders::has_gone(self.scenario, pod);
+            let gone = foreign_pods::has_gone(self.scenario, pod);
             if gone {
                 taken.add(pod, -1);
             }

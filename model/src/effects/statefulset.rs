@@ -70,20 +70,21 @@ struct Plan {
 fn plan(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> Plan {
     let val = set.val();
     let own = val.int_at(&["spec", "replicas"]).unwrap_or(1).max(0);
-    let wish = super::custom::wish(builder.scenario, set, own).unwrap_or(Wish { least: own, most: own });
+    let desired_replicas =
+        super::custom::desired_replicas(builder.scenario, set, own).unwrap_or(Wish { least: own, most: own });
     let strategy = ["spec", "updateStrategy", "type"];
     let before = builder.state().base().get(&set.key).filter(|o| o.uid == set.uid);
     let same = before.is_some_and(|b| template::is_kept(b, set));
     let ordered = is_ordered(set);
-    let retemplated = builder.scenario.retemplated.get(&set.key).copied().unwrap_or(0);
-    let earlier = i64::from(retemplated > 0 && before.is_some_and(|b| is_rolling(b, pods)));
-    let rollouts = if ordered { 1 } else { retemplated.saturating_add(earlier).max(1) };
+    let template_changes = builder.scenario.template_changes.get(&set.key).copied().unwrap_or(0);
+    let earlier = i64::from(template_changes > 0 && before.is_some_and(|b| is_rolling(b, pods)));
+    let rollouts = if ordered { 1 } else { template_changes.saturating_add(earlier).max(1) };
     Plan {
         first: val.int_at(&["spec", "ordinals", "start"]).unwrap_or(0),
-        wanted: if builder.after() { wish.most } else { own.max(wish.most) },
-        low: own.min(wish.least),
+        wanted: if builder.after() { desired_replicas.most } else { own.max(desired_replicas.most) },
+        low: own.min(desired_replicas.least),
         fewer: (before.map_or(own, |b| b.val().int_at(&["spec", "replicas"]).unwrap_or(1)) - own).max(0),
-        open: wish.least != wish.most,
+        open: desired_replicas.least != desired_replicas.most,
         ordered,
         // rounded down (`stateful_set_utils.go`, `getStatefulSetMaxUnavailable`), whatever the comment on the field says
         max_unavailable: scaled(
@@ -212,7 +213,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     if !made.templates.is_empty() {
         // one pod for each name
         let at_once = i64::try_from(pods.len() + absent.len()).unwrap_or(i64::MAX);
-        builder.alive = (absent.len() < MISSING_MAX as usize).then(|| at_once.saturating_add(plan.fewer));
+        builder.max_live_pods = (absent.len() < MISSING_MAX as usize).then(|| at_once.saturating_add(plan.fewer));
     }
     for at in absent {
         let Some(template) = made.of_ordinal(at) else { continue };

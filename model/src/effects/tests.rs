@@ -62,7 +62,8 @@ fn ready_counts(snapshot: &Snapshot, requests: Vec<Request>, name: &Key, moment:
     let change = Change { requests };
     let mut counts = BTreeSet::new();
     for scenario in scenarios(snapshot, &[], Some(&change), moment).unwrap() {
-        let view = View { moment, outage: Outage::default(), places: false, lump: false, coarse: false };
+        let view =
+            View { moment, outage: Outage::default(), places: false, merge_equivalent_nodes: false, coarse: false };
         let group = group(&scenario, name, &view);
         let _ = worlds(&group, &mut |choice| {
             let world = realize(&scenario, &Outage::default(), &[(&group, choice)]);
@@ -88,11 +89,12 @@ fn which_node_fails_changes_nothing_but_the_pods_on_it() {
     for ((kind, name), moment) in cases.iter().flat_map(|c| [(c, Moment::During), (c, Moment::After)]) {
         let fails = |node: &str| {
             let outage = Outage { nodes: BTreeSet::from([node.into()]), zones: BTreeSet::new() };
-            let view = View { moment, outage, places: false, lump: true, coarse: true };
+            let view = View { moment, outage, places: false, merge_equivalent_nodes: true, coarse: true };
             group(&scenario, &Key::of(kind, "a", name), &view)
         };
         let (somewhere, here) = (fails("elsewhere"), fails("n"));
-        let view = View { moment, outage: Outage::default(), places: false, lump: true, coarse: true };
+        let view =
+            View { moment, outage: Outage::default(), places: false, merge_equivalent_nodes: true, coarse: true };
         let (nowhere, calm) = (group(&scenario, &Key::of(kind, "a", name), &view), calm(&somewhere));
         assert_eq!(nowhere.limits, calm.limits);
         let met = |group: &Group| -> Vec<Vec<(FateKind, Option<Arc<Object>>)>> {
@@ -242,11 +244,11 @@ fn a_paused_deployment_is_scaled_but_not_rolled() {
     assert_eq!(settled(&paused(2, 1, Some(2))), set_of(&[2, 3]));
     assert_eq!(settled(&paused(4, 2, Some(2))), set_of(&[4, 5]));
     // one that is being deleted makes no pods: what it is scaled to is not waited for
-    let mut leaving = paused(3, 2, None);
+    let mut in_deletion_closure = paused(3, 2, None);
     let set = workload("ReplicaSet", "d-2", "d", 3, "2", "");
-    leaving.insert(Object::from_val(&set).unwrap().with_deletion(crate::effects::DELETION_TIME));
-    leaving.complete();
-    assert!(settled(&leaving).is_superset(&set_of(&[1, 2])));
+    in_deletion_closure.insert(Object::from_val(&set).unwrap().with_deletion(crate::effects::DELETION_TIME));
+    in_deletion_closure.complete();
+    assert!(settled(&in_deletion_closure).is_superset(&set_of(&[1, 2])));
 }
 
 /// A custom resource `c` that wants `replicas` pods of its label and lists these StatefulSets, beside these objects.

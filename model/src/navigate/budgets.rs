@@ -209,7 +209,7 @@ fn is_maker(state: &State, custom: &Object) -> bool {
 pub(crate) fn child_workloads<'s>(state: &'s State, custom: &Object) -> Vec<&'s Arc<Object>> {
     let owned = state.owned_by(&custom.uid).into_iter();
     let listed = state.adapter(custom).and_then(|facts| facts.children.clone()).unwrap_or_default();
-    let listed: Vec<&Arc<Object>> = listed.iter().filter_map(|key| state.meant(key)).collect();
+    let listed: Vec<&Arc<Object>> = listed.iter().filter_map(|key| state.resolve(key)).collect();
     let mut children: Vec<&Arc<Object>> = owned
         .chain(listed)
         .filter(|o| template_path(o).is_some() && !o.key.kind.is("ReplicaSet") && !o.key.kind.is("CronJob"))

@@ -27,7 +27,8 @@ const CLAIM_USERS: [&str; 8] =
 pub fn live_referrers<'s>(state: &'s State, target: &Object) -> Vec<&'s Arc<Object>> {
     let mut found = users(state, target);
     // the collector takes a claim after the pod that owns it; a request may at any moment
-    let follows = |pod: &Object| !target.leaving && target.owners().iter().any(|owner| owner.uid == pod.uid);
+    let follows =
+        |pod: &Object| !target.in_deletion_closure && target.owners().iter().any(|owner| owner.uid == pod.uid);
     found.retain(|o| !(o.key.kind.is("Pod") && follows(o)));
     found
 }
@@ -109,7 +110,7 @@ pub fn resolves(state: &State, reference: &Reference) -> Result<bool, UnknownKin
         let namespace = state.get(&Key::of("Namespace", "", &target.ns));
         return Ok(namespace.is_none_or(|ns| ns.live()));
     }
-    match state.meant(target) {
+    match state.resolve(target) {
         Some(found) => Ok(found.live() && reference.keys.iter().all(|key| has_key(found, key))),
         None => known(state, &target.kind).map(|()| false),
     }

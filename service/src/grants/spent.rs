@@ -83,12 +83,12 @@ impl Spent {
     fn land(&mut self, scenario: &mut Scenario<'_>, asked: &Asked<'_>, covers: &dyn Fn(&User) -> bool) {
         for request in &asked.change.requests {
             let before = scenario.state.clone();
-            let gone: BTreeSet<Key> = scenario.leaving.keys().cloned().collect();
+            let gone: BTreeSet<Key> = scenario.in_deletion_closure.keys().cloned().collect();
             scenario.land(request);
             if !covers(&request.user) {
                 continue;
             }
-            for key in scenario.leaving.keys().filter(|key| !gone.contains(*key)) {
+            for key in scenario.in_deletion_closure.keys().filter(|key| !gone.contains(*key)) {
                 let Some(object) = before.get(key) else { continue };
                 if object.live() && !expected_to_go(&before, object) {
                     let group = object.key.kind.is("Pod").then(|| group_of(&before, object)).flatten();

@@ -19,7 +19,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 use suture_model::change::Operation;
 
 use super::conditions;
-use super::surface::{self, Rule};
+use super::rules::{self, Rule};
 use crate::policy::Policy;
 
 mod keep;
@@ -151,20 +151,20 @@ fn registrations() -> RuleWithOperations {
 
 fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
     let mut hooks = Vec::new();
-    let rules = surface::rules(policy);
+    let rules = rules::rules(policy);
     let granted = || policy.grants.subjects();
     if !rules.is_empty() {
         let mut conditions = conditions::common(&target.home);
         if granted().next().is_some() {
             conditions.push(conditions::subjects(granted(), false));
         }
-        conditions.extend(surface::custom_only(policy).map(|written| conditions::custom_only(&written)));
+        conditions.extend(rules::custom_only(policy).map(|written| conditions::custom_only(&written)));
         hooks.push(hook("decide", rules, conditions, target));
     }
     if granted().next().is_some() {
         let mut conditions = conditions::common(&target.home);
         conditions.push(conditions::subjects(granted(), true));
-        hooks.push(hook("grants", surface::grant_rules(), conditions, target));
+        hooks.push(hook("grants", rules::grant_rules(), conditions, target));
     }
     let own = [
         "exemptions",

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input, Settings};
 use suture_checker::solve::Budget;
-use suture_encode::affected::concerns_pods;
+use suture_encode::impact::concerns_pods;
 use suture_encode::relevance::{Relevance, Relevant};
 use suture_model::apply::apply;
 use suture_model::change::{Change, Operation, Request};
@@ -21,8 +21,8 @@ use suture_specs::compile::CompiledInvariant;
 
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
-use super::book::{Book, Page};
 use super::feed::now as now_instant;
+use super::in_flight_log::{InFlightLog, LogSnapshot};
 use super::inert::{may_pass, writes};
 use super::lease::Active;
 use super::resources;
@@ -57,26 +57,26 @@ pub enum Replicas {
 }
 
 /// What all judges of a process share.
-pub struct Court {
+pub struct SharedState {
     /// What the watch shows.
     pub store: Arc<Store>,
     /// What is in flight, where it is not announced.
-    pub book: Arc<Book>,
+    pub in_flight_log: Arc<InFlightLog>,
     /// How replicas share the work.
     pub replicas: Replicas,
 }
 
 /// The court, as workers get their judges from it.
-pub struct Bench {
-    court: Arc<Court>,
+pub struct JudgePool {
+    shared: Arc<SharedState>,
     /// Judges of what is decided at once, as many as ever were needed at a time.
     free: Mutex<Vec<Judge>>,
 }
 
-impl Bench {
+impl JudgePool {
     /// The bench of a court.
-    pub fn new(court: Arc<Court>) -> Self {
-        Self { court, free: Mutex::default() }
+    pub fn new(shared: Arc<SharedState>) -> Self {
+        Self { shared, free: Mutex::default() }
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<Judge>> {
@@ -84,14 +84,14 @@ impl Bench {
     }
 }
 
-impl Deciders for Bench {
+impl Deciders for JudgePool {
     fn decider(&self) -> Box<dyn Decider> {
-        Box::new(Judge::new(self.court.clone(), Budget::WEBHOOK))
+        Box::new(Judge::new(self.shared.clone(), Budget::WEBHOOK))
     }
 
     fn at_once(&self, asked: &Asked) -> Option<Answer> {
         let free = self.free().pop();
-        let mut judge = free.unwrap_or_else(|| Judge::new(self.court.clone(), Budget::AT_ONCE));
+        let mut judge = free.unwrap_or_else(|| Judge::new(self.shared.clone(), Budget::AT_ONCE));
         let answer = judge.at_once(asked);
         self.free().push(judge);
         answer
@@ -100,7 +100,7 @@ impl Deciders for Bench {
 
 /// Judges requests, one at a time.
 pub struct Judge {
-    court: Arc<Court>,
+    shared: Arc<SharedState>,
     /// What a question may cost.
     budget: Budget,
     /// The engine of a generation of the policy.
@@ -161,13 +161,13 @@ impl Decider for Judge {
         };
         if &*request.target.kind.group == resources::GROUP {
             // any replica can tell whether it compiles, and no invariant is about it
-            let policy = self.court.store.read().loaded.policy.clone();
+            let policy = self.shared.store.read().loaded.policy.clone();
             return match resources::admission::admit(&asked.review, &policy.documents) {
                 Some(why) => Answer::refused(Label::Denied, 422, why),
                 None => Answer::allowed(),
             };
         }
-        let answer = match self.court.replicas.clone() {
+        let answer = match self.shared.replicas.clone() {
             Replicas::Single(active) => match active.check() {
                 Ok(()) => self.alone(request, asked),
                 Err(why) => return idle(why),
@@ -176,16 +176,16 @@ impl Decider for Judge {
             Replicas::Announced(announcer) => self.announced(request, &announcer, asked),
         };
         // the lease may have run out while this was judged
-        match &self.court.replicas {
+        match &self.shared.replicas {
             Replicas::Single(active) if answer.allowed => active.check().map_or_else(idle, |()| answer),
             _ => answer,
         }
     }
 }
 
-impl Court {
+impl SharedState {
     /// Enters what is admitted, and says what is answered. `None` when something was entered meanwhile that matters.
-    fn enter(&self, mut page: Page, request: &Request, mut judged: Judged) -> Option<Answer> {
+    fn enter(&self, mut log_snapshot: LogSnapshot, request: &Request, mut judged: Judged) -> Option<Answer> {
         let admits = judged.answer.allowed || matches!(self.replicas, Replicas::Audit);
         let passes = judged.spent.is_empty() && judged.inert;
         if passes || !admits || request.dry_run || !writes(request) {
@@ -196,15 +196,19 @@ impl Court {
             return Some(judged.answer);
         }
         loop {
-            if self.book.enter(&page, &landing, &judged.spent, &judged.view.snapshot, Clock::now()).is_ok() {
+            if self
+                .in_flight_log
+                .enter(&log_snapshot, &landing, &judged.spent, &judged.view.snapshot, Clock::now())
+                .is_ok()
+            {
                 return Some(judged.answer);
             }
-            let next = self.book.read();
-            match next.since(&page) {
+            let next = self.in_flight_log.read();
+            match next.since(&log_snapshot) {
                 Some(new) if !repeats(new, request) && !judged.concerned(new) => {}
                 _ => return None,
             }
-            page = next;
+            log_snapshot = next;
         }
     }
 }
@@ -270,15 +274,15 @@ impl Case {
 
 impl Judge {
     /// A judge without an engine yet, whose questions may cost so much.
-    pub fn new(court: Arc<Court>, budget: Budget) -> Self {
-        Self { court, budget, engine: None }
+    pub fn new(shared: Arc<SharedState>, budget: Budget) -> Self {
+        Self { shared, budget, engine: None }
     }
 
     /// Allows a request that changes nothing which is read, or that hardly anything depends on: on the thread of its
     /// connection, which saves two changes of threads. `None` when there is more to it.
     fn at_once(&mut self, asked: &Asked) -> Option<Answer> {
-        let court = self.court.clone();
-        let Replicas::Single(active) = &court.replicas else { return None };
+        let shared = self.shared.clone();
+        let Replicas::Single(active) = &shared.replicas else { return None };
         active.check().ok()?;
         let request = Request::from_review(&asked.review).ok()?;
         // what a worker has to look at anyway is not looked at twice
@@ -286,12 +290,12 @@ impl Judge {
         if &*request.target.kind.group == resources::GROUP || is_eviction(&request) || (more && !may_pass(&request)) {
             return None;
         }
-        let _together = court.book.try_together()?;
-        let page = court.book.read();
-        if repeats(&page.entries, &request) {
+        let _together = shared.in_flight_log.try_together()?;
+        let log_snapshot = shared.in_flight_log.read();
+        if repeats(&log_snapshot.entries, &request) {
             return None;
         }
-        let case = Case::of(&request, &page.entries, court.store.read());
+        let case = Case::of(&request, &log_snapshot.entries, shared.store.read());
         if (more && !case.inert) || !case.view.loaded.policy.grants.is_empty() {
             return None;
         }
@@ -308,25 +312,26 @@ impl Judge {
             return None;
         };
         let answer = Answer::from_decision(&decision, &case.view.loaded.policy);
-        let entered = court.enter(page, &request, case.judged(answer, Vec::new()))?;
+        let entered = shared.enter(log_snapshot, &request, case.judged(answer, Vec::new()))?;
         Some(active.check().map_or_else(idle, |()| entered))
     }
 
     /// Judges with what this process admitted, and enters what it admits.
     fn alone(&mut self, request: Request, asked: &Asked) -> Answer {
-        let court = self.court.clone();
+        let shared = self.shared.clone();
         for attempt in 0..=TRIES_MAX {
             let (together, alone) = match attempt {
-                TRIES_MAX => (None, Some(court.book.alone())),
-                _ => (Some(court.book.together()), None),
+                TRIES_MAX => (None, Some(shared.in_flight_log.alone())),
+                _ => (Some(shared.in_flight_log.together()), None),
             };
-            let page = court.book.read();
-            if repeats(&page.entries, &request) {
+            let log_snapshot = shared.in_flight_log.read();
+            if repeats(&log_snapshot.entries, &request) {
                 // the API server asks again about what was admitted and is in flight
                 return Answer::allowed().annotated("repeated", "true");
             }
-            let judged = self.judge(&request, &Past { entries: &page.entries, history: &page.history }, asked);
-            if let Some(answer) = court.enter(page, &request, judged) {
+            let judged =
+                self.judge(&request, &Past { entries: &log_snapshot.entries, history: &log_snapshot.history }, asked);
+            if let Some(answer) = shared.enter(log_snapshot, &request, judged) {
                 return answer;
             }
             drop((together, alone));
@@ -337,7 +342,7 @@ impl Judge {
     /// Announces, and judges with all that was announced before. Budgets over time count what this replica admitted, and
     /// what is in flight of the others'.
     fn announced(&mut self, request: Request, announcer: &Announcer, asked: &Asked) -> Answer {
-        let view = self.court.store.read();
+        let view = self.shared.store.read();
         let landing = landing(&request, &view);
         let inert = view.loaded.readers.pass_over(&landing, &view.loaded.policy);
         let silent = request.dry_run || !writes(&request) || inert || !matters(&landing, &view);
@@ -348,11 +353,11 @@ impl Judge {
             Err(why) => return refusal(&why),
         };
         let entries = announcer.before(order.unwrap_or(u64::MAX));
-        let history = self.court.book.read().history;
+        let history = self.shared.in_flight_log.read().history;
         let judged = self.judge(&request, &Past { entries: &entries, history: &history }, asked);
         if let Some(order) = order {
             if judged.answer.allowed {
-                self.court.book.spend(&judged.spent, Clock::now());
+                self.shared.in_flight_log.spend(&judged.spent, Clock::now());
             } else {
                 announcer.withdraw(order);
             }
@@ -364,7 +369,7 @@ impl Judge {
     fn judge(&mut self, request: &Request, past: &Past<'_>, asked: &Asked) -> Judged {
         let patience = patience(asked);
         loop {
-            let case = Case::of(request, past.entries, self.court.store.read()).related();
+            let case = Case::of(request, past.entries, self.shared.store.read()).related();
             let crowd = case.matter.len();
             if crowd > RELEVANT_MAX && patience > now_instant() {
                 drop(case);
@@ -420,7 +425,7 @@ impl Judge {
     fn engine(&mut self, view: &View) -> Result<&mut Engine, String> {
         let generation = view.loaded.generation;
         if self.engine.as_ref().is_none_or(|(of, _)| *of != generation) {
-            let unsure = matches!(self.court.replicas, Replicas::Announced(_));
+            let unsure = matches!(self.shared.replicas, Replicas::Announced(_));
             let settings = Settings { budget: self.budget, unsure, ..Settings::default() };
             let engine = Engine::of(view.loaded.analyses.clone(), settings);
             self.engine = Some((generation, engine.map_err(|error| error.to_string())?));

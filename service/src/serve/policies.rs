@@ -21,9 +21,9 @@ use suture_specs::time::parse_timestamp;
 use super::health::Readiness;
 use super::inert::Readers;
 use super::kinds::Wanted;
+use super::rules;
 use super::status::Name as Named;
 use super::store::{Change, Store};
-use super::surface;
 use super::watch::{List, Told};
 use crate::failure::Failure;
 use crate::grants::{self, Grants};
@@ -215,13 +215,13 @@ impl Policies {
         let mut policy = compile(&mut documents, &mut problems);
         policy.adapters = self.adapters(&mut documents, &mut problems);
         policy.documents = Arc::new(documents);
-        let mut kinds = surface::watched(&policy);
+        let mut kinds = rules::watched(&policy);
         // what is defined says which kinds are absent
         kinds.extend(Kind::builtin("CustomResourceDefinition"));
-        let wanted = Wanted { kinds, every: surface::watches_every(&policy) };
+        let wanted = Wanted { kinds, every: rules::watches_every(&policy) };
         let reads = policy.invariants.iter().map(|invariant| {
             let alone = Policy { invariants: vec![invariant.clone()], grants: Grants::default(), ..policy.clone() };
-            (!surface::watches_every(&alone)).then(|| surface::watched(&alone))
+            (!rules::watches_every(&alone)).then(|| rules::watched(&alone))
         });
         let reads = reads.collect();
         let resources = self.editions.iter();

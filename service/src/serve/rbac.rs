@@ -9,8 +9,8 @@ use suture_model::kinds::Kind;
 
 use super::configuration::{Home, NAME};
 use super::resources::{GROUP, RESOURCES};
+use super::rules::{watched, watches_every};
 use super::secret;
-use super::surface::{watched, watches_every};
 use crate::policy::Policy;
 
 /// The service account, its roles, and what binds them.

@@ -13,7 +13,7 @@ use tokio::sync::watch::{Receiver, Sender};
 use super::audits::{Auditor, name_of};
 use super::judge::Replicas;
 use super::policies::Edition;
-use super::status::{Audited, Name, Said, Standing};
+use super::status::{Audited, Name, ResourceStatus, Said};
 use super::store::{Store, View};
 use crate::policy::Policy;
 use crate::suite::clock::Clock;
@@ -62,8 +62,8 @@ impl Reporter {
             if audits {
                 auditor.audit(&self.store);
             }
-            let standings = self.standings(&self.store.read(), audits.then_some(&auditor));
-            let new = Said { standings, replicas };
+            let statuses = self.statuses(&self.store.read(), audits.then_some(&auditor));
+            let new = Said { statuses, replicas };
             said.send_if_modified(|old| {
                 let differs = *old != new;
                 if differs {
@@ -75,7 +75,7 @@ impl Reporter {
         }
     }
 
-    fn standings(&self, view: &View, auditor: Option<&Auditor>) -> BTreeMap<Name, Standing> {
+    fn statuses(&self, view: &View, auditor: Option<&Auditor>) -> BTreeMap<Name, ResourceStatus> {
         let problems = &view.loaded.problems;
         let known = Known {
             view,
@@ -85,8 +85,9 @@ impl Reporter {
             idle: self.idle(),
             now: Clock::now(),
         };
-        let standing = |(name, edition): (&Name, &Edition)| (name.clone(), known.standing(name, edition, auditor));
-        view.loaded.resources.iter().map(standing).collect()
+        let resource_status =
+            |(name, edition): (&Name, &Edition)| (name.clone(), known.resource_status(name, edition, auditor));
+        view.loaded.resources.iter().map(resource_status).collect()
     }
 
     /// Why no request is judged by this replica, though one should be.
@@ -101,7 +102,7 @@ impl Reporter {
 }
 
 impl Known<'_> {
-    fn standing(&self, name: &Name, edition: &Edition, auditor: Option<&Auditor>) -> Standing {
+    fn resource_status(&self, name: &Name, edition: &Edition, auditor: Option<&Auditor>) -> ResourceStatus {
         let compiled = match self.problems.get(&*name.label()) {
             Some(message) => Err((*message).to_owned()),
             None => Ok(()),
@@ -118,7 +119,7 @@ impl Known<'_> {
             Some(auditor) => auditor.says(name),
         };
         let action = compiled.is_ok().then(|| self.actions.get(name).copied()).flatten();
-        Standing {
+        ResourceStatus {
             uid: edition.uid.clone(),
             generation: edition.generation,
             action,

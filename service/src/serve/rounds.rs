@@ -9,7 +9,7 @@ use tokio::sync::watch::Sender;
 
 use super::feed::{Aftermath, now};
 use super::health::Readiness;
-use super::judge::{Court, Replicas};
+use super::judge::{Replicas, SharedState};
 use super::kinds::Wanted;
 use super::metrics::Metrics;
 use super::store::{Reading, Store, View};
@@ -21,7 +21,7 @@ const NEW_KIND_GRACE: Duration = Duration::from_secs(30);
 
 /// Makes the rounds.
 pub struct Rounds {
-    court: Arc<Court>,
+    shared: Arc<SharedState>,
     wanted: Sender<Wanted>,
     readiness: Readiness,
     metrics: Metrics,
@@ -34,9 +34,9 @@ pub struct Rounds {
 
 impl Rounds {
     /// Says what is wanted to `wanted`.
-    pub fn new(court: Arc<Court>, wanted: Sender<Wanted>, readiness: Readiness, metrics: Metrics) -> Self {
+    pub fn new(shared: Arc<SharedState>, wanted: Sender<Wanted>, readiness: Readiness, metrics: Metrics) -> Self {
         let mut rounds = Self {
-            court,
+            shared,
             wanted,
             readiness,
             metrics,
@@ -45,7 +45,7 @@ impl Rounds {
             generation: 0,
             told: BTreeMap::new(),
         };
-        let view = rounds.court.store.read();
+        let view = rounds.shared.store.read();
         rounds.want(&view);
         rounds
     }
@@ -72,7 +72,7 @@ impl Rounds {
                 self.readiness.set("kinds", Err(missing.join("; ")));
             }
         }
-        if let Replicas::Single(active) = &self.court.replicas {
+        if let Replicas::Single(active) = &self.shared.replicas {
             self.readiness.set("lease", active.check());
         }
         self.metrics.ready(self.readiness.ready().is_ok());
@@ -80,7 +80,7 @@ impl Rounds {
 
     /// Everything was read since the Lease was taken?
     fn settle(&self, view: &View, lags: &BTreeMap<Kind, Duration>) {
-        let Replicas::Single(active) = &self.court.replicas else { return };
+        let Replicas::Single(active) = &self.shared.replicas else { return };
         let Some(taken) = active.unsettled() else { return };
         let time = now();
         let fresh =
@@ -96,9 +96,9 @@ impl Aftermath for Rounds {
     fn changed(&mut self, store: &Store) {
         let view = store.read();
         let time = Clock::now();
-        match &self.court.replicas {
+        match &self.shared.replicas {
             Replicas::Announced(announcer) => announcer.observe(&view, time),
-            Replicas::Single(_) | Replicas::Audit => self.court.book.observe(view.sight(), time),
+            Replicas::Single(_) | Replicas::Audit => self.shared.in_flight_log.observe(view.sight(), time),
         }
         if view.loaded.generation != self.generation {
             self.want(&view);
@@ -124,9 +124,9 @@ impl Aftermath for Rounds {
             self.metrics.forget(&gone.kind);
         }
         self.told = counts;
-        let in_flight = match &self.court.replicas {
+        let in_flight = match &self.shared.replicas {
             Replicas::Announced(announcer) => announcer.len(),
-            Replicas::Single(_) | Replicas::Audit => self.court.book.len(),
+            Replicas::Single(_) | Replicas::Audit => self.shared.in_flight_log.len(),
         };
         self.metrics.ledger(in_flight);
     }

@@ -56,7 +56,7 @@ impl Terms {
 }
 
 #[derive(Clone)]
-struct Door {
+struct WebhookHandler {
     workers: Workers,
     terms: Terms,
     metrics: Metrics,
@@ -66,20 +66,20 @@ struct Door {
 /// The webhook.
 pub fn router(workers: Workers, terms: Terms, metrics: Metrics) -> Router {
     let large = Arc::new(Semaphore::new(LARGE_AT_ONCE_MAX));
-    Router::new().route(PATH, post(validate)).with_state(Door { workers, terms, metrics, large })
+    Router::new().route(PATH, post(validate)).with_state(WebhookHandler { workers, terms, metrics, large })
 }
 
-async fn validate(State(door): State<Door>, request: Request) -> Response {
+async fn validate(State(handler): State<WebhookHandler>, request: Request) -> Response {
     let arrived = now();
     let (parts, body) = request.into_parts();
-    let due = door.terms.due(arrived, parts.uri.query());
-    match door.read(&parts.headers, body, arrived, due).await {
-        Ok(asked) => door.judge(asked, &parts.headers).await,
-        Err(unreadable) => door.turn_away(unreadable, arrived),
+    let due = handler.terms.due(arrived, parts.uri.query());
+    match handler.read(&parts.headers, body, arrived, due).await {
+        Ok(asked) => handler.judge(asked, &parts.headers).await,
+        Err(unreadable) => handler.turn_away(unreadable, arrived),
     }
 }
 
-impl Door {
+impl WebhookHandler {
     /// Reads and parses a body; a large one not on a thread that serves connections.
     async fn read(&self, headers: &HeaderMap, body: Body, arrived: Instant, due: Instant) -> Result<Asked, Unreadable> {
         let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());

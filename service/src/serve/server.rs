@@ -104,13 +104,13 @@ impl Listeners {
         drain: Drain,
         stop: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        let (door, probes) = (Handle::new(), Handle::new());
+        let (handler, probes) = (Handle::new(), Handle::new());
         let acceptor = Acceptor {
             inner: RustlsAcceptor::new(tls.config()).handshake_timeout(HANDSHAKE_MAX).acceptor(NoDelayAcceptor::new()),
             tls,
-            door: door.clone(),
+            handler: handler.clone(),
         };
-        let serving = limited(axum_server::from_tcp(self.webhook)?.handle(door.clone()).acceptor(acceptor))
+        let serving = limited(axum_server::from_tcp(self.webhook)?.handle(handler.clone()).acceptor(acceptor))
             .serve(webhook.into_make_service());
         let probing =
             limited(axum_server::from_tcp(self.health)?.handle(probes.clone())).serve(health.into_make_service());
@@ -119,7 +119,7 @@ impl Listeners {
             tracing::info!("leaving: not ready from now on");
             readiness.set("serving", Err("leaving".to_owned()));
             tokio::time::sleep(drain.grace).await;
-            door.graceful_shutdown(Some(drain.patience));
+            handler.graceful_shutdown(Some(drain.patience));
             // never ready: what ends the service is that the webhook's listener does
             std::future::pending::<()>().await;
         };
@@ -166,7 +166,7 @@ fn limited<A>(mut server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
 struct Acceptor {
     inner: RustlsAcceptor<NoDelayAcceptor>,
     tls: Tls,
-    door: Handle<SocketAddr>,
+    handler: Handle<SocketAddr>,
 }
 
 impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
@@ -175,7 +175,7 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
     type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, S)>> + Send>>;
 
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        if self.door.connection_count() > CONNECTIONS_MAX {
+        if self.handler.connection_count() > CONNECTIONS_MAX {
             tracing::warn!(max = CONNECTIONS_MAX, "a connection is refused, too many are open");
             return Box::pin(std::future::ready(Err(io::ErrorKind::ConnectionRefused.into())));
         }

@@ -17,9 +17,9 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::peers::is_there;
 use super::resources::{GROUP, RESOURCES, VERSION};
 
-pub use standing::{Audited, Standing, next_status};
+pub use resource_status::{Audited, ResourceStatus, next_status};
 
-mod standing;
+mod resource_status;
 
 /// Between two rounds. A status is for people; the API server has better things to do.
 const ROUND_PERIOD: Duration = Duration::from_secs(5);
@@ -57,7 +57,7 @@ impl Name {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     /// The objects.
-    pub standings: BTreeMap<Name, Standing>,
+    pub statuses: BTreeMap<Name, ResourceStatus>,
     /// The replicas that are there, by the names of their pods; entries of others are dropped.
     pub replicas: BTreeSet<String>,
 }
@@ -74,7 +74,7 @@ pub async fn write(
     let mut rounds = interval(ROUND_PERIOD);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // what was said and written last; an object is looked at again only when something else is said of it
-    let mut written: BTreeMap<Name, Standing> = BTreeMap::new();
+    let mut written: BTreeMap<Name, ResourceStatus> = BTreeMap::new();
     let mut replicas = BTreeSet::new();
     let mut known = 0;
     loop {
@@ -97,21 +97,22 @@ pub async fn write(
             written.clear();
             replicas.clone_from(&now_said.replicas);
         }
-        written.retain(|name, _| now_said.standings.contains_key(name));
-        let differing = now_said.standings.iter().filter(|(name, standing)| written.get(*name) != Some(*standing));
-        let round: Vec<(&Name, &Standing)> = differing.take(WRITES_PER_ROUND_MAX).collect();
-        for (name, standing) in round {
+        written.retain(|name, _| now_said.statuses.contains_key(name));
+        let differing =
+            now_said.statuses.iter().filter(|(name, resource_status)| written.get(*name) != Some(*resource_status));
+        let round: Vec<(&Name, &ResourceStatus)> = differing.take(WRITES_PER_ROUND_MAX).collect();
+        for (name, resource_status) in round {
             let here = Here { client: &client, pod: &pod, namespace: &namespace, replicas: &now_said.replicas };
-            let mut result = here.write(name, standing, &now()).await;
+            let mut result = here.write(name, resource_status, &now()).await;
             for _ in 0..CONFLICTS_MAX {
                 // another replica was faster: what it wrote is to be taken into account
                 if !matches!(&result, Err(kube::Error::Api(status)) if status.code == 409) {
                     break;
                 }
-                result = here.write(name, standing, &now()).await;
+                result = here.write(name, resource_status, &now()).await;
             }
             match result {
-                Ok(()) => drop(written.insert(name.clone(), standing.clone())),
+                Ok(()) => drop(written.insert(name.clone(), resource_status.clone())),
                 Err(error) => failed(name, error.to_string()),
             }
         }
@@ -136,7 +137,7 @@ struct Here<'r> {
 }
 
 impl Here<'_> {
-    async fn write(&self, name: &Name, standing: &Standing, now: &str) -> Result<(), kube::Error> {
+    async fn write(&self, name: &Name, resource_status: &ResourceStatus, now: &str) -> Result<(), kube::Error> {
         let Some(resource) = RESOURCES.iter().find(|resource| resource.kind == name.kind) else { return Ok(()) };
         let kind = GroupVersionKind::gvk(GROUP, VERSION, resource.kind);
         let of = ApiResource::from_gvk_with_plural(&kind, resource.plural);
@@ -145,11 +146,12 @@ impl Here<'_> {
             None => Api::all_with(self.client.clone(), &of),
         };
         // another object of this name is loaded before anything is said of it
-        let live = api.get_opt(&name.name).await?.filter(|live| live.metadata.uid.as_ref() == Some(&standing.uid));
+        let live =
+            api.get_opt(&name.name).await?.filter(|live| live.metadata.uid.as_ref() == Some(&resource_status.uid));
         let Some(live) = live else { return Ok(()) };
         let old = live.data.get("status").cloned().unwrap_or(Json::Null);
         let replicas = self.replicas_of(&old).await?;
-        let mut next = next_status(&old, self.pod, standing, &replicas, now);
+        let mut next = next_status(&old, self.pod, resource_status, &replicas, now);
         if next == old {
             return Ok(());
         }

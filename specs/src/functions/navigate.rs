@@ -343,7 +343,8 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
 
 /// A reference that an adapter gives, outside of namespaces if that is where its target is.
 fn placed(reference: Reference, before: &State) -> Reference {
-    let is_global = reference.target.is_loose() && before.meant(&reference.target).is_some_and(|o| o.key.ns.is_empty());
+    let is_global =
+        reference.target.is_partial() && before.resolve(&reference.target).is_some_and(|o| o.key.ns.is_empty());
     if is_global { Reference { target: Key { ns: "".into(), ..reference.target }, ..reference } } else { reference }
 }
 

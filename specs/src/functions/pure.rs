@@ -355,7 +355,7 @@ fn object(func: Func, args: &[Value]) -> Answer {
     match (func, rest) {
         (Func::Live, []) => Ok(Value::Bool(o.live())),
         (Func::Terminating, []) => Ok(Value::Bool(o.terminating())),
-        (Func::Taken, []) => Ok(Value::Bool(o.leaving)),
+        (Func::Taken, []) => Ok(Value::Bool(o.in_deletion_closure)),
         (Func::Ready, []) => Ok(Value::Bool(o.ready())),
         (Func::ObjectName, []) => Ok(Value::str(o.key.to_string())),
         (Func::Owners, []) => {

@@ -176,7 +176,7 @@ impl Judge<'_, '_> {
                     continue;
                 }
                 // what was never made in a scenario is no instance there
-                if !scenario.knew(&object.key) {
+                if !scenario.ever_existed(&object.key) {
                     continue;
                 }
                 match replay(self.compiled, object, self.inputs, Worlds { before: self.before, now: &world }) {
@@ -229,7 +229,7 @@ fn groups(
     most: u64,
 ) -> Result<Vec<(Group, Vec<Choice>)>, Unfit> {
     let state = &scenario.state;
-    let view = View { moment, outage: outage.clone(), places: true, lump: false, coarse: false };
+    let view = View { moment, outage: outage.clone(), places: true, merge_equivalent_nodes: false, coarse: false };
     let mut found = Vec::new();
     for name in names(state) {
         found.push(group(scenario, &name, &view));
@@ -296,7 +296,9 @@ fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment, gone: &BTree
     };
     let with_pods = !object.owners().is_empty() && object.owners().iter().all(is_gone);
     let expected = with_pods || suture_model::cascade::expected_to_go(state, object);
-    if (!object.leaving && !object.terminating() && !expected) || suture_model::navigate::is_protected(state, object) {
+    if (!object.in_deletion_closure && !object.terminating() && !expected)
+        || suture_model::navigate::is_protected(state, object)
+    {
         return None;
     }
     let after = moment == Moment::After;
@@ -304,7 +306,7 @@ fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment, gone: &BTree
     let collected = suture_model::cascade::Expected::new(state).surely_goes(object);
     let mut fates = Vec::new();
     let fate = |kind, remains| Fate { kind, place: None, remains };
-    if !(after && (object.leaving || object.terminating() || collected)) {
+    if !(after && (object.in_deletion_closure || object.terminating() || collected)) {
         fates.push(fate(FateKind::Stays, Remains::Itself));
     }
     if !object.terminating() && (!after || held) {

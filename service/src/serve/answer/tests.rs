@@ -197,7 +197,7 @@ fn reasons_of_the_checker_have_their_labels() {
     };
     use suture_checker::engine::Undecided;
     use suture_checker::solve::Reason;
-    assert_eq!(labelled(&Undecided::Distrust("x".to_owned()).to_string()), "distrust");
+    assert_eq!(labelled(&Undecided::ReplayMismatch("x".to_owned()).to_string()), "distrust");
     assert_eq!(labelled(&Undecided::Fails("x".to_owned()).to_string()), "no-value");
     for spent in [Reason::Rlimit, Reason::Deadline, Reason::QueueFull] {
         assert_eq!(labelled(&Undecided::Solver(spent.to_string()).to_string()), "budget");

@@ -22,7 +22,7 @@ fn pod(set: usize, name: &str) -> Val {
 }
 
 /// Services s0, s1, …, each with the Ready pods a and b; every service keeps an endpoint.
-fn court(sets: usize, replicas: Replicas) -> Arc<Court> {
+fn shared(sets: usize, replicas: Replicas) -> Arc<SharedState> {
     let mut policies = Policies::default();
     policies.put(
         serde_json::from_str(
@@ -48,7 +48,7 @@ fn court(sets: usize, replicas: Replicas) -> Arc<Court> {
     }
     changes.extend(objects.iter().map(|object| Written::Put(Arc::new(Object::from_val(object).unwrap()))));
     store.write(changes);
-    Arc::new(Court { store, book: Arc::new(Book::lasting(100)), replicas })
+    Arc::new(SharedState { store, in_flight_log: Arc::new(InFlightLog::lasting(100)), replicas })
 }
 
 /// A question that deletes a pod.
@@ -85,8 +85,8 @@ fn enforced(judge: &mut Judge, asked: &Asked) -> Answer {
 }
 
 /// A court whose book takes what is allowed only: that of the active replica.
-fn strict(sets: usize) -> Arc<Court> {
-    court(sets, Replicas::Single(Active::held()))
+fn strict(sets: usize) -> Arc<SharedState> {
+    shared(sets, Replicas::Single(Active::held()))
 }
 
 /// A question that creates an object of the core group.
@@ -104,29 +104,29 @@ fn creates(uid: &str, kind: &str, name: &str) -> Asked {
 
 #[test]
 fn what_hardly_anything_depends_on_is_allowed_at_once() {
-    let court = strict(1);
-    let bench = Bench::new(court.clone());
+    let shared = strict(1);
+    let judges = JudgePool::new(shared.clone());
     let config = creates("1", "ConfigMap", "settings");
-    let at_once = bench.at_once(&config).expect("nothing reads it");
+    let at_once = judges.at_once(&config).expect("nothing reads it");
     assert!(at_once.allowed);
-    let full = bench.decider().decide(&config);
+    let full = judges.decider().decide(&config);
     assert_eq!((at_once.allowed, at_once.annotations.get("proved")), (full.allowed, full.annotations.get("proved")));
-    assert!(bench.at_once(&asked("2", &pod(0, "a"))).is_none(), "a pod is a question");
-    assert!(bench.at_once(&creates("3", "Service", "s1")).is_none(), "it selects pods");
-    let standby = Bench::new(self::court(1, Replicas::Single(Active::default())));
+    assert!(judges.at_once(&asked("2", &pod(0, "a"))).is_none(), "a pod is a question");
+    assert!(judges.at_once(&creates("3", "Service", "s1")).is_none(), "it selects pods");
+    let standby = JudgePool::new(self::shared(1, Replicas::Single(Active::default())));
     assert!(standby.at_once(&config).is_none(), "another replica decides");
 }
 
 #[test]
 fn of_two_conflicting_requests_at_once_one_is_admitted() {
     const PAIRS: usize = 40;
-    let court = strict(PAIRS);
+    let shared = strict(PAIRS);
     let start = Arc::new(Barrier::new(4));
     let threads: Vec<_> = (0..4)
         .map(|thread| {
-            let (court, start) = (court.clone(), start.clone());
+            let (shared, start) = (shared.clone(), start.clone());
             thread::spawn(move || {
-                let mut judge = Judge::new(court, Budget::WEBHOOK);
+                let mut judge = Judge::new(shared, Budget::WEBHOOK);
                 let mut admitted = Vec::new();
                 for set in 0..PAIRS {
                     start.wait();
@@ -147,18 +147,18 @@ fn of_two_conflicting_requests_at_once_one_is_admitted() {
         none += usize::from(!admitted("a") && !admitted("b"));
     }
     assert_eq!(none, 0, "one of them can always go");
-    assert_eq!(court.book.len(), PAIRS, "the same deletion counts once");
+    assert_eq!(shared.in_flight_log.len(), PAIRS, "the same deletion counts once");
 }
 
 #[test]
 fn what_does_not_touch_is_admitted_however_much_is_in_flight() {
-    let court = strict(30);
-    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    let shared = strict(30);
+    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
     for set in 0..30 {
         let answer = enforced(&mut judge, &asked(&format!("u{set}"), &pod(set, "a")));
         assert!(answer.allowed, "{}", answer.message);
     }
-    assert_eq!(court.book.len(), 30);
+    assert_eq!(shared.in_flight_log.len(), 30);
     let answer = enforced(&mut judge, &asked("last", &pod(7, "b")));
     assert!(!answer.allowed);
     assert_eq!(answer.label, Label::Denied);
@@ -166,17 +166,17 @@ fn what_does_not_touch_is_admitted_however_much_is_in_flight() {
 
 #[test]
 fn who_is_overtaken_by_something_else_keeps_the_judgement() {
-    let court = strict(2);
-    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    let shared = strict(2);
+    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
     let entries: Vec<Entry> = Vec::new();
-    let page = court.book.read();
+    let page = shared.in_flight_log.read();
     let call = asked("one", &pod(0, "a"));
     let request = Request::from_review(&call.review).unwrap();
     let mut judged = judge.judge(&request, &Past { entries: &entries, history: &page.history }, &call);
     let enter = |uid: &str, pod: &Val| {
-        let before = court.book.read();
-        assert!(enforced(&mut Judge::new(court.clone(), Budget::WEBHOOK), &asked(uid, pod)).allowed);
-        let after = court.book.read();
+        let before = shared.in_flight_log.read();
+        assert!(enforced(&mut Judge::new(shared.clone(), Budget::WEBHOOK), &asked(uid, pod)).allowed);
+        let after = shared.in_flight_log.read();
         after.since(&before).expect("all of it is in flight").to_vec()
     };
     let other = enter("other", &pod(1, "a"));
@@ -187,70 +187,70 @@ fn who_is_overtaken_by_something_else_keeps_the_judgement() {
 
 #[test]
 fn what_was_entered_and_seen_meanwhile_is_missed_by_nobody() {
-    let court = strict(1);
-    let before = court.book.read();
-    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    let shared = strict(1);
+    let before = shared.in_flight_log.read();
+    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
     assert!(enforced(&mut judge, &asked("one", &pod(0, "a"))).allowed);
-    court.store.write(vec![
+    shared.store.write(vec![
         Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
         Written::Position(Kind::new("", "Pod"), 14),
     ]);
-    court.book.observe(court.store.read().sight(), Clock::now());
-    let after = court.book.read();
+    shared.in_flight_log.observe(shared.store.read().sight(), Clock::now());
+    let after = shared.in_flight_log.read();
     assert!(after.entries.is_empty());
     assert!(after.since(&before).is_none(), "who judged by the page before has to judge again");
 }
 
 #[test]
 fn the_same_call_again_gets_the_same_answer() {
-    let court = strict(1);
-    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    let shared = strict(1);
+    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
     let call = asked("call", &pod(0, "a"));
     assert!(enforced(&mut judge, &call).allowed);
     assert!(enforced(&mut judge, &call).allowed);
-    assert_eq!(court.book.len(), 1);
+    assert_eq!(shared.in_flight_log.len(), 1);
 }
 
 #[test]
 fn what_the_watch_has_shown_is_no_longer_in_flight() {
-    let court = strict(1);
-    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    let shared = strict(1);
+    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
     assert!(enforced(&mut judge, &asked("one", &pod(0, "a"))).allowed);
     assert!(!enforced(&mut judge, &asked("two", &pod(0, "b"))).allowed);
     // the deletion was refused by another webhook, and the pod was written since: it is no deletion in flight that the
     // watch shows, so it stays in flight until its time is up
     let other = pod(0, "c");
-    court.store.write(vec![
+    shared.store.write(vec![
         Written::Put(Arc::new(Object::from_val(&other).unwrap())),
         Written::Position(Kind::new("", "Pod"), 11),
     ]);
-    court.book.observe(court.store.read().sight(), Clock::now());
-    assert_eq!(court.book.len(), 1);
+    shared.in_flight_log.observe(shared.store.read().sight(), Clock::now());
+    assert_eq!(shared.in_flight_log.len(), 1);
     assert!(enforced(&mut judge, &asked("three", &pod(0, "b"))).allowed, "c is there");
-    court.store.write(vec![
+    shared.store.write(vec![
         Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
         Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-b")),
         Written::Position(Kind::new("", "Pod"), 14),
     ]);
-    court.book.observe(court.store.read().sight(), Clock::now());
-    assert!(court.book.is_empty());
+    shared.in_flight_log.observe(shared.store.read().sight(), Clock::now());
+    assert!(shared.in_flight_log.is_empty());
     assert!(!enforced(&mut judge, &asked("four", &other)).allowed);
 }
 
 #[test]
 fn a_kind_that_is_not_known_leaves_requests_undecided() {
-    let court = strict(1);
-    court.store.write(vec![Written::Read(Kind::new("", "Service"), Reading::Unknown("not listed yet".to_owned()))]);
-    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    let shared = strict(1);
+    shared.store.write(vec![Written::Read(Kind::new("", "Service"), Reading::Unknown("not listed yet".to_owned()))]);
+    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
     let answer = enforced(&mut judge, &asked("one", &pod(0, "a")));
     assert!(!answer.allowed);
     assert_eq!(answer.label, Label::Undecided);
-    assert!(court.book.is_empty());
+    assert!(shared.in_flight_log.is_empty());
 }
 
 #[test]
 fn an_audit_denies_nothing_and_says_what_it_would() {
-    let mut judge = Judge::new(court(1, Replicas::Audit), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared(1, Replicas::Audit), Budget::WEBHOOK);
     assert!(judge.decide(&asked("one", &pod(0, "a"))).allowed);
     let answer = judge.decide(&asked("two", &pod(0, "b")));
     assert!(answer.allowed);
@@ -259,7 +259,7 @@ fn an_audit_denies_nothing_and_says_what_it_would() {
 
 #[test]
 fn a_replica_that_does_not_hold_the_lease_decides_nothing() {
-    let mut judge = Judge::new(court(1, Replicas::Single(Active::default())), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared(1, Replicas::Single(Active::default())), Budget::WEBHOOK);
     let answer = judge.decide(&asked("one", &pod(0, "a")));
     assert!(!answer.allowed);
     assert_eq!(answer.code, 503);
@@ -267,15 +267,15 @@ fn a_replica_that_does_not_hold_the_lease_decides_nothing() {
 
 #[test]
 fn an_eviction_that_its_budget_seems_to_refuse_is_judged_as_if_it_did_not() {
-    let court = strict(1);
+    let shared = strict(1);
     let budget = r#"{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"p","namespace":"n"},
         "spec":{"selector":{"matchLabels":{"app":"s0"}}},"status":{"disruptionsAllowed":0,"currentHealthy":2}}"#;
     let budget = Object::from_val(&serde_json::from_str(budget).unwrap()).unwrap();
-    court.store.write(vec![
+    shared.store.write(vec![
         Written::Put(Arc::new(budget)),
         Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
     ]);
-    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
     let key = suture_model::object::Key::of("Pod", "n", "s0-b");
     let evict = Request { uid: "call".into(), ..Request::evict(suture_model::change::User::admin(), key) };
     let answer = judge.alone(evict, &asked("call", &pod(0, "b")));
@@ -285,9 +285,9 @@ fn an_eviction_that_its_budget_seems_to_refuse_is_judged_as_if_it_did_not() {
 
 #[test]
 fn an_eviction_of_a_pod_that_the_watch_does_not_show_waits_for_it() {
-    let court = strict(1);
+    let shared = strict(1);
     let key = suture_model::object::Key::of("Pod", "n", "s0-c");
-    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
     let mut evict = |uid: &str| {
         let request = Request::evict(suture_model::change::User::admin(), key.clone());
         judge.alone(Request { uid: uid.into(), ..request }, &asked(uid, &pod(0, "c")))
@@ -295,16 +295,16 @@ fn an_eviction_of_a_pod_that_the_watch_does_not_show_waits_for_it() {
     let answer = evict("early");
     assert!(!answer.allowed, "the pods beside it may not be shown, either");
     assert_eq!(answer.code, TRY_AGAIN);
-    court.store.write(vec![Written::Put(Arc::new(Object::from_val(&pod(0, "c")).unwrap()))]);
+    shared.store.write(vec![Written::Put(Arc::new(Object::from_val(&pod(0, "c")).unwrap()))]);
     assert!(evict("late").allowed);
 }
 
 #[test]
 fn what_may_not_land_excuses_nothing() {
-    let court = strict(1);
+    let shared = strict(1);
     let of = |name: &str| suture_model::object::Key::of("Pod", "n", &format!("s0-{name}"));
-    court.store.write(vec![Written::Remove(of("b"))]);
-    let view = court.store.read();
+    shared.store.write(vec![Written::Remove(of("b"))]);
+    let view = shared.store.read();
     let delete = |uid: &str| Request::from_review(&asked(uid, &pod(0, "a")).review).unwrap();
     // both replicas are asked to delete the last one, and each has seen the announcement of the other one's; what one
     // replica admitted may not be stored, either
@@ -320,11 +320,11 @@ fn what_may_not_land_excuses_nothing() {
 }
 
 /// The court of one service whose pods have been made since, as `c` and `d`, and are not shown yet.
-fn behind() -> (Arc<Court>, Judge) {
-    let court = strict(1);
+fn behind() -> (Arc<SharedState>, Judge) {
+    let shared = strict(1);
     let of = |name: &str| suture_model::object::Key::of("Pod", "n", &format!("s0-{name}"));
-    court.store.write(vec![Written::Remove(of("a")), Written::Remove(of("b"))]);
-    let mut judge = Judge::new(court.clone(), Budget::WEBHOOK);
+    shared.store.write(vec![Written::Remove(of("a")), Written::Remove(of("b"))]);
+    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
     for name in ["c", "d"] {
         let pod = pod(0, name).without_at(&["status"]).without_at(&["metadata", "resourceVersion"]);
         let mut creation = asked(name, &pod);
@@ -333,8 +333,8 @@ fn behind() -> (Arc<Court>, Judge) {
         }
         assert!(enforced(&mut judge, &creation).allowed);
     }
-    assert_eq!(court.book.len(), 2);
-    (court, judge)
+    assert_eq!(shared.in_flight_log.len(), 2);
+    (shared, judge)
 }
 
 #[test]
@@ -371,8 +371,10 @@ fn a_grant_binds_evictions_of_pods_that_nothing_reads() {
     assert_eq!(loaded.problems, []);
     let store = Arc::new(Store::new(Arc::new(loaded)));
     let replicas = Replicas::Single(Active::held());
-    let mut judge =
-        Judge::new(Arc::new(Court { store, book: Arc::new(Book::lasting(100)), replicas }), Budget::WEBHOOK);
+    let mut judge = Judge::new(
+        Arc::new(SharedState { store, in_flight_log: Arc::new(InFlightLog::lasting(100)), replicas }),
+        Budget::WEBHOOK,
+    );
     let evict = |ns: &str| {
         let user = suture_model::change::User { username: "op".into(), ..suture_model::change::User::admin() };
         let request = Request::evict(user, suture_model::object::Key::of("Pod", ns, "x"));

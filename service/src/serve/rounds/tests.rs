@@ -5,8 +5,8 @@ use suture_model::value::Val;
 use tokio::sync::watch;
 
 use super::*;
-use crate::serve::book::Book;
 use crate::serve::fixtures::series;
+use crate::serve::in_flight_log::InFlightLog;
 use crate::serve::lease::Active;
 use crate::serve::policies::Policies;
 use crate::serve::store::Change;
@@ -24,10 +24,11 @@ fn pod(name: &str) -> Change {
 fn objects_are_counted_kinds_wanted_and_readiness_said() {
     let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
     let replicas = Replicas::Single(Active::held());
-    let court = Arc::new(Court { store: store.clone(), book: Arc::new(Book::lasting(60)), replicas });
+    let shared =
+        Arc::new(SharedState { store: store.clone(), in_flight_log: Arc::new(InFlightLog::lasting(60)), replicas });
     let (sender, wanted) = watch::channel(Wanted::default());
     let (readiness, metrics) = (Readiness::expecting(&["kinds"]), Metrics::default());
-    let mut rounds = Rounds::new(court, sender, readiness.clone(), metrics.clone());
+    let mut rounds = Rounds::new(shared, sender, readiness.clone(), metrics.clone());
     let (pods, owner) = (Kind::new("", "Pod"), Kind::new("x.io", "X"));
     let objects = |kind: &str| series(&metrics, &format!("suture_objects{{kind=\"{kind}\"}}"));
 

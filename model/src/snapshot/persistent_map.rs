@@ -17,24 +17,24 @@ type Leaf<K, V> = Arc<Vec<(K, V)>>;
 /// The map. No leaf is empty, and each comes with a key that lies between those before it and its own, so that to find
 /// one takes no look into others.
 #[derive(Debug)]
-pub struct Leaves<K, V> {
-    leaves: Arc<Vec<(K, Leaf<K, V>)>>,
+pub struct PersistentMap<K, V> {
+    persistent_map: Arc<Vec<(K, Leaf<K, V>)>>,
     len: usize,
 }
 
-impl<K, V> Clone for Leaves<K, V> {
+impl<K, V> Clone for PersistentMap<K, V> {
     fn clone(&self) -> Self {
-        Self { leaves: self.leaves.clone(), len: self.len }
+        Self { persistent_map: self.persistent_map.clone(), len: self.len }
     }
 }
 
-impl<K, V> Default for Leaves<K, V> {
+impl<K, V> Default for PersistentMap<K, V> {
     fn default() -> Self {
-        Self { leaves: Arc::default(), len: 0 }
+        Self { persistent_map: Arc::default(), len: 0 }
     }
 }
 
-impl<K: Ord, V> Leaves<K, V> {
+impl<K: Ord, V> PersistentMap<K, V> {
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.len
@@ -56,7 +56,7 @@ impl<K: Ord, V> Leaves<K, V> {
 
     /// All entries, in the order of their keys.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.leaves.iter().flat_map(|(_, leaf)| leaf.iter()).map(|(key, value)| (key, value))
+        self.persistent_map.iter().flat_map(|(_, leaf)| leaf.iter()).map(|(key, value)| (key, value))
     }
 
     /// The keys, in order.
@@ -74,7 +74,7 @@ impl<K: Ord, V> Leaves<K, V> {
         let at = self.leaf_of(low);
         let first = self.leaf(at).map_or(&[][..], |leaf| leaf.as_slice());
         let below = first.partition_point(|(key, _)| key < low);
-        let rest = self.leaves.get(at + 1..).unwrap_or_default().iter().flat_map(|(_, leaf)| leaf.iter());
+        let rest = self.persistent_map.get(at + 1..).unwrap_or_default().iter().flat_map(|(_, leaf)| leaf.iter());
         let first = first.get(below..).unwrap_or_default().iter();
         first.chain(rest).map(|(key, value)| (key, value))
     }
@@ -85,8 +85,8 @@ impl<K: Ord, V> Leaves<K, V> {
         let (first, last) = (self.leaf_of(low), self.leaf_of(high));
         let below = |at: usize, key: &K| self.leaf(at).map_or(0, |leaf| leaf.partition_point(|(known, _)| known < key));
         let (begin, end) = (below(first, low), below(last, high));
-        let leaves = self.leaves.get(first..=last).unwrap_or_default().iter().zip(first..);
-        let entries = leaves.flat_map(move |((_, leaf), at)| {
+        let persistent_map = self.persistent_map.get(first..=last).unwrap_or_default().iter().zip(first..);
+        let entries = persistent_map.flat_map(move |((_, leaf), at)| {
             let upto = if at == last { end } else { leaf.len() };
             leaf.get(if at == first { begin } else { 0 }..upto).unwrap_or_default()
         });
@@ -94,7 +94,7 @@ impl<K: Ord, V> Leaves<K, V> {
     }
 
     fn leaf(&self, at: usize) -> Option<&Leaf<K, V>> {
-        self.leaves.get(at).map(|(_, leaf)| leaf)
+        self.persistent_map.get(at).map(|(_, leaf)| leaf)
     }
 
     /// The leaf where a key is, if it is anywhere.
@@ -102,7 +102,7 @@ impl<K: Ord, V> Leaves<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.leaves.partition_point(|(low, _)| low.borrow() <= key).saturating_sub(1)
+        self.persistent_map.partition_point(|(low, _)| low.borrow() <= key).saturating_sub(1)
     }
 
     /// Its leaf, and where it is there.
@@ -116,23 +116,23 @@ impl<K: Ord, V> Leaves<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V: Clone> Leaves<K, V> {
+impl<K: Ord + Clone, V: Clone> PersistentMap<K, V> {
     /// The value of a key, to be changed.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
         let (leaf, at) = self.find(key)?;
-        let (_, leaf) = Arc::make_mut(&mut self.leaves).get_mut(leaf)?;
+        let (_, leaf) = Arc::make_mut(&mut self.persistent_map).get_mut(leaf)?;
         Arc::make_mut(leaf).get_mut(at).map(|(_, value)| value)
     }
 
     /// Enters a value; gives back the one that the key had.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let at = self.leaf_of(&key);
-        let leaves = Arc::make_mut(&mut self.leaves);
-        let Some(leaf) = leaves.get_mut(at).map(|(_, leaf)| Arc::make_mut(leaf)) else {
-            leaves.push((key.clone(), Arc::new(vec![(key, value)])));
+        let persistent_map = Arc::make_mut(&mut self.persistent_map);
+        let Some(leaf) = persistent_map.get_mut(at).map(|(_, leaf)| Arc::make_mut(leaf)) else {
+            persistent_map.push((key.clone(), Arc::new(vec![(key, value)])));
             self.len += 1;
             return None;
         };
@@ -155,7 +155,7 @@ impl<K: Ord + Clone, V: Clone> Leaves<K, V> {
             Some(place) => upper.insert(place, (key, value)),
             None => leaf.insert(place, (key, value)),
         }
-        leaves.insert(at + 1, (low, Arc::new(upper)));
+        persistent_map.insert(at + 1, (low, Arc::new(upper)));
         None
     }
 
@@ -165,29 +165,29 @@ impl<K: Ord + Clone, V: Clone> Leaves<K, V> {
         K: Borrow<Q>,
     {
         let (at, place) = self.find(key)?;
-        let leaves = Arc::make_mut(&mut self.leaves);
-        let leaf = Arc::make_mut(&mut leaves.get_mut(at)?.1);
+        let persistent_map = Arc::make_mut(&mut self.persistent_map);
+        let leaf = Arc::make_mut(&mut persistent_map.get_mut(at)?.1);
         let (_, value) = leaf.remove(place);
         self.len -= 1;
         if leaf.is_empty() {
-            leaves.remove(at);
-        } else if !join(leaves, at)
+            persistent_map.remove(at);
+        } else if !join(persistent_map, at)
             && let Some(before) = at.checked_sub(1)
         {
-            join(leaves, before);
+            join(persistent_map, before);
         }
         Some(value)
     }
 }
 
 /// Joins a leaf with the next one if both are short; whether it did.
-fn join<K: Clone, V: Clone>(leaves: &mut Vec<(K, Leaf<K, V>)>, at: usize) -> bool {
+fn join<K: Clone, V: Clone>(persistent_map: &mut Vec<(K, Leaf<K, V>)>, at: usize) -> bool {
     let is_short = |[(_, one), (_, next)]: &[(K, Leaf<K, V>); 2]| one.len() + next.len() <= JOINED_MAX;
-    if !leaves.get(at..).and_then(<[_]>::first_chunk).is_some_and(is_short) {
+    if !persistent_map.get(at..).and_then(<[_]>::first_chunk).is_some_and(is_short) {
         return false;
     }
-    let (_, next) = leaves.remove(at + 1);
-    if let Some((_, leaf)) = leaves.get_mut(at) {
+    let (_, next) = persistent_map.remove(at + 1);
+    if let Some((_, leaf)) = persistent_map.get_mut(at) {
         Arc::make_mut(leaf).extend(next.iter().cloned());
     }
     true
@@ -200,7 +200,7 @@ mod tests {
     use super::super::histories::numbers;
     use super::*;
 
-    fn all(map: &Leaves<u64, u64>) -> Vec<(u64, u64)> {
+    fn all(map: &PersistentMap<u64, u64>) -> Vec<(u64, u64)> {
         map.iter().map(|(key, value)| (*key, *value)).collect()
     }
 
@@ -208,7 +208,7 @@ mod tests {
     fn it_is_a_map_and_its_copies_stay_as_they_were() {
         for seed in 0..20 {
             let mut next = numbers(seed);
-            let (mut map, mut model) = (Leaves::default(), BTreeMap::new());
+            let (mut map, mut model) = (PersistentMap::default(), BTreeMap::new());
             let mut copies = Vec::new();
             // grows first, then shrinks
             for step in 0..4_000 {
@@ -242,38 +242,43 @@ mod tests {
             copies.push((map, model));
             for (map, model) in copies {
                 assert_eq!(all(&map), model.into_iter().collect::<Vec<_>>(), "seed {seed}");
-                assert!(map.leaves.iter().all(|(_, leaf)| (1..=LEAF_MAX).contains(&leaf.len())));
+                assert!(map.persistent_map.iter().all(|(_, leaf)| (1..=LEAF_MAX).contains(&leaf.len())));
                 let low = |[(_, leaf), (low, next)]: &[(u64, Leaf<u64, u64>); 2]| {
                     leaf.last().is_some_and(|(key, _)| key < low) && next.first().is_some_and(|(key, _)| low <= key)
                 };
-                assert!(map.leaves.array_windows().all(low));
+                assert!(map.persistent_map.array_windows().all(low));
             }
         }
     }
 
     #[test]
     fn what_comes_in_order_fills_its_leaves_and_what_goes_lets_them_go() {
-        let mut map = Leaves::default();
+        let mut map = PersistentMap::default();
         for key in 0..64_000_u64 {
             map.insert(key, key);
         }
-        assert_eq!(map.leaves.len(), 1_000);
+        assert_eq!(map.persistent_map.len(), 1_000);
         for key in (0..64_000_u64).filter(|key| key % 64 != 0) {
             map.remove(&key);
         }
         assert_eq!(map.len(), 1_000);
-        assert!(map.leaves.len() < 100, "{} leaves", map.leaves.len());
+        assert!(map.persistent_map.len() < 100, "{} leaves", map.persistent_map.len());
     }
 
     #[test]
     fn a_change_copies_one_leaf() {
-        let mut map = Leaves::default();
+        let mut map = PersistentMap::default();
         for key in 0..1_000_u64 {
             map.insert(key, key);
         }
         let before = map.clone();
         map.insert(500, 0);
-        let shared = map.leaves.iter().zip(before.leaves.iter()).filter(|(a, b)| Arc::ptr_eq(&a.1, &b.1)).count();
-        assert_eq!(shared, map.leaves.len() - 1);
+        let shared = map
+            .persistent_map
+            .iter()
+            .zip(before.persistent_map.iter())
+            .filter(|(a, b)| Arc::ptr_eq(&a.1, &b.1))
+            .count();
+        assert_eq!(shared, map.persistent_map.len() - 1);
     }
 }

@@ -12,7 +12,7 @@ use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_service::policy::{Documents, Policy, defaults};
 use suture_service::serve::configuration::{Target, webhook};
-use suture_service::serve::surface::{Rule, rules, watched};
+use suture_service::serve::rules::{Rule, rules, watched};
 use suture_service::suite::documents::{documents, find, missing_templates};
 use suture_service::suite::run::{Seen, run_watched};
 
@@ -124,7 +124,7 @@ fn a_node_is_judged_when_it_stops_being_ready_and_not_at_each_heartbeat() {
 }
 
 #[test]
-fn the_surface_is_as_narrow_as_the_invariants() {
+fn the_rules_are_as_narrow_as_the_invariants() {
     let policy = |template: &str| {
         let mut documents = Documents::default();
         documents.invariants.extend(defaults().unwrap().into_iter().filter(|i| &*i.name == template));
@@ -134,13 +134,13 @@ fn the_surface_is_as_narrow_as_the_invariants() {
         rules.iter().any(|rule| rule.covers(group, resource, subresource, operation))
     };
     let hosts = policy("unique-host");
-    let surface = rules(&hosts);
-    assert!(covers(&surface, "networking.k8s.io", "ingresses", "", Operation::Update));
-    assert!(!covers(&surface, "", "pods", "", Operation::Create), "{surface:?}");
-    assert!(!covers(&surface, "", "pods", "eviction", Operation::Create));
+    let allowed = rules(&hosts);
+    assert!(covers(&allowed, "networking.k8s.io", "ingresses", "", Operation::Update));
+    assert!(!covers(&allowed, "", "pods", "", Operation::Create), "{allowed:?}");
+    assert!(!covers(&allowed, "", "pods", "eviction", Operation::Create));
     assert!(!watched(&hosts).iter().any(|kind| kind.is("Pod")));
     let endpoints = policy("service-keeps-endpoints");
-    let surface = rules(&endpoints);
+    let allowed = rules(&endpoints);
     for (group, resource, subresource, operation) in [
         ("", "pods", "eviction", Operation::Create),
         ("", "pods", "status", Operation::Update),
@@ -150,10 +150,10 @@ fn the_surface_is_as_narrow_as_the_invariants() {
         ("", "nodes", "", Operation::Update),
         ("example.com", "things", "", Operation::Delete),
     ] {
-        assert!(covers(&surface, group, resource, subresource, operation), "{resource}/{subresource}");
+        assert!(covers(&allowed, group, resource, subresource, operation), "{resource}/{subresource}");
     }
-    assert!(!covers(&surface, "", "secrets", "", Operation::Update));
-    assert!(!covers(&surface, "example.com", "things", "", Operation::Create));
+    assert!(!covers(&allowed, "", "secrets", "", Operation::Update));
+    assert!(!covers(&allowed, "example.com", "things", "", Operation::Create));
 }
 
 fn shipped() -> Policy {

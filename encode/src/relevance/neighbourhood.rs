@@ -1,7 +1,7 @@
 //! What is around a workload: whatever a change of nothing but its replicas may reach, and some more, found in a tenth of
 //! the time that it takes to say what is reached. Scalings of workloads that have nothing around them in common are apart.
 //!
-//! | navigation ([`crate::affected`]) | around a workload |
+//! | navigation ([`crate::impact`]) | around a workload |
 //! |---|---|
 //! | the object itself, `podsOwnedBy`, pods | itself, the pods that it or its controllers own or select, and all their controllers |
 //! | `ownersIn`, `wantedBy` | the owners of these pods and its own, and what the workload or a pod owns |
@@ -26,8 +26,8 @@ use suture_model::value::{Str, Val};
 use suture_specs::functions::Func;
 
 use super::Relevance;
-use crate::affected::{Place, Touch, referred};
 use crate::analysis::Analysis;
+use crate::impact::{Place, Touch, referred};
 
 /// Workloads whose scaling changes nothing but themselves: that of a StatefulSet may take claims along.
 const AROUND: [&str; 2] = ["Deployment", "ReplicaSet"];
@@ -36,9 +36,9 @@ const REFERRING: [Func; 3] = [Func::Referrers, Func::ResolvesIn, Func::Reference
 
 /// What is around a workload: objects of one snapshot, by where they are in memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Around(BTreeSet<usize>);
+pub(super) struct Neighbourhood(BTreeSet<usize>);
 
-impl Around {
+impl Neighbourhood {
     /// Whether something is around both.
     pub(super) fn meets(&self, other: &Self) -> bool {
         !self.0.is_disjoint(&other.0)
@@ -47,14 +47,14 @@ impl Around {
 
 /// What of invariants decides what is around a workload; found out once for all workloads of a snapshot.
 #[derive(Debug)]
-pub(super) struct Lookout {
+pub(super) struct ScaleScope {
     /// By kind, whether an object of it may be an instance that is reached over a reference.
     referred: RefCell<BTreeMap<Kind, bool>>,
     /// Whether namespaces may be reached by what is in them.
     namespaces: bool,
 }
 
-impl Lookout {
+impl ScaleScope {
     /// For these invariants; none where any list of workloads or pods is read that leads to instances elsewhere.
     pub(super) fn of(snapshot: &Snapshot, analyses: &[Analysis]) -> Option<Self> {
         let state = State::new(snapshot);
@@ -95,26 +95,26 @@ impl Lookout {
 
 impl Relevance<'_> {
     /// What is around a workload; none where that cannot be said.
-    pub(super) fn around(&self, workload: &Key) -> Option<Around> {
-        let lookout = self.lookout.get_or_init(|| Lookout::of(self.snapshot, self.invariants)).as_ref()?;
+    pub(super) fn neighbourhood(&self, workload: &Key) -> Option<Neighbourhood> {
+        let scale_scope = self.scale_scope.get_or_init(|| ScaleScope::of(self.snapshot, self.invariants)).as_ref()?;
         let state = State::new(self.snapshot);
         let workload = state.get(workload).filter(|workload| AROUND.iter().any(|kind| workload.key.kind.is(kind)))?;
         let mut touch = Touch::default();
         touch.object(&state, workload);
         touch.above(&state, workload);
         let makers = touch.controllers.iter().filter_map(|key| state.get(key)).chain([workload]);
-        let mut around = Around::default();
+        let mut neighbourhood = Neighbourhood::default();
         let mut members: Vec<&Arc<Object>> = touch.pods.iter().chain(makers).collect();
-        members.retain(|member| around.add(member));
-        around.kin(&state, workload, &members);
-        around.selecting(&state, &touch.labels, lookout.namespaces);
-        around.referring(&state, workload, &members, |kind| lookout.refers(kind, self.invariants));
-        Some(around)
+        members.retain(|member| neighbourhood.add(member));
+        neighbourhood.add_owners_and_dependents(&state, workload, &members);
+        neighbourhood.selecting(&state, &touch.labels, scale_scope.namespaces);
+        neighbourhood.referring(&state, workload, &members, |kind| scale_scope.refers(kind, self.invariants));
+        Some(neighbourhood)
     }
 }
 
 /// What is around a workload: its members are the pods that its scaling may touch, and what makes them.
-impl Around {
+impl Neighbourhood {
     /// Whether it was not there yet.
     fn add(&mut self, object: &Arc<Object>) -> bool {
         self.0.insert(place(object))
@@ -125,7 +125,7 @@ impl Around {
     }
 
     /// Owners and dependents of the workload and the pods.
-    fn kin(&mut self, state: &State<'_>, workload: &Arc<Object>, members: &[&Arc<Object>]) {
+    fn add_owners_and_dependents(&mut self, state: &State<'_>, workload: &Arc<Object>, members: &[&Arc<Object>]) {
         let owning = state.owns(&Kind::new("", "Pod"));
         let pods = members.iter().copied().filter(|member| member.key.kind.is("Pod"));
         for object in pods.chain([workload]) {

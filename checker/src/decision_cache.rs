@@ -26,13 +26,13 @@ const ENTRY_BYTES: usize = 1_024;
 
 /// What was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct CacheKey {
     change: Vec<Request>,
     in_flight: Vec<Request>,
     unbound: BTreeSet<Str>,
 }
 
-impl Asked {
+impl CacheKey {
     /// What an input asks of all invariants but these.
     pub fn of(input: &Input<'_>, unbound: &BTreeSet<Str>) -> Self {
         let repeatable = |request: &Request| {
@@ -58,7 +58,7 @@ type Place = Option<(Key, &'static str, String)>;
 /// A decision, and when it holds.
 #[derive(Debug)]
 struct Known {
-    asked: Asked,
+    asked: CacheKey,
     facts: Facts,
     /// The last event so far that is known to have changed none of these facts, or to be older.
     since: u64,
@@ -68,20 +68,20 @@ struct Known {
 
 /// The decisions, bounded by bytes.
 #[derive(Debug)]
-pub struct Decisions {
+pub struct DecisionCache {
     entries: LruCache<Place, Known>,
     bytes: usize,
     bytes_max: usize,
 }
 
-impl Decisions {
+impl DecisionCache {
     /// None so far; at most so many bytes of them.
     pub fn new(bytes_max: usize) -> Self {
         Self { entries: LruCache::unbounded(), bytes: 0, bytes_max }
     }
 
     /// What was decided when this was asked before, if nothing that was read for it differs in this snapshot.
-    pub fn find(&mut self, asked: &Asked, snapshot: &Snapshot) -> Option<Decision> {
+    pub fn find(&mut self, asked: &CacheKey, snapshot: &Snapshot) -> Option<Decision> {
         let known = self.entries.get_mut(&asked.place()).filter(|known| known.asked == *asked)?;
         if !snapshot.unchanged_since(known.since, &known.facts) {
             return None;
@@ -91,7 +91,7 @@ impl Decisions {
     }
 
     /// Keeps a decision that was found by reading these facts of a snapshot.
-    pub fn keep(&mut self, asked: Asked, facts: Facts, snapshot: &Snapshot, decision: &Decision) {
+    pub fn keep(&mut self, asked: CacheKey, facts: Facts, snapshot: &Snapshot, decision: &Decision) {
         let undecided = decision.verdicts.iter().any(|verdict| verdict.outcome == Finding::Undecided);
         if undecided {
             return;
@@ -110,7 +110,7 @@ impl Decisions {
 }
 
 /// About so many bytes.
-fn weight(asked: &Asked) -> usize {
+fn weight(asked: &CacheKey) -> usize {
     let requests = asked.change.iter().chain(&asked.in_flight);
     let objects = requests.flat_map(|request| [&request.object, &request.old]).flatten();
     objects.map(suture_model::value::Val::weight).sum()

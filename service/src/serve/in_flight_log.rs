@@ -16,7 +16,7 @@ use crate::suite::clock::Clock;
 
 /// Admitted requests, for all workers of a process.
 #[derive(Debug)]
-pub struct Book {
+pub struct InFlightLog {
     inner: Mutex<Inner>,
     turn: RwLock<()>,
 }
@@ -30,7 +30,7 @@ struct Inner {
 
 /// What the book said at one time.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct LogSnapshot {
     /// What was in flight, oldest first.
     pub entries: Vec<Entry>,
     /// What was admitted and counts against budgets.
@@ -39,7 +39,7 @@ pub struct Page {
     entered: u64,
 }
 
-impl Page {
+impl LogSnapshot {
     /// What was entered after an earlier page, if all of it is still in flight and nothing more counts against budgets.
     pub fn since(&self, earlier: &Self) -> Option<&[Entry]> {
         let at = self.entries.partition_point(|entry| entry.order < earlier.entered);
@@ -53,7 +53,7 @@ impl Page {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overtaken;
 
-impl Book {
+impl InFlightLog {
     /// A book whose entries end after so many seconds.
     pub fn lasting(lifetime_seconds: i128) -> Self {
         let inner = Inner { ledger: Ledger::lasting(lifetime_seconds), history: Arc::default() };
@@ -61,9 +61,13 @@ impl Book {
     }
 
     /// What is in flight. To be read before the store.
-    pub fn read(&self) -> Page {
+    pub fn read(&self) -> LogSnapshot {
         let inner = self.inner();
-        Page { entries: inner.ledger.entries().to_vec(), history: inner.history.clone(), entered: inner.ledger.next() }
+        LogSnapshot {
+            entries: inner.ledger.entries().to_vec(),
+            history: inner.history.clone(),
+            entered: inner.ledger.next(),
+        }
     }
 
     /// Enters a request that was judged with what a page says.
@@ -72,14 +76,14 @@ impl Book {
     /// When the book has grown since.
     pub fn enter(
         &self,
-        page: &Page,
+        log_snapshot: &LogSnapshot,
         request: &Request,
         spent: &[Spent],
         snapshot: &Snapshot,
         now: Clock,
     ) -> Result<(), Overtaken> {
         let mut inner = self.inner();
-        if inner.ledger.next() != page.entered {
+        if inner.ledger.next() != log_snapshot.entered {
             return Err(Overtaken);
         }
         inner.ledger.record(request, snapshot, Some(now));

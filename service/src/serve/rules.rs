@@ -1,6 +1,6 @@
 //! What the loaded policy looks at: the kinds to watch, and the requests that can break an invariant or a grant.
 //!
-//! Both are derived from what the invariants read (`suture_encode::affected::Reads`), closed under what the effects of
+//! Both are derived from what the invariants read (`suture_encode::impact::Reads`), closed under what the effects of
 //! `model` read and take along. They err on the side of more: a request too many is decided in microseconds, one that
 //! never reaches the webhook is decided by nobody.
 //!
@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use suture_encode::affected::{ANY_GROUP, Reads};
+use suture_encode::impact::{ANY_GROUP, Reads};
 use suture_model::change::{Operation, plural};
 use suture_model::kinds::Kind;
 use suture_specs::spec::{Listed, ResourceAdapterSpec, ScaleTarget};

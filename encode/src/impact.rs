@@ -62,16 +62,16 @@ const SELECTING_ONLY: [&str; 3] = ["Service", "PodDisruptionBudget", "NetworkPol
 const MAKING: [&str; 8] =
     ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"];
 
-/// Whether a change to an object of a built-in kind never leaves all pods alone ([`Surface::leaves_pods_alone`]).
+/// Whether a change to an object of a built-in kind never leaves all pods alone ([`Impact::leaves_pods_alone`]).
 pub fn concerns_pods(kind: &Kind) -> bool {
     ["Pod", "Node", "Namespace", "CustomResourceDefinition"].iter().chain(&SELECTING).any(|known| kind.is(known))
 }
 
 /// What pods have in common that differ in their header only: namespace and body, and whether they live.
-pub type Alike = (Str, *const Body, bool);
+pub type PodClass = (Str, *const Body, bool);
 
 /// What this pod has in common with others.
-pub fn alike(pod: &Object) -> Alike {
+pub fn pod_class(pod: &Object) -> PodClass {
     (pod.key.ns.clone(), Arc::as_ptr(&pod.body), pod.live())
 }
 
@@ -79,16 +79,16 @@ pub fn alike(pod: &Object) -> Alike {
 pub struct Reached<'a> {
     /// Those that are reached for their own sake.
     pub keys: BTreeSet<Key>,
-    /// One pod for all that are alike ([`Alike`]) and are reached for what may become of them only, where the invariant
+    /// One pod for all that are alike ([`PodClass`]) and are reached for what may become of them only, where the invariant
     /// reads nothing but who is there: mostly it is soon told that they hold.
-    pub standing: BTreeMap<Alike, Arc<Object>>,
+    pub pod_classes: BTreeMap<PodClass, Arc<Object>>,
     /// One object of the snapshot for each constraint on nodes that a changed node may have met, or meets now: whatever
-    /// has the same constraint is reached as well ([`Surface::restricted`]).
+    /// has the same constraint is reached as well ([`Impact::of_node_constraint`]).
     pub admitting: Vec<&'a Arc<Object>>,
 }
 
 /// What a change touches, worked out once for all invariants.
-pub struct Surface<'s, 'a> {
+pub struct Impact<'s, 'a> {
     before: &'s State<'a>,
     scenarios: Vec<&'s Scenario<'a>>,
     /// The kinds that have adapters.
@@ -106,19 +106,19 @@ pub struct Surface<'s, 'a> {
     controllers: BTreeSet<Key>,
     selecting: Option<BTreeSet<Key>>,
     referring: Option<Rc<BTreeSet<Key>>>,
-    kin: Option<Rc<BTreeSet<Key>>>,
+    owners_and_dependents: Option<Rc<BTreeSet<Key>>>,
     admitting: Option<Admitting<'a>>,
 }
 
 /// Workloads whose node constraints match a changed node, before or after.
 struct Admitting<'a> {
     /// One of the objects of each constraint, for all that have it.
-    alike: Vec<&'a Arc<Object>>,
+    pod_class: Vec<&'a Arc<Object>>,
     /// Custom resources.
     adapted: BTreeSet<Key>,
 }
 
-impl<'s, 'a> Surface<'s, 'a> {
+impl<'s, 'a> Impact<'s, 'a> {
     /// The surface of a change that leads to these scenarios, and of what it is compared with: it may undo what is in
     /// flight.
     pub fn new(before: &'s State<'a>, scenarios: impl IntoIterator<Item = &'s Scenario<'a>>) -> Self {
@@ -143,7 +143,7 @@ impl<'s, 'a> Surface<'s, 'a> {
                 }
             }
         }
-        let mut surface = Self {
+        let mut impact = Self {
             before,
             scenarios,
             adapted: before.base().adapters().kinds(),
@@ -156,12 +156,12 @@ impl<'s, 'a> Surface<'s, 'a> {
             controllers: BTreeSet::new(),
             selecting: None,
             referring: None,
-            kin: None,
+            owners_and_dependents: None,
             admitting: None,
         };
-        surface.follow();
-        surface.follow_pods();
-        surface
+        impact.follow();
+        impact.follow_pods();
+        impact
     }
 
     /// The keys of all changed objects.
@@ -255,7 +255,7 @@ impl<'s, 'a> Surface<'s, 'a> {
             self.before.delta().is_empty()
                 && versions.len() > 1
                 && versions.iter().zip(versions.iter().skip(1)).all(|(a, b)| Arc::ptr_eq(&a.body, &b.body))
-                && self.scenarios.iter().any(|s| s.leaving.contains_key(key))
+                && self.scenarios.iter().any(|s| s.in_deletion_closure.contains_key(key))
         };
         // what goes takes along what it says itself, and a StatefulSet that stays gives claims up; of a namespace, all that is
         // in it goes anyway
@@ -320,15 +320,17 @@ impl<'s, 'a> Surface<'s, 'a> {
         self.controllers = touch.controllers;
         self.pods = touch.pods;
         // found without the pods
-        (self.referring, self.kin) = (None, None);
+        (self.referring, self.owners_and_dependents) = (None, None);
     }
 
     /// The instances of an invariant that the change can reach, in the order of their names.
     pub fn instances(&mut self, analysis: &Analysis) -> BTreeSet<Key> {
-        let Reached { mut keys, standing, admitting } = self.reached(analysis);
-        keys.extend(self.alike_to(|known| standing.contains_key(known)));
+        let Reached { mut keys, pod_classes, admitting } = self.reached(analysis);
+        keys.extend(self.pods_of_classes(|known| pod_classes.contains_key(known)));
         for object in admitting {
-            keys.extend(self.restricted(object, analysis).into_iter().flatten().map(|object| object.key.clone()));
+            keys.extend(
+                self.of_node_constraint(object, analysis).into_iter().flatten().map(|object| object.key.clone()),
+            );
         }
         keys
     }
@@ -336,15 +338,15 @@ impl<'s, 'a> Surface<'s, 'a> {
     /// The instances of an invariant among the objects that are constrained to nodes as this one of the snapshot, as far
     /// as they are not changed, kind by kind in the order of their names. There may be thousands: where their kind is all
     /// that makes them instances, no more than one is looked at.
-    pub fn restricted(&self, object: &Object, analysis: &Analysis) -> Vec<Vec<&'a Arc<Object>>> {
+    pub fn of_node_constraint(&self, object: &Object, analysis: &Analysis) -> Vec<Vec<&'a Arc<Object>>> {
         let base = self.before.base();
         let for_each = &analysis.compiled.for_each;
         let matches = |object: &Arc<Object>| for_each.matches(object, base.adapters().as_ref());
         let changed: BTreeSet<*const Object> = self.changed.values().flatten().map(Arc::as_ptr).collect();
         let mut found = base.restricted_as(object, |kind| analysis.may_be(kind, &self.adapted));
-        for alike in &mut found {
-            let all = for_each.selector.is_none().then(|| alike.first().is_some_and(|first| matches(first)));
-            alike.retain(|object| match self.before.may_differ(object) {
+        for pod_class in &mut found {
+            let all = for_each.selector.is_none().then(|| pod_class.first().is_some_and(|first| matches(first)));
+            pod_class.retain(|object| match self.before.may_differ(object) {
                 true => !self.changed.contains_key(&object.key) && self.versions(&object.key).iter().any(matches),
                 false => !changed.contains(&Arc::as_ptr(object)) && all.unwrap_or_else(|| matches(object)),
             });
@@ -372,7 +374,7 @@ impl<'s, 'a> Surface<'s, 'a> {
         let mut reached: BTreeSet<Key> = BTreeSet::new();
         reached.extend(self.changed.keys().filter(&mut may_be).cloned());
         reached.extend(self.followers.iter().filter(&mut may_be).cloned());
-        if of_pods && !analysis.reads_standing_only {
+        if of_pods && !analysis.reads_presence_only {
             reached.extend(self.pod_keys().iter().cloned());
         }
         let any = |funcs: &[Func]| funcs.iter().any(|f| uses.funcs.contains(f));
@@ -387,7 +389,7 @@ impl<'s, 'a> Surface<'s, 'a> {
             reached.extend(self.referring().iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::OwnersIn, Func::UnresolvedOwners, Func::WantedBy, Func::Parents]) {
-            reached.extend(self.kin().iter().filter(&mut may_be).cloned());
+            reached.extend(self.owners_and_dependents().iter().filter(&mut may_be).cloned());
         }
         if any(&[Func::HostClaims, Func::HostClaimants]) {
             reached.extend(self.claimants());
@@ -428,21 +430,21 @@ impl<'s, 'a> Surface<'s, 'a> {
         let may_be = |kind: &Kind| analysis.may_be(kind, &self.adapted);
         reached.retain(|key| may_be(&key.kind) && self.versions(key).iter().any(matches));
         let admitting = self.admitting.iter().filter(|_| any(&[Func::AdmittedNodes]));
-        let admitting = admitting.flat_map(|admitting| &admitting.alike).copied().collect();
-        let mut standing = BTreeMap::new();
-        if of_pods && analysis.reads_standing_only {
+        let admitting = admitting.flat_map(|admitting| &admitting.pod_class).copied().collect();
+        let mut pod_classes = BTreeMap::new();
+        if of_pods && analysis.reads_presence_only {
             let others = self.pods.iter().filter(|pod| !self.changed.contains_key(&pod.key));
             for pod in others {
-                standing.entry(alike(pod)).or_insert_with(|| pod.clone());
+                pod_classes.entry(pod_class(pod)).or_insert_with(|| pod.clone());
             }
-            standing.retain(|_, pod| matches(pod));
+            pod_classes.retain(|_, pod| matches(pod));
         }
-        Reached { keys: reached, standing, admitting }
+        Reached { keys: reached, pod_classes, admitting }
     }
 
     /// The names of the pods that the change may touch and that are like some.
-    pub fn alike_to(&self, some: impl Fn(&Alike) -> bool) -> BTreeSet<Key> {
-        self.pods.iter().filter(|pod| some(&alike(pod))).map(|pod| pod.key.clone()).collect()
+    pub fn pods_of_classes(&self, some: impl Fn(&PodClass) -> bool) -> BTreeSet<Key> {
+        self.pods.iter().filter(|pod| some(&pod_class(pod))).map(|pod| pod.key.clone()).collect()
     }
 
     /// All objects of the invariant's kinds.
@@ -516,19 +518,19 @@ impl<'s, 'a> Surface<'s, 'a> {
     }
 
     /// Owners and dependents of touched objects.
-    fn kin(&mut self) -> Rc<BTreeSet<Key>> {
-        let found = self.kin.take().unwrap_or_else(|| Rc::new(self.find_kin()));
-        self.kin.insert(found).clone()
+    fn owners_and_dependents(&mut self) -> Rc<BTreeSet<Key>> {
+        let found = self.owners_and_dependents.take().unwrap_or_else(|| Rc::new(self.find_owners_and_dependents()));
+        self.owners_and_dependents.insert(found).clone()
     }
 
-    fn find_kin(&self) -> BTreeSet<Key> {
+    fn find_owners_and_dependents(&self) -> BTreeSet<Key> {
         let mut found = BTreeSet::new();
         for state in self.states() {
             for object in self.touched_versions().chain(self.distinct_pods()) {
                 let owners = object.owners().iter().filter_map(|o| navigate::owner_object(state, object, o));
                 found.extend(owners.map(|o| o.key.clone()));
                 let children = state.adapter(object).and_then(|f| f.children.clone()).unwrap_or_default();
-                found.extend(children.iter().filter_map(|c| state.meant(c)).map(|c| c.key.clone()));
+                found.extend(children.iter().filter_map(|c| state.resolve(c)).map(|c| c.key.clone()));
                 found.extend(children);
             }
             let pods = if state.owns(&Kind::new("", "Pod")) { self.pods.as_slice() } else { &[] };
@@ -612,7 +614,7 @@ impl<'s, 'a> Surface<'s, 'a> {
     /// Looks for the workloads whose node constraints match a changed node.
     fn find_admitting(&mut self) {
         if self.admitting.is_none() {
-            let mut found = Admitting { alike: Vec::new(), adapted: BTreeSet::new() };
+            let mut found = Admitting { pod_class: Vec::new(), adapted: BTreeSet::new() };
             let nodes = self.relabelled_nodes();
             if !nodes.is_empty() {
                 let admits = |object: &Object| {
@@ -622,7 +624,7 @@ impl<'s, 'a> Surface<'s, 'a> {
                     })
                 };
                 // objects of one constraint admit alike
-                found.alike = self.before.base().restricting().filter(|o| admits(o)).collect();
+                found.pod_class = self.before.base().restricting().filter(|o| admits(o)).collect();
                 let adapted = self.before.base().adapters().kinds();
                 let adapted = adapted.iter().flat_map(|k| self.before.list(k, None));
                 found.adapted = adapted.filter(|o| admits(o)).map(|o| o.key.clone()).collect();
@@ -636,8 +638,8 @@ impl<'s, 'a> Surface<'s, 'a> {
 pub(crate) fn referred(state: &State<'_>, object: &Object) -> BTreeSet<Key> {
     let claims = Kind::new("", "PersistentVolumeClaim");
     let references = references(object, state.base().adapters().as_ref());
-    let meant = |key: &Key| state.meant(key).map(|o| o.key.clone());
-    let mut found: BTreeSet<Key> = references.iter().filter_map(|r| meant(&r.target)).collect();
+    let resolve = |key: &Key| state.resolve(key).map(|o| o.key.clone());
+    let mut found: BTreeSet<Key> = references.iter().filter_map(|r| resolve(&r.target)).collect();
     found.extend(references.into_iter().map(|r| r.target));
     if object.key.kind.is("StatefulSet") {
         let here = state.list(&claims, Some(&object.key.ns));

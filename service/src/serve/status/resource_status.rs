@@ -27,7 +27,7 @@ pub enum Audited {
 
 /// What a replica says about one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ResourceStatus {
     /// The uid of the object: one that was made again has no status yet.
     pub uid: String,
     /// The generation that is loaded.
@@ -45,38 +45,52 @@ pub struct Standing {
 }
 
 /// The status after this replica has said what it has to say. Where nothing changes, it is the old one, byte for byte.
-pub fn next_status(old: &Json, pod: &str, standing: &Standing, replicas: &BTreeSet<String>, now: &str) -> Json {
-    let pods = by_pod(old, pod, standing, replicas, now);
+pub fn next_status(
+    old: &Json,
+    pod: &str,
+    resource_status: &ResourceStatus,
+    replicas: &BTreeSet<String>,
+    now: &str,
+) -> Json {
+    let pods = by_pod(old, pod, resource_status, replicas, now);
     let mut next = old.as_object().cloned().unwrap_or_default();
-    match &standing.audited {
+    match &resource_status.audited {
         Audited::Found(found) => {
             drop(next.insert("violations".to_owned(), violations(old.get("violations"), found, now)))
         }
         Audited::Nothing | Audited::Unknown(..) => drop(next.remove("violations")),
         Audited::Elsewhere => {}
     }
-    match standing.action {
+    match resource_status.action {
         Some(action) => drop(next.insert("action".to_owned(), json!(action))),
         None => drop(next.remove("action")),
     }
-    let conditions = conditions(old, standing, &pods, now);
-    next.insert("observedGeneration".to_owned(), json!(standing.generation));
+    let conditions = conditions(old, resource_status, &pods, now);
+    next.insert("observedGeneration".to_owned(), json!(resource_status.generation));
     next.insert("conditions".to_owned(), Json::Array(conditions));
     next.insert("byPod".to_owned(), Json::Array(pods));
     Json::Object(next)
 }
 
 /// The entries of all replicas that are there, by name; this one's is new.
-fn by_pod(old: &Json, pod: &str, standing: &Standing, replicas: &BTreeSet<String>, now: &str) -> Vec<Json> {
+fn by_pod(
+    old: &Json,
+    pod: &str,
+    resource_status: &ResourceStatus,
+    replicas: &BTreeSet<String>,
+    now: &str,
+) -> Vec<Json> {
     let name = |entry: &Json| entry.get("pod").and_then(Json::as_str).unwrap_or_default().to_owned();
     let known = old.get("byPod").and_then(Json::as_array).cloned().unwrap_or_default();
-    let wrong = [&standing.compiled, &standing.ready, &standing.enforced].into_iter().find_map(|s| s.as_ref().err());
+    let wrong = [&resource_status.compiled, &resource_status.ready, &resource_status.enforced]
+        .into_iter()
+        .find_map(|s| s.as_ref().err());
     let own = json!({
         "pod": pod,
-        "observedGeneration": standing.generation,
-        "compiled": standing.compiled.is_ok(),
-        "ready": standing.ready.is_ok(),
-        "enforced": standing.enforced.is_ok(),
+        "observedGeneration": resource_status.generation,
+        "compiled": resource_status.compiled.is_ok(),
+        "ready": resource_status.ready.is_ok(),
+        "enforced": resource_status.enforced.is_ok(),
         "message": wrong.map_or_else(String::new, |message| cut(message)),
     });
     let mut entries: Vec<Json> = known
@@ -119,13 +133,13 @@ fn stamped(before: Option<&Json>, entry: Json, field: &str, now: &str) -> Json {
 /// One condition in the making: type, whether it holds, reason, message.
 type Aspect = (&'static str, &'static str, &'static str, String);
 
-fn conditions(old: &Json, standing: &Standing, pods: &[Json], now: &str) -> Vec<Json> {
+fn conditions(old: &Json, resource_status: &ResourceStatus, pods: &[Json], now: &str) -> Vec<Json> {
     let known = old.get("conditions").and_then(Json::as_array).cloned().unwrap_or_default();
     let aspects = [
-        Some(compiled(standing)),
-        Some(everywhere(pods, standing.generation, "Ready", "ready", ("Loaded", "NotReady"))),
-        Some(everywhere(pods, standing.generation, "Enforced", "enforced", ("Judging", "NotJudging"))),
-        violated(&standing.audited),
+        Some(compiled(resource_status)),
+        Some(everywhere(pods, resource_status.generation, "Ready", "ready", ("Loaded", "NotReady"))),
+        Some(everywhere(pods, resource_status.generation, "Enforced", "enforced", ("Judging", "NotJudging"))),
+        violated(&resource_status.audited),
     ];
     let condition = |(name, status, reason, message): Aspect| {
         let before = known.iter().find(|c| c.get("type").and_then(Json::as_str) == Some(name));
@@ -134,21 +148,21 @@ fn conditions(old: &Json, standing: &Standing, pods: &[Json], now: &str) -> Vec<
         json!({
             "type": name,
             "status": status,
-            "observedGeneration": standing.generation,
+            "observedGeneration": resource_status.generation,
             "lastTransitionTime": since,
             "reason": reason,
             "message": cut(&message),
         })
     };
-    let elsewhere = (standing.audited == Audited::Elsewhere).then(|| {
+    let elsewhere = (resource_status.audited == Audited::Elsewhere).then(|| {
         let said = known.iter().find(|c| c.get("type").and_then(Json::as_str) == Some("Violated")).cloned();
         said.unwrap_or_else(|| condition(("Violated", "Unknown", "NotAudited", "not audited yet".to_owned())))
     });
     aspects.into_iter().flatten().map(condition).chain(elsewhere).collect()
 }
 
-fn compiled(standing: &Standing) -> Aspect {
-    match &standing.compiled {
+fn compiled(resource_status: &ResourceStatus) -> Aspect {
+    match &resource_status.compiled {
         Ok(()) => ("Compiled", "True", "Compiles", String::new()),
         Err(message) => ("Compiled", "False", "DoesNotCompile", message.clone()),
     }

@@ -71,7 +71,8 @@ impl Touch {
             }
         }
         if let Some(facts) = adapted {
-            let listed = facts.children.iter().flatten().chain(&facts.scale_target).filter_map(|key| state.meant(key));
+            let listed =
+                facts.children.iter().flatten().chain(&facts.scale_target).filter_map(|key| state.resolve(key));
             for child in state.owned_by(&object.uid).into_iter().chain(listed) {
                 self.template(state, child);
                 self.group(state, child);

@@ -21,38 +21,38 @@ use suture_model::state::State;
 use suture_model::value::Val;
 
 use crate::decision::Verdict;
-use crate::engine::{Input, Instance, Mates};
-use crate::explain::Told;
+use crate::engine::{Input, Instance, SymmetryClass};
+use crate::explain::StepCache;
 
 /// What all invariants are judged with.
-pub(crate) struct Common<'s, 'a> {
+pub(crate) struct DecisionContext<'s, 'a> {
     pub input: &'s Input<'s>,
     pub inputs: Inputs,
     pub before: &'s State<'a>,
     pub preparations: Preparations,
-    pub told: Told,
+    pub step_cache: StepCache,
 }
 
 /// What was found out about an instance.
 #[derive(Clone, Debug)]
-pub(crate) enum Settled {
+pub(crate) enum SharedVerdict {
     /// It holds.
     Proved {
         /// What the proof relies on.
         assumed: Vec<String>,
         /// Whether it holds in every scenario, whether the instance stays, terminates or is gone.
-        wherever: bool,
+        holds_if_deleted: bool,
     },
     /// The change breaks it.
     Refuted(Box<Verdict>),
 }
 
 /// Objects of a kind with the same constraint on nodes.
-pub(crate) type Mark = (Kind, Val);
+pub(crate) type NodeConstraintKey = (Kind, Val);
 
 /// The instances of one invariant, judged one after the other.
-pub(crate) struct Round<'s, 'a> {
-    pub common: &'s Common<'s, 'a>,
+pub(crate) struct InvariantRun<'s, 'a> {
+    pub common: &'s DecisionContext<'s, 'a>,
     pub analysis: &'s Analysis,
     /// With the change.
     pub with: &'s [Scenario<'a>],
@@ -61,15 +61,15 @@ pub(crate) struct Round<'s, 'a> {
     /// Whether pods that differ in their names only may stand for one another.
     blind: bool,
     /// By instance, for pods.
-    pods: BTreeMap<Key, Arc<Settled>>,
-    by_nodes: BTreeMap<Mark, Arc<Settled>>,
+    pods: BTreeMap<Key, Arc<SharedVerdict>>,
+    by_nodes: BTreeMap<NodeConstraintKey, Arc<SharedVerdict>>,
     expected: Expected<'s, 'a>,
     quiet: OnceCell<bool>,
 }
 
-impl<'s, 'a> Round<'s, 'a> {
+impl<'s, 'a> InvariantRun<'s, 'a> {
     pub fn new(
-        common: &'s Common<'s, 'a>,
+        common: &'s DecisionContext<'s, 'a>,
         analysis: &'s Analysis,
         with: &'s [Scenario<'a>],
         baseline: &'s [Scenario<'a>],
@@ -100,7 +100,7 @@ impl<'s, 'a> Round<'s, 'a> {
     }
 
     /// Its constraint on nodes, if nothing else of the object is read.
-    pub fn mark(&self, object: &Object) -> Option<Mark> {
+    pub fn node_constraint(&self, object: &Object) -> Option<NodeConstraintKey> {
         let kind = &object.key.kind;
         let alone = self.analysis.compiled.faults == Faults::default() && self.analysis.reads_nodes_only(kind);
         let constraint = constraint_of(object).filter(|_| alone && self.common.before.adapter(object).is_none());
@@ -108,36 +108,36 @@ impl<'s, 'a> Round<'s, 'a> {
     }
 
     /// Who may stand for an object, before anything is asked about it.
-    pub fn mates(&self, object: &Object, mark: Option<&Mark>) -> Mates {
-        match mark {
-            Some(_) => Mates::ByNodes,
-            None if self.blind && may_have_mates(object) => Mates::Unasked,
-            None => Mates::None,
+    pub fn symmetry(&self, object: &Object, node_constraint: Option<&NodeConstraintKey>) -> SymmetryClass {
+        match node_constraint {
+            Some(_) => SymmetryClass::SameNodeConstraint,
+            None if self.blind && may_have_mates(object) => SymmetryClass::Unasked,
+            None => SymmetryClass::None,
         }
     }
 
     /// What was found out about this pod's equals.
-    pub fn of_equals(&self, key: &Key) -> Option<Arc<Settled>> {
+    pub fn of_equals(&self, key: &Key) -> Option<Arc<SharedVerdict>> {
         self.pods.get(key).cloned()
     }
 
     /// What was found out about an object with this mark.
-    pub fn of_marked(&self, mark: &Mark) -> Option<Arc<Settled>> {
-        self.by_nodes.get(mark).cloned()
+    pub fn of_node_constraint(&self, node_constraint: &NodeConstraintKey) -> Option<Arc<SharedVerdict>> {
+        self.by_nodes.get(node_constraint).cloned()
     }
 
     /// Whether what was found out about an object with its mark goes for this one.
-    pub fn goes_for(&self, settled: &Settled, object: &Arc<Object>) -> bool {
-        match settled {
+    pub fn goes_for(&self, class_verdict: &SharedVerdict, object: &Arc<Object>) -> bool {
+        match class_verdict {
             // whether it is on its way out or not
-            Settled::Proved { wherever: true, .. } => self.is_same(object),
+            SharedVerdict::Proved { holds_if_deleted: true, .. } => self.is_same(object),
             _ => self.stays_as_it_is(object),
         }
     }
 
     /// Whether an instance holds in every scenario as it is, while it terminates, and when it is gone: all that can happen
     /// to those of which no more is read.
-    pub fn holds_wherever(&self, instance: &Instance<'_, '_>) -> bool {
+    pub fn holds_if_deleted(&self, instance: &Instance<'_, '_>) -> bool {
         let holds = |now: &State<'_>| instance.replay(now) == Judged::Holds;
         self.with.iter().all(|scenario| {
             let (mut terminating, mut gone) = (scenario.state.clone(), scenario.state.clone());
@@ -149,25 +149,31 @@ impl<'s, 'a> Round<'s, 'a> {
 
     /// Whether nothing that may become of a pod can break the invariant, as plain evaluation tells: it reads nothing but
     /// who is there, all whom the pod names stay in every scenario, and it holds with the pod and without.
-    pub fn is_secure(&self, pod: &Arc<Object>) -> bool {
+    pub fn trivially_holds(&self, pod: &Arc<Object>) -> bool {
         // no other pod takes the name of one of these
         let unnamed = pod.controller().is_some_and(|owner| UNNAMED.iter().any(|kind| owner.kind.is(kind)));
-        let alone = self.blind && self.analysis.reads_standing_only && unnamed && self.is_same(pod);
+        let alone = self.blind && self.analysis.reads_presence_only && unnamed && self.is_same(pod);
         alone
             && self.with.iter().all(|scenario| all_named_stay(&scenario.state, pod))
-            && self.holds_wherever(&self.instance(pod))
+            && self.holds_if_deleted(&self.instance(pod))
     }
 
     /// Notes what was found out about an instance for those that every question took for its equals.
-    pub fn settle(&mut self, instance: &Instance<'_, '_>, mates: Mates, mark: Option<Mark>, found: Settled) {
-        match (mates, mark) {
-            (Mates::Are(mates), _) => {
+    pub fn share(
+        &mut self,
+        instance: &Instance<'_, '_>,
+        symmetry: SymmetryClass,
+        node_constraint: Option<NodeConstraintKey>,
+        found: SharedVerdict,
+    ) {
+        match (symmetry, node_constraint) {
+            (SymmetryClass::Are(symmetry), _) => {
                 let found = Arc::new(found);
-                let mates = mates.into_iter().filter(|key| instance.is_judged_as(key));
-                self.pods.extend(mates.map(|key| (key, found.clone())));
+                let symmetry = symmetry.into_iter().filter(|key| instance.is_judged_as(key));
+                self.pods.extend(symmetry.map(|key| (key, found.clone())));
             }
-            (Mates::ByNodes, Some(mark)) if self.stays_as_it_is(instance.object) => {
-                self.by_nodes.insert(mark, Arc::new(found));
+            (SymmetryClass::SameNodeConstraint, Some(node_constraint)) if self.stays_as_it_is(instance.object) => {
+                self.by_nodes.insert(node_constraint, Arc::new(found));
             }
             _ => {}
         }
@@ -211,7 +217,7 @@ fn all_named_stay(state: &State<'_>, pod: &Object) -> bool {
     let mut owners = pod.owners().iter();
     let mut referred = references(pod, state.base().adapters().as_ref()).into_iter().map(|reference| reference.target);
     owners.all(|owner| owner_object(state, pod, owner).is_none_or(stays))
-        && referred.all(|key| !key.kind.is("PersistentVolumeClaim") && state.meant(&key).is_none_or(stays))
+        && referred.all(|key| !key.kind.is("PersistentVolumeClaim") && state.resolve(&key).is_none_or(stays))
 }
 
 /// Whether no namespace and no owner comes or goes in a scenario: what is not changed there itself goes if it did before.
@@ -240,7 +246,7 @@ fn may_have_mates(object: &Object) -> bool {
 pub(crate) fn lacks_nodes(question: &Question<'_, '_>) -> bool {
     let scene = &question.scene;
     let is_new = |fate: &Fate| matches!(fate.kind, FateKind::NewUnready | FateKind::NewReady);
-    let mut entities = scene.coded().iter().flat_map(|coded| &coded.group.entities);
+    let mut entities = scene.encoded_groups().iter().flat_map(|encoded| &encoded.group.entities);
     !scene.view.coarse
         && scene.state().base().unknown().contains("Node")
         && entities.any(|entity| entity.fates.iter().any(is_new))

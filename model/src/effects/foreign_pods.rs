@@ -20,7 +20,7 @@ use crate::selector::Selector;
 use crate::value::{Str, Val};
 
 /// A pod that keeps new pods of a template off its domain.
-pub(super) struct Repelling<'s> {
+pub(super) struct ForeignAntiAffinity<'s> {
     pub(super) pod: &'s Arc<Object>,
     pub(super) topology: Str,
     /// Whether it is certain that the new pods are meant.
@@ -29,16 +29,21 @@ pub(super) struct Repelling<'s> {
 
 /// The pods, of any namespace, whose required anti-affinity may mean pods of this template in a namespace; where all has
 /// settled, those that are there still.
-pub(super) fn repelling<'s>(scenario: &'s Scenario<'_>, ns: &str, own: &Template, settled: bool) -> Vec<Repelling<'s>> {
+pub(super) fn foreign_anti_affinity<'s>(
+    scenario: &'s Scenario<'_>,
+    ns: &str,
+    own: &Template,
+    quiescent: bool,
+) -> Vec<ForeignAntiAffinity<'s>> {
     let mut found = Vec::new();
     // equals stand together
     let mut last: Option<(&Arc<Object>, Terms)> = None;
     for pod in scenario.state.keeping_apart(ns).into_iter().filter(|pod| !pod.node.is_empty() && !pod.finished()) {
         let known = last.take().filter(|(equal, _)| equal.key.ns == pod.key.ns && Arc::ptr_eq(&equal.body, &pod.body));
         let terms = known.map_or_else(|| against(pod, ns, own), |(_, terms)| terms);
-        let is_there = || !settled || !has_gone(scenario, pod);
+        let is_there = || !quiescent || !has_gone(scenario, pod);
         if !terms.is_empty() && is_there() {
-            found.extend(terms.iter().map(|(topology, certain)| Repelling {
+            found.extend(terms.iter().map(|(topology, certain)| ForeignAntiAffinity {
                 pod,
                 topology: topology.clone(),
                 certain: *certain,
@@ -78,7 +83,7 @@ pub(super) fn has_gone(scenario: &Scenario<'_>, pod: &Object) -> bool {
     }
     let expected = Expected::new(state);
     let is_stopping = || pod.terminating() && !hazard::at_risk(state, pod) && !expected.goes(pod);
-    pod.leaving || is_stopping() || expected.surely_goes(pod) || is_unwanted(scenario, pod)
+    pod.in_deletion_closure || is_stopping() || expected.surely_goes(pod) || is_unwanted(scenario, pod)
 }
 
 /// Whether a ReplicaSet, or a Deployment above it, is scaled to 0 pods, or a StatefulSet that waits for none of its pods.
@@ -99,7 +104,7 @@ fn is_unwanted(scenario: &Scenario<'_>, pod: &Object) -> bool {
         maker.live()
             && !paused
             && navigate::wanted_replicas(state, maker) == Some(0)
-            && super::custom::wish(scenario, maker, 0).is_none()
+            && super::custom::desired_replicas(scenario, maker, 0).is_none()
     })
 }
 
@@ -127,7 +132,7 @@ pub(super) struct Staying(RefCell<BTreeMap<Key, BTreeSet<Key>>>);
 impl Staying {
     /// Whether this one does, once all has settled.
     pub(super) fn has(&self, builder: &Builder<'_, '_>, pod: &Object) -> bool {
-        if !builder.group.settled {
+        if !builder.group.quiescent {
             return false;
         }
         let name = group_name(builder.state(), pod);

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value as Json, json};
 use suture_specs::spec::Action;
 
-use super::{Audited, Standing, next_status};
+use super::{Audited, ResourceStatus, next_status};
 
-fn good(generation: i64) -> Standing {
+fn good(generation: i64) -> ResourceStatus {
     let uid = "u".to_owned();
     let fine = Ok(());
-    Standing {
+    ResourceStatus {
         uid,
         generation,
         action: None,
@@ -35,7 +35,7 @@ fn it_is_ready_when_every_replica_is() {
     let both = replicas(&["a", "b"]);
     let first = next_status(&Json::Null, "a", &good(1), &both, "t1");
     assert_eq!(condition(&first, "Ready")["status"], "True");
-    let lagging = Standing { ready: Err("Secret is not listed".to_owned()), ..good(1) };
+    let lagging = ResourceStatus { ready: Err("Secret is not listed".to_owned()), ..good(1) };
     let second = next_status(&first, "b", &lagging, &both, "t2");
     assert_eq!(condition(&second, "Ready")["status"], "False");
     assert_eq!(condition(&second, "Ready")["message"], "b: Secret is not listed");
@@ -58,7 +58,7 @@ fn a_new_generation_is_not_ready_before_all_have_loaded_it() {
 
 #[test]
 fn replicas_that_are_gone_have_no_say() {
-    let broken = Standing { enforced: Err("the webhook is off".to_owned()), ..good(1) };
+    let broken = ResourceStatus { enforced: Err("the webhook is off".to_owned()), ..good(1) };
     let old = next_status(&Json::Null, "gone", &broken, &replicas(&["a", "gone"]), "t1");
     let next = next_status(&old, "a", &good(1), &replicas(&["a"]), "t2");
     assert_eq!(next["byPod"].as_array().map(Vec::len), Some(1));
@@ -69,26 +69,26 @@ fn replicas_that_are_gone_have_no_say() {
 fn nothing_new_is_the_same_status() {
     let all = replicas(&["a"]);
     let found = Audited::Found(vec![("Service/shop/web".to_owned(), "no endpoint".to_owned())]);
-    let audited = Standing { audited: found, ..good(1) };
+    let audited = ResourceStatus { audited: found, ..good(1) };
     let first = next_status(&Json::Null, "a", &audited, &all, "t1");
     assert_eq!(first, next_status(&first, "a", &audited, &all, "t2"));
     assert_eq!(condition(&first, "Violated")["status"], "True");
     // the last audit stands until there is another one
     assert_eq!(first, next_status(&first, "a", &good(1), &all, "t2"));
-    let blind = Standing { audited: Audited::Unknown("NotAudited", "too large".to_owned()), ..good(1) };
+    let blind = ResourceStatus { audited: Audited::Unknown("NotAudited", "too large".to_owned()), ..good(1) };
     let next = next_status(&first, "a", &blind, &all, "t3");
     assert_eq!(condition(&next, "Violated")["status"], "Unknown");
     assert_eq!(condition(&next, "Violated")["message"], "too large");
     assert_eq!(next["violations"], Json::Null);
     // what cannot be violated does not say so
-    let nothing = Standing { audited: Audited::Nothing, ..good(1) };
+    let nothing = ResourceStatus { audited: Audited::Nothing, ..good(1) };
     assert_eq!(condition(&next_status(&Json::Null, "a", &nothing, &all, "t"), "Violated"), &Json::Null);
 }
 
 #[test]
 fn violations_and_messages_are_capped() {
     let many = (0..100).map(|i| (format!("Service/shop/{i:03}"), "x".repeat(5_000))).collect();
-    let many = Standing { audited: Audited::Found(many), ..good(1) };
+    let many = ResourceStatus { audited: Audited::Found(many), ..good(1) };
     let status = next_status(&Json::Null, "a", &many, &replicas(&["a"]), "t");
     assert_eq!(status["violations"]["total"], 100);
     assert_eq!(status["violations"]["first"].as_array().map(Vec::len), Some(20));
@@ -98,9 +98,9 @@ fn violations_and_messages_are_capped() {
 #[test]
 fn what_it_does_is_said_while_it_compiles() {
     let all = replicas(&["a"]);
-    let warning = Standing { action: Some(Action::Warn), ..good(1) };
+    let warning = ResourceStatus { action: Some(Action::Warn), ..good(1) };
     let said = next_status(&Json::Null, "a", &warning, &all, "t1");
     assert_eq!(said["action"], "Warn");
-    let broken = Standing { compiled: Err("it does not compile".to_owned()), ..good(2) };
+    let broken = ResourceStatus { compiled: Err("it does not compile".to_owned()), ..good(2) };
     assert_eq!(next_status(&said, "a", &broken, &all, "t2").get("action"), None);
 }

@@ -269,15 +269,15 @@ fn blind_object(expr: &Expr) -> bool {
 
 /// Whether an invariant reads nothing of its instances but their kind, whether they are there, and whom they name; of
 /// what they refer to, whether it is there; and of their owners anything.
-pub fn reads_standing_only(compiled: &CompiledInvariant) -> bool {
-    let mut standing = Standing { instance: &compiled.for_each.var, owners: Vec::new() };
+pub fn reads_presence_only(compiled: &CompiledInvariant) -> bool {
+    let mut presence = PresenceOnly { instance: &compiled.for_each.var, owners: Vec::new() };
     let clauses = compiled.require.iter().map(|c| &c.expression);
     let lets = compiled.lets.iter().map(|(_, e)| e);
-    lets.chain(clauses).chain(&compiled.for_each.where_).chain(&compiled.degree).all(|expr| standing.is_all(expr))
+    lets.chain(clauses).chain(&compiled.for_each.where_).chain(&compiled.degree).all(|expr| presence.is_all(expr))
 }
 
 /// Functions of the instance that say no more.
-const STANDING: [Func; 8] = [
+const PRESENCE: [Func; 8] = [
     Func::At,
     Func::ExistsIn,
     Func::LiveIn,
@@ -292,13 +292,13 @@ const STANDING: [Func; 8] = [
 const OF_OWNERS: [Func; 4] = [Func::Live, Func::Terminating, Func::Label, Func::Annotation];
 
 /// What is read where.
-struct Standing<'c> {
+struct PresenceOnly<'c> {
     instance: &'c str,
     /// The variables that are owners of the instance.
     owners: Vec<&'c str>,
 }
 
-impl<'c> Standing<'c> {
+impl<'c> PresenceOnly<'c> {
     /// Whether this is all that an expression reads.
     fn is_all(&mut self, expr: &'c Expr) -> bool {
         match &expr.node {
@@ -311,7 +311,7 @@ impl<'c> Standing<'c> {
             }
             Node::Call { func, args } => {
                 let plain = |a: &Expr| !holds_objects(&a.ty) || *func == Func::Size;
-                let told = STANDING.contains(func)
+                let told = PRESENCE.contains(func)
                     || (OF_OWNERS.contains(func) && args.first().is_some_and(|a| self.is_owner(a)))
                     || (func.class() == Class::Pure && args.iter().all(plain));
                 told && args.iter().all(|a| self.is_all(a))

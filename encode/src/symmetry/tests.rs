@@ -73,10 +73,10 @@ fn what_the_kind_decides_is_not_read() {
 #[test]
 fn what_reads_who_is_there_reads_no_more() {
     for standing in ["references-resolve", "owner-references-resolve"] {
-        assert!(Analysis::of(Arc::new(shipped(standing))).reads_standing_only, "{standing}");
+        assert!(Analysis::of(Arc::new(shipped(standing))).reads_presence_only, "{standing}");
     }
     for more in ["quorum-kept", "volume-in-use-kept", "selector-keeps-matches", "unique-host", "live-child-kept"] {
-        assert!(!Analysis::of(Arc::new(shipped(more))).reads_standing_only, "{more}");
+        assert!(!Analysis::of(Arc::new(shipped(more))).reads_presence_only, "{more}");
     }
     for (more, expression) in [
         ("its readiness", "o.at(now).ready()"),
@@ -86,8 +86,8 @@ fn what_reads_who_is_there_reads_no_more() {
         ("the owners of its owners", "o.ownersIn(now).all(w, w.ownersIn(now).size() > 0)"),
         ("other pods", "now.inNamespace('a', 'Pod').size() > 0"),
     ] {
-        assert!(!Analysis::of(Arc::new(of_pods(expression))).reads_standing_only, "{more}");
+        assert!(!Analysis::of(Arc::new(of_pods(expression))).reads_presence_only, "{more}");
     }
     let fine = "!o.liveIn(now) || o.at(now).ownersIn(now).all(w, w.live() && w.?spec.?paused.orValue(false) == false)";
-    assert!(Analysis::of(Arc::new(of_pods(fine))).reads_standing_only);
+    assert!(Analysis::of(Arc::new(of_pods(fine))).reads_presence_only);
 }
