@@ -1,15 +1,9 @@
-//! What the compiler and clippy do not hold: the direction of dependencies, files that nobody compiles, work left undone.
-#![expect(clippy::panic, reason = "a file that cannot be read fails the test that wanted it")]
+//! The crates from the bottom up: what each may know of the others, and which files cargo compiles for it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A person reads a file in one go or not at all.
-const FILE_LINES_MAX: usize = 1000;
-
-/// Folders that are not part of the tree, whatever is in them.
-const NOT_OURS: [&str; 3] = [".git", ".z3", "target"];
+use crate::tree::{around, expect_none, files, is_word, numbered_code, read, root, sources};
 
 /// What a crate may know of the workspace, and the foreign vocabularies that it must not name.
 struct Layer {
@@ -87,77 +81,6 @@ fn foreign_paths_stay_in_their_folder() {
 }
 
 #[test]
-fn every_source_file_is_compiled() {
-    let sources = sources();
-    let mut compiled = BTreeSet::new();
-    let mut waiting: Vec<&PathBuf> = sources.keys().filter(|path| is_target(path)).collect();
-    while let Some(path) = waiting.pop() {
-        if compiled.insert(path)
-            && let Some(text) = sources.get(path)
-        {
-            let candidates = declared_modules(text).into_iter().flat_map(|name| module_files(path, name));
-            waiting.extend(candidates.filter_map(|file| sources.get_key_value(&file).map(|(path, _)| path)));
-        }
-    }
-    let forgotten = sources.keys().filter(|path| !compiled.contains(path));
-    expect_none(&forgotten.map(|path| format!("{}: no module declares this file", path.display())).collect::<Vec<_>>());
-}
-
-#[test]
-fn nothing_is_left_undone() {
-    // written in two halves, so that this file does not find itself
-    let unfinished = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
-    let mut problems = Vec::new();
-    for (path, text) in sources() {
-        for (number, line) in numbered_code(&text) {
-            for pattern in unfinished.iter().filter(|pattern| line.contains(**pattern)) {
-                problems.push(format!("{}:{number}: `{pattern}`", path.display()));
-            }
-        }
-    }
-    expect_none(&problems);
-}
-
-#[test]
-fn every_source_file_says_what_it_is() {
-    let silent = sources().into_iter().filter(|(_, text)| !text.starts_with("//! ")).map(|(path, _)| path);
-    expect_none(&silent.map(|path| format!("{}: no `//!` sentence opens it", path.display())).collect::<Vec<_>>());
-}
-
-#[test]
-fn every_source_file_can_be_read_in_one_go() {
-    let counted = sources().into_iter().map(|(path, text)| (path, text.lines().count()));
-    let long = counted.filter(|(_, lines)| *lines > FILE_LINES_MAX);
-    expect_none(&long.map(|(path, lines)| format!("{}: {lines} lines", path.display())).collect::<Vec<_>>());
-}
-
-#[test]
-fn no_file_names_a_place_on_somebodys_machine() {
-    let homes = [concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/ho", "me/")];
-    let mut problems = Vec::new();
-    for path in files() {
-        // what is not UTF-8 is not text
-        let Ok(text) = String::from_utf8(read_bytes(&root().join(&path))) else { continue };
-        for (number, line) in (1..).zip(text.lines()) {
-            for home in homes.iter().filter(|home| names_place(line, home)) {
-                problems.push(format!("{}:{number}: `{home}`", path.display()));
-            }
-        }
-    }
-    expect_none(&problems);
-}
-
-#[test]
-fn the_pinned_z3_is_the_version_that_is_compiled_against() {
-    let config = read(&root().join(".cargo/config.toml"));
-    let wanted = config.lines().find_map(|line| line.strip_prefix("Z3_SYS_Z3_VERSION = "));
-    let requirements = read(&root().join(".cargo/z3-requirements.txt"));
-    let pinned = requirements.lines().find_map(|line| line.strip_prefix("z3-solver=="));
-    let (Some(wanted), Some(pinned)) = (wanted, pinned) else { panic!("wanted {wanted:?}, pinned {pinned:?}") };
-    assert!(pinned.starts_with(&format!("{}.", wanted.trim_matches('"'))), "wanted {wanted}, pinned {pinned}");
-}
-
-#[test]
 fn a_manifest_is_read_whatever_the_form_of_a_dependency() {
     let manifest = "[package]\nname = \"p\"\n[dependencies]\na.workspace = true\nb = \"1\"\n# c = \"1\"\n\
                     d = { version = \"1\", package = \"e\" }\n[dev-dependencies.f]\nversion = \"1\"\n\
@@ -214,20 +137,9 @@ fn names_crate(line: &str, name: &str) -> bool {
     })
 }
 
-/// Whether a line holds an absolute path that starts with `home`; the same words deep in an address do not count.
-fn names_place(line: &str, home: &str) -> bool {
-    around(line, home).any(|(before, _)| !before.ends_with(|c| is_word(c) || "-.*".contains(c)))
-}
-
-/// What stands before and after each occurrence of `needle`.
-fn around<'a>(line: &'a str, needle: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let splits = line.match_indices(needle).map(|(start, found)| (line.split_at(start), found.len()));
-    splits.map(|((before, rest), length)| (before, rest.split_at(length).1))
-}
-
 /// The modules that a file declares and whose text is elsewhere. Declarations inside inline modules, and `#[path]`, are not
 /// understood: their files count as forgotten.
-fn declared_modules(text: &str) -> Vec<&str> {
+pub fn declared_modules(text: &str) -> Vec<&str> {
     let lines = numbered_code(text).map(|(_, line)| line.trim());
     let outside = lines.filter_map(|line| line.strip_suffix(';')?.split_once("mod "));
     let plain = outside.filter(|(visibility, _)| visibility.is_empty() || visibility.starts_with("pub"));
@@ -235,7 +147,7 @@ fn declared_modules(text: &str) -> Vec<&str> {
 }
 
 /// Where the text of a module that `path` declares may be.
-fn module_files(path: &Path, name: &str) -> [PathBuf; 2] {
+pub fn module_files(path: &Path, name: &str) -> [PathBuf; 2] {
     let folder = path.parent().unwrap_or(Path::new(""));
     let stem = path.file_stem().unwrap_or_default();
     let folder = if is_target(path) || stem == "mod" { folder.to_path_buf() } else { folder.join(stem) };
@@ -243,7 +155,7 @@ fn module_files(path: &Path, name: &str) -> [PathBuf; 2] {
 }
 
 /// Whether cargo compiles a file of its own accord.
-fn is_target(path: &Path) -> bool {
+pub fn is_target(path: &Path) -> bool {
     let inside = LAYERS.iter().filter_map(|layer| path.strip_prefix(layer.folder).ok());
     // a crate may be inside another one's folder: the innermost is the one that compiles it
     let Some(inside) = inside.min_by_key(|rest| rest.components().count()) else { return false };
@@ -256,56 +168,4 @@ fn is_target(path: &Path) -> bool {
             | ["tests" | "benches" | "examples", _]
             | ["tests" | "benches" | "examples", _, "main.rs"]
     )
-}
-
-/// The lines of a source file without their comments, numbered from one.
-fn numbered_code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    (1..).zip(text.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)))
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// The text of every Rust file.
-fn sources() -> BTreeMap<PathBuf, String> {
-    let rust = files().into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
-    rust.map(|path| (path.clone(), read(&root().join(path)))).collect()
-}
-
-/// Every file of the tree, relative to its root, in order.
-fn files() -> BTreeSet<PathBuf> {
-    let (root, mut found, mut waiting) = (root(), BTreeSet::new(), vec![root()]);
-    while let Some(folder) = waiting.pop() {
-        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        for path in entries.map_while(Result::ok).map(|entry| entry.path()) {
-            if NOT_OURS.iter().any(|name| path.ends_with(name)) {
-                continue;
-            }
-            if path.is_dir() {
-                waiting.push(path);
-            } else {
-                found.extend(path.strip_prefix(&root).map(Path::to_path_buf));
-            }
-        }
-    }
-    found
-}
-
-fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
-}
-
-fn read(path: &Path) -> String {
-    String::from_utf8(read_bytes(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn read_bytes(path: &Path) -> Vec<u8> {
-    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-#[track_caller]
-fn expect_none(problems: &[String]) {
-    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
