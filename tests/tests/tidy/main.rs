@@ -1,7 +1,12 @@
 //! What the compiler and clippy do not hold: the direction of dependencies, files that nobody compiles, work left undone.
 #![expect(clippy::panic, reason = "a file that cannot be read fails the test that wanted it")]
 
+mod figures;
+mod imports;
+mod known;
 mod layers;
+mod limits;
+mod syntax;
 mod tree;
 
 use std::collections::BTreeSet;
@@ -9,9 +14,6 @@ use std::path::PathBuf;
 
 use layers::{declared_modules, is_target, module_files};
 use tree::{around, expect_none, files, is_word, numbered_code, read, read_bytes, root, sources};
-
-/// A person reads a file in one go or not at all.
-const FILE_LINES_MAX: usize = 1000;
 
 #[test]
 fn every_source_file_is_compiled() {
@@ -49,13 +51,6 @@ fn nothing_is_left_undone() {
 fn every_source_file_says_what_it_is() {
     let silent = sources().into_iter().filter(|(_, text)| !text.starts_with("//! ")).map(|(path, _)| path);
     expect_none(&silent.map(|path| format!("{}: no `//!` sentence opens it", path.display())).collect::<Vec<_>>());
-}
-
-#[test]
-fn every_source_file_can_be_read_in_one_go() {
-    let counted = sources().into_iter().map(|(path, text)| (path, text.lines().count()));
-    let long = counted.filter(|(_, lines)| *lines > FILE_LINES_MAX);
-    expect_none(&long.map(|(path, lines)| format!("{}: {lines} lines", path.display())).collect::<Vec<_>>());
 }
 
 #[test]
