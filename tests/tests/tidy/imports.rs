@@ -84,8 +84,8 @@ fn files_that_need_each_other_are_a_circle() {
     for (from, to) in pairs {
         needs.entry(from.into()).or_default().entry(to.into()).or_default().insert("x".to_owned());
     }
-    let found: Vec<Vec<PathBuf>> = circles(&needs).into_iter().collect();
-    assert_eq!(found, [vec![PathBuf::from("a"), "b".into(), "c".into()], vec!["d".into(), "e".into()]]);
+    let wanted = [vec!["a", "b", "c"], vec!["d", "e"]].map(|files| files.into_iter().map(Path::new).collect());
+    assert_eq!(circles(&needs), BTreeSet::from(wanted));
 }
 
 /// Which file of the tree needs which of its own crate, and for what.
@@ -104,21 +104,20 @@ pub fn crates(sources: &BTreeMap<PathBuf, String>) -> Vec<Crate> {
 }
 
 /// The circles between files: each the files of which any one needs, in the end, any other.
-pub fn circles(needs: &Needs) -> BTreeSet<Vec<PathBuf>> {
-    let reach: BTreeMap<&PathBuf, BTreeSet<&PathBuf>> = needs.keys().map(|file| (file, reached(needs, file))).collect();
-    let circle = |file: &PathBuf| {
-        let reached = reach.get(file).into_iter().flatten();
-        let back = reached.filter(|other| reach.get(*other).is_some_and(|reached| reached.contains(file)));
-        back.map(|other| other.to_path_buf()).collect::<Vec<_>>()
-    };
-    needs.keys().map(circle).filter(|files| files.len() > 1).collect()
+pub fn circles(needs: &Needs) -> BTreeSet<BTreeSet<&Path>> {
+    let reach: BTreeMap<&Path, BTreeSet<&Path>> =
+        needs.keys().map(|file| (file.as_path(), reached(needs, file))).collect();
+    let reaches = |from: &Path, to: &Path| reach.get(from).is_some_and(|reached| reached.contains(to));
+    let circles =
+        reach.iter().map(|(file, reached)| reached.iter().copied().filter(|other| reaches(other, file)).collect());
+    circles.filter(|files: &BTreeSet<_>| files.len() > 1).collect()
 }
 
 /// What a file needs, in the end.
-fn reached<'a>(needs: &'a Needs, file: &'a PathBuf) -> BTreeSet<&'a PathBuf> {
+fn reached<'a>(needs: &'a Needs, file: &'a Path) -> BTreeSet<&'a Path> {
     let (mut found, mut waiting) = (BTreeSet::new(), vec![file]);
     while let Some(file) = waiting.pop() {
-        let targets = needs.get(file).into_iter().flat_map(BTreeMap::keys);
+        let targets = needs.get(file).into_iter().flat_map(BTreeMap::keys).map(PathBuf::as_path);
         waiting.extend(targets.filter(|target| found.insert(*target)));
     }
     found

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::imports::{Needs, circles, needs};
-use crate::known::{CIRCLES, DESCENTS, LONG_FILES, LONG_FUNCTIONS};
+use crate::known::{CIRCLES, DESCENTS, Descent, LONG_FILES, LONG_FUNCTIONS};
 use crate::syntax::{functions, tokens};
 use crate::tree::{expect_none, sources};
 
@@ -29,24 +29,16 @@ fn every_function_can_be_read_in_one_go() {
 #[test]
 fn files_do_not_need_each_other_in_a_circle() {
     let needs = needs(&sources());
-    let descents: Vec<BTreeSet<&Path>> = DESCENTS.iter().map(|descent| paths(descent.files)).collect();
-    let known: Vec<BTreeSet<&Path>> = CIRCLES.iter().map(|files| paths(files)).collect();
-    let circles = circles(&needs);
-    let found: Vec<BTreeSet<&Path>> =
-        circles.iter().map(|circle| circle.iter().map(PathBuf::as_path).collect()).collect();
+    let (descents, known) = (lists(DESCENTS.iter().map(|descent| descent.files)), lists(CIRCLES.iter().copied()));
+    let (meant, others): (Vec<_>, Vec<_>) = circles(&needs).into_iter().partition(|circle| descents.contains(circle));
     // a known circle that falls apart may leave smaller ones
-    let is_fine =
-        |circle: &&BTreeSet<&Path>| descents.contains(circle) || known.iter().any(|files| circle.is_subset(files));
-    let new = found.iter().filter(|circle| !is_fine(circle));
-    let mut problems: Vec<String> = new.map(|circle| format!("a new circle:\n{}", ties(&needs, circle))).collect();
-    for (descent, files) in DESCENTS.iter().zip(&descents).filter(|(_, files)| !found.contains(files)) {
-        problems.push(format!("DESCENTS: {files:?} are no circle any more ({}): strike them", descent.reason));
-    }
-    for files in &known {
-        let left: BTreeSet<&Path> = found.iter().filter(|circle| circle.is_subset(files)).flatten().copied().collect();
-        let stale = files.difference(&left).map(|file| file.display());
-        problems.extend(stale.map(|file| format!("CIRCLES: {file} is in none of these circles any more: strike it")));
-    }
+    let new = others.iter().filter(|circle| !known.iter().any(|files| circle.is_subset(files)));
+    let mut problems: Vec<String> = new.map(|circle| unknown_circle(&needs, circle, &known)).collect();
+    let stale = known.iter().flatten().filter(|file| !others.iter().any(|circle| circle.contains(*file)));
+    problems.extend(stale.map(|file| format!("CIRCLES: {} is in no circle any more: strike it", file.display())));
+    let stale = DESCENTS.iter().zip(&descents).filter(|(_, files)| !meant.contains(files));
+    let mend = |descent: &Descent| format!("DESCENTS: no circle is all of these files ({}): mend it", descent.reason);
+    problems.extend(stale.map(|(descent, _)| mend(descent)));
     expect_none(&problems);
 }
 
@@ -76,9 +68,12 @@ fn expect_known(found: &BTreeMap<String, usize>, known: &[&str], list: &str) {
     expect_none(&problems);
 }
 
-/// What ties the files of a circle, one line for each file and each other one that it needs.
-pub fn ties(needs: &Needs, circle: &BTreeSet<&Path>) -> String {
-    let mut lines = Vec::new();
+/// What is wrong with a circle that is not known: the files that came to it, and what ties it, one line for each file and
+/// each other one that it needs.
+fn unknown_circle(needs: &Needs, circle: &BTreeSet<&Path>, known: &[BTreeSet<&Path>]) -> String {
+    let new = circle.iter().filter(|file| !known.iter().any(|files| files.contains(*file)));
+    let new: Vec<String> = new.map(|file| format!("`{}`", file.display())).collect();
+    let mut lines = vec![format!("a circle that is not known; what was in none is {}:", new.join(", "))];
     for (from, targets) in needs.iter().filter(|(from, _)| circle.contains(from.as_path())) {
         for (to, names) in targets.iter().filter(|(to, _)| circle.contains(to.as_path())) {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -88,7 +83,7 @@ pub fn ties(needs: &Needs, circle: &BTreeSet<&Path>) -> String {
     lines.join("\n")
 }
 
-/// The files of a list.
-fn paths<'a>(files: &'a [&str]) -> BTreeSet<&'a Path> {
-    files.iter().map(Path::new).collect()
+/// The files of each list.
+fn lists<'a>(lists: impl Iterator<Item = &'a [&'a str]>) -> Vec<BTreeSet<&'a Path>> {
+    lists.map(|files| files.iter().map(Path::new).collect()).collect()
 }

@@ -1,4 +1,5 @@
-//! What the compiler and clippy do not hold: the direction of dependencies, files that nobody compiles, work left undone.
+//! What the compiler and clippy do not hold: the direction of dependencies, circles between files, how long a file or a
+//! function is, files that nobody compiles, work left undone. It uses no other crate and compiles alone.
 #![expect(clippy::panic, reason = "a file that cannot be read fails the test that wanted it")]
 
 mod figures;

@@ -1,7 +1,7 @@
 //! The words of Rust source without its comments, what only tests compile, and where functions begin and end. It knows
 //! tokens and brackets, no grammar; macros are read as if they were code.
 
-use crate::tree::is_word;
+use crate::tree::{expect_none, is_word, sources};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,25 @@ fn strings_comments_and_characters_hide_their_brackets() {
     let wanted = ["a", "b", "'{'", "'\\''", "'x", "c", "\"\\\"{\"", "r#\"\"{\"#", "b'{'", "r#type", "1", "..", "2"];
     assert_eq!(found, wanted);
     assert_eq!(tokens("a\n\"b\nc\" d").iter().map(|token| token.line).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn in_every_source_file_what_opens_closes() {
+    let mut problems = Vec::new();
+    for (path, text) in sources() {
+        let mut open = Vec::new();
+        for token in tokens(&text) {
+            if opens(&token) {
+                open.push(token);
+            } else if closes(&token)
+                && !open.pop().is_some_and(|bracket: Token| BRACKETS.contains(&(bracket.text, token.text)))
+            {
+                problems.push(format!("{}:{}: `{}` closes nothing", path.display(), token.line, token.text));
+            }
+        }
+        problems.extend(open.first().map(|token| format!("{}:{}: never closes", path.display(), token.line)));
+    }
+    expect_none(&problems);
 }
 
 #[test]
@@ -190,14 +209,17 @@ pub fn group(tokens: &[Token]) -> usize {
     tokens.len()
 }
 
-/// Whether a bracket opens here. Angle brackets are operators as well: they are none.
+/// Brackets and what closes them. Angle brackets are operators as well: they are none.
+const BRACKETS: [(&str, &str); 3] = [("(", ")"), ("[", "]"), ("{", "}")];
+
+/// Whether a bracket opens here.
 pub fn opens(token: &Token) -> bool {
-    ["(", "[", "{"].iter().any(|mark| token.is(mark))
+    BRACKETS.iter().any(|(opening, _)| token.is(opening))
 }
 
 /// Whether a bracket closes here.
 pub fn closes(token: &Token) -> bool {
-    [")", "]", "}"].iter().any(|mark| token.is(mark))
+    BRACKETS.iter().any(|(_, closing)| token.is(closing))
 }
 
 /// The tokens that are compiled into the product: without the items, fields and arms under `#[cfg(test)]`.
