@@ -1,5 +1,5 @@
-//! Which file of a crate needs which: by the imports and paths of its product code, followed through re-exports to the
-//! file that defines what they name. `mod x;` and `pub use` need nothing: they hand on. Methods are not followed.
+//! Which file of a crate needs which: by its imports and paths, `#[cfg(test)]` left out, followed through re-exports to
+//! the file that defines what they name. `mod x;` and `pub use` need nothing: they hand on. Methods are not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -66,7 +66,10 @@ fn a_name_is_taken_from_the_file_that_defines_it() {
         ("model/src/a/x.rs", "use super::Own; pub struct X;"),
         ("model/src/a/y.rs", "pub struct Y; pub fn f() { super::super::b::g() }"),
         ("model/src/b.rs", "use std::{fmt}; use crate::a::X; pub fn g() { fmt(X::new()) }"),
-        ("model/src/c.rs", "use crate::a::*; use crate::b; fn h(b: u8) { y::f(); Z::new() } #[cfg(test)] use b::g;"),
+        (
+            "model/src/c.rs",
+            "use crate::a::*; use p::*; use q::*; use r::*; use crate::b; fn h(b: u8) { y::f(); Z::new() } #[cfg(test)] use b::g;",
+        ),
         ("model/src/tests.rs", "use crate::c::h;"),
     ];
     let files = files.map(|(path, text)| (PathBuf::from(path), text.to_owned()));
@@ -137,7 +140,7 @@ impl Crate {
         Self { modules }
     }
 
-    /// The files that its product code consists of.
+    /// The files that it is compiled from.
     pub fn files(&self) -> BTreeSet<&Path> {
         self.modules.values().map(|module| module.file.as_path()).collect()
     }
@@ -175,9 +178,18 @@ impl Crate {
             "super" => self.named(place.split_last()?.1, rest, hops),
             _ if !rest.is_empty() && self.modules.contains_key(&child) => self.named(&child, rest, hops),
             _ => module.names.get(head).map(|name| (module.file.as_path(), name.as_str())).or_else(|| {
-                module.imports.iter().find_map(|import| self.scoped(place, &import.followed(head, path)?, hops))
+                let imports =
+                    module.imports.iter().filter(|import| import.name != "*" || self.is_inside(place, import));
+                imports.map(|import| import.followed(head, path)).find_map(|path| self.scoped(place, &path?, hops))
             }),
         }
+    }
+
+    /// Whether an import of the module at `place` is one from its own crate.
+    fn is_inside(&self, place: &[String], import: &Import) -> bool {
+        import.path.first().is_some_and(|head| {
+            ["crate", "self", "super"].contains(&head.as_str()) || self.modules.contains_key(&below(place, head))
+        })
     }
 }
 
