@@ -6,24 +6,29 @@ use std::sync::Arc;
 use suture_model::futures::{Faults, Moment};
 use suture_model::kinds::Kind;
 use suture_model::object::Object;
-use suture_model::selector::Selector;
 use suture_model::value::{Str, Val};
 
-use crate::cel::{self, Scope};
 use crate::eval::{Env, eval};
 use crate::functions::{Func, Worlds};
-use crate::ir::{Expr, Node, Type};
+use crate::ir::{Expr, Node};
 use crate::library::Library;
-use crate::spec::{
-    Action, Cel, Invariant, InvariantTemplate, OnUndecided, Origin, Requirement, SpecError, Subject, Under, Violations,
-};
+use crate::spec::{Action, Invariant, OnUndecided, SpecError, Subject, Violations};
 use crate::value::Value;
 
+mod faults;
 mod instances;
 mod lets;
 mod params;
+mod source;
+mod template;
 
 pub use instances::{ForEach, Kinds, Matches, glob_matches};
+pub use source::Clause;
+pub use template::check_template;
+
+use faults::faults;
+use source::{Source, compile_source};
+use template::template_source;
 
 /// An invariant, ready to be run.
 #[derive(Clone, Debug)]
@@ -66,19 +71,6 @@ pub struct CompiledInvariant {
     pub kinds: BTreeSet<Kind>,
 }
 
-/// One clause.
-#[derive(Clone, Debug)]
-pub struct Clause {
-    /// What must be true.
-    pub expression: Expr,
-    /// What to say when it is not: an expression.
-    pub message: Option<Expr>,
-    /// What to say when it is not: a text.
-    pub text: Option<Str>,
-    /// The source of `expression`.
-    pub source: Str,
-}
-
 impl CompiledInvariant {
     /// The environment of its expressions for an instance: states, variable, named values, parameters, request (a map;
     /// null when there is none) and time (nanoseconds since 1970; `None` when unknown).
@@ -104,27 +96,6 @@ impl CompiledInvariant {
         let clauses = self.require.iter().flat_map(|c| std::iter::once(&c.expression).chain(&c.message));
         self.lets.iter().map(|(_, e)| e).chain(clauses).chain(&self.degree).chain(&self.for_each.where_)
     }
-}
-
-/// The parts that an invariant and a template share.
-struct Source<'s> {
-    origin: &'s Origin,
-    /// The one namespace that it may read.
-    namespace: Option<Str>,
-    for_each: &'s crate::spec::ForEach,
-    hold: Moment,
-    lets: Option<&'s BTreeMap<String, Cel>>,
-    require: &'s [Requirement],
-    degree: Option<&'s Cel>,
-    params: BTreeMap<Str, Type>,
-}
-
-/// What a source compiles to.
-struct Parts {
-    for_each: ForEach,
-    lets: Vec<(Str, Expr)>,
-    require: Vec<Clause>,
-    degree: Option<Expr>,
 }
 
 /// Compiles an invariant, its template taken from the library.
@@ -206,42 +177,6 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
     Ok(compiled)
 }
 
-/// Checks that a template compiles, whatever the values of its parameters.
-///
-/// # Errors
-/// All that is wrong with it.
-pub fn check_template(template: &InvariantTemplate) -> Result<(), Vec<SpecError>> {
-    let mut errors = params::check_defaults(template);
-    let source = template_source(template);
-    if let Err(more) = compile_source(&source) {
-        errors.extend(more);
-    }
-    if let Some(under) = &template.spec.under {
-        let scope = Scope::under().with_params(source.params.clone());
-        for (field, text) in under_fields(under) {
-            if let Err(error) = cel::compile(&text.0, &scope, Some(&Type::Int)) {
-                errors.push(SpecError::expression(&template.origin, &format!("spec.under.{field}"), error));
-            }
-        }
-        errors.extend(unsupported_faults(under, &template.origin));
-    }
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
-}
-
-fn template_source(template: &InvariantTemplate) -> Source<'_> {
-    let spec = &template.spec;
-    Source {
-        origin: &template.origin,
-        namespace: None,
-        for_each: &spec.for_each,
-        hold: spec.hold.unwrap_or_default().into(),
-        lets: spec.lets.as_ref(),
-        require: &spec.require,
-        degree: spec.degree.as_ref(),
-        params: params::types(template),
-    }
-}
-
 fn excluded_beside_template(invariant: &Invariant) -> Result<(), Vec<SpecError>> {
     let spec = &invariant.spec;
     let found = [
@@ -260,114 +195,6 @@ fn excluded_beside_template(invariant: &Invariant) -> Result<(), Vec<SpecError>>
         })
         .collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
-}
-
-fn compile_source(source: &Source) -> Result<Parts, Vec<SpecError>> {
-    let origin = source.origin;
-    let (mut for_each, var_type) = instances::for_each(source.for_each, origin)?;
-    if source.namespace.is_some() && for_each.nowhere() {
-        let error = SpecError::new(origin, "spec.forEach", "objects of this kind lie in no namespace");
-        return Err(vec![error.helped("a NamespacedInvariant judges those of its own: write an Invariant")]);
-    }
-    // a scope without parameters declares none: any use of one is an error
-    let global = Scope::invariant(source.hold == Moment::After).with_params(source.params.clone());
-    let global = global.within(source.namespace.clone());
-    let scope = global.with(&for_each.var, var_type);
-    let mut errors = Vec::new();
-    if let Some(text) = &source.for_each.where_ {
-        for_each.where_ = keep(strict(text, &scope, &Type::Bool, origin, "spec.forEach.where"), &mut errors);
-    }
-    let (lets, scope) = match lets::compile(source.lets, scope, &for_each.var, origin) {
-        Ok(found) => found,
-        Err(more) => {
-            // what uses a name that has no type would only repeat the error
-            errors.extend(more);
-            return Err(errors);
-        }
-    };
-    let mut require = Vec::new();
-    for (i, clause) in source.require.iter().enumerate() {
-        let path = format!("spec.require[{i}]");
-        let at = format!("{path}.expression");
-        let Some(expression) = keep(strict(&clause.expression, &scope, &Type::Bool, origin, &at), &mut errors) else {
-            continue;
-        };
-        let message = clause.message_expression.as_ref().and_then(|text| {
-            keep(strict(text, &scope, &Type::String, origin, &format!("{path}.messageExpression")), &mut errors)
-        });
-        let text = clause.message.as_deref().map(Str::from);
-        require.push(Clause { expression, message, text, source: clause.expression.0.as_str().into() });
-    }
-    let degree =
-        source.degree.and_then(|text| keep(strict(text, &scope, &Type::Int, origin, "spec.degree"), &mut errors));
-    if errors.is_empty() { Ok(Parts { for_each, lets, require, degree }) } else { Err(errors) }
-}
-
-fn keep<T>(result: Result<T, SpecError>, errors: &mut Vec<SpecError>) -> Option<T> {
-    result.map_err(|error| errors.push(error)).ok()
-}
-
-/// Compiles an expression that must be of a type, and be known to be.
-fn strict(text: &Cel, scope: &Scope, expected: &Type, origin: &Origin, path: &str) -> Result<Expr, SpecError> {
-    let expr = cel::compile(&text.0, scope, Some(expected)).map_err(|e| SpecError::expression(origin, path, e))?;
-    if expr.ty == *expected {
-        return Ok(expr);
-    }
-    let message = format!("expected {expected}, found a value of unknown type");
-    Err(SpecError::new(origin, path, message).helped(format!("write `{expected}(..)` around it")))
-}
-
-fn under_fields(under: &Under) -> impl Iterator<Item = (&'static str, &Cel)> {
-    let fields = [("nodeFailures", under.node_failures.as_ref()), ("zoneFailures", under.zone_failures.as_ref())];
-    fields.into_iter().filter_map(|(name, text)| Some((name, text?)))
-}
-
-fn unsupported_faults(under: &Under, origin: &Origin) -> Vec<SpecError> {
-    let all = [
-        ("evictions", under.evictions.is_some(), "evictions are judged when they are asked for, each with its budget"),
-        ("scheduler", under.scheduler.is_some(), "new pods may go to any node that their hard constraints admit"),
-    ];
-    let error = |name: &str, help: &str| {
-        let message = format!("`under.{name}` is not supported yet");
-        SpecError::new(origin, &format!("spec.under.{name}"), message).helped(help)
-    };
-    all.iter().filter(|(_, given, _)| *given).map(|(name, _, help)| error(name, help)).collect()
-}
-
-/// How many faults are worth asking about: more nodes or zones at once than any cluster is meant to survive.
-const FAULTS_MAX: i64 = 1_000;
-
-/// The faults of an invariant: its own, field by field, else the template's, over the parameters.
-fn faults(
-    own: Option<(&Under, &Origin)>,
-    template: Option<(&Under, &Origin)>,
-    types: &BTreeMap<Str, Type>,
-    params: &Val,
-) -> Result<Faults, Vec<SpecError>> {
-    let mut found: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut errors = Vec::new();
-    let scope = Scope::under().with_params(types.clone());
-    let mut env = Env::without_worlds();
-    env.bind("params", Ok(Value::from(params)));
-    for (under, origin) in template.into_iter().chain(own) {
-        errors.extend(unsupported_faults(under, origin));
-        for (field, text) in under_fields(under) {
-            let path = format!("spec.under.{field}");
-            let value = strict(text, &scope, &Type::Int, origin, &path).and_then(|expr| {
-                let value = eval(&expr, &env).map_err(|e| SpecError::new(origin, &path, e.to_string()))?;
-                let number =
-                    value.as_int().filter(|n| (0..=FAULTS_MAX).contains(n)).and_then(|n| u32::try_from(n).ok());
-                number.ok_or_else(|| {
-                    SpecError::new(origin, &path, format!("`{}` is not between 0 and {FAULTS_MAX}", value.display()))
-                })
-            });
-            if let Some(number) = keep(value, &mut errors) {
-                found.insert(field, number);
-            }
-        }
-    }
-    let of = |field: &str| found.get(field).copied().unwrap_or(0);
-    if errors.is_empty() { Ok(Faults { nodes: of("nodeFailures"), zones: of("zoneFailures") }) } else { Err(errors) }
 }
 
 /// Notes which functions and kinds the expressions use.
@@ -397,9 +224,4 @@ fn collect(compiled: &mut CompiledInvariant) {
     }
     compiled.functions = functions;
     compiled.kinds = kinds;
-}
-
-/// A LabelSelector, when one is given.
-fn selector(val: Option<&Val>) -> Option<Selector> {
-    val.filter(|v| !v.is_null()).map(Selector::from_label_selector)
 }

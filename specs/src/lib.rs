@@ -14,4 +14,5 @@ pub mod spec;
 mod strings;
 pub mod suggest;
 pub mod time;
+mod types;
 pub mod value;

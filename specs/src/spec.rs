@@ -15,6 +15,7 @@ mod error;
 mod invariant;
 mod policy;
 mod scalar;
+mod subject;
 mod suite;
 
 pub use adapter::{Access, AdapterReference, AdapterTarget, Listed, ResourceAdapterSpec, ScaleTarget};
@@ -23,8 +24,9 @@ pub use invariant::{
     Action, ForEach, Hold, InvariantSpec, InvariantTemplateSpec, Match, OnUndecided, ParamType, Parameter, Requirement,
     Under, Violations,
 };
-pub use policy::{Budget, ExemptionSpec, GrantInvariants, GroupKind, OperatorGrantSpec, Scope, Subject, SubjectKind};
+pub use policy::{Budget, ExemptionSpec, GrantInvariants, GroupKind, OperatorGrantSpec, Scope};
 pub use scalar::{Cel, KindRef};
+pub use subject::{Subject, SubjectKind};
 pub use suite::{
     As, Case, Expect, FileOrInline, NamedRef, ObjectRef, Observation, Preconditions, Propagation, Step, SuiteSpec, Verb,
 };
@@ -117,7 +119,7 @@ pub fn parse_spec(val: &Val, origin: Origin) -> Result<Spec, Vec<SpecError>> {
         "OperatorGrant" => resource(val, origin, false).map(|r| Spec::OperatorGrant(Box::new(r))),
         "Exemption" => resource(val, origin, false).map(|r| Spec::Exemption(Box::new(r))),
         "Suite" => resource(val, origin, false)
-            .and_then(|r: Suite| suite::check(&r).map(|()| r))
+            .and_then(|r: Suite| suite::check(&r.spec, &r.origin).map(|()| r))
             .map(|r| Spec::Suite(Box::new(r))),
         other => {
             let message = format!("`{other}` is no kind of {API_VERSION}");

@@ -4,10 +4,9 @@ use suture_model::adapter::Adapters;
 use suture_model::kinds::Kind;
 use suture_model::object::Object;
 use suture_model::selector::Selector;
-use suture_model::value::Str;
+use suture_model::value::{Str, Val};
 
 use super::lets::is_name;
-use super::selector;
 use crate::cel::RESERVED;
 use crate::functions::WORLD_FIELDS;
 use crate::ir::{Expr, Type};
@@ -203,6 +202,11 @@ fn misspelt(kind: &KindRef, path: &str, origin: &Origin) -> Option<SpecError> {
     let near = nearest(&kind.kind, known)?;
     let error = SpecError::new(origin, path, format!("`{}` is no built-in kind", kind.kind));
     Some(error.helped(format!("did you mean `{near}`? if it is a custom resource, give its group")))
+}
+
+/// A LabelSelector, when one is given.
+fn selector(val: Option<&Val>) -> Option<Selector> {
+    val.filter(|v| !v.is_null()).map(Selector::from_label_selector)
 }
 
 #[cfg(test)]

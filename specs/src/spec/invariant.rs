@@ -7,8 +7,8 @@ use serde::Deserialize;
 use suture_model::futures::Moment;
 use suture_model::value::Val;
 
-use super::policy::Subject;
 use super::scalar::{Cel, KindRef, LabelSelectorForm};
+use super::subject::Subject;
 
 /// What must hold: expressions of its own, or a template with parameters.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use suture_model::value::Val;
 
-use super::error::SpecError;
+use super::error::{Origin, SpecError};
 use super::scalar::KindRef;
-use super::{Resource, Suite};
 
 /// Invariants, a state, and what becomes of requests.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -319,8 +318,7 @@ impl Step {
 }
 
 /// What the types do not say: one verb a step, and what stands beside it.
-pub(super) fn check(suite: &Suite) -> Result<(), Vec<SpecError>> {
-    let Resource { spec, origin, .. } = suite;
+pub(super) fn check(spec: &SuiteSpec, origin: &Origin) -> Result<(), Vec<SpecError>> {
     let mut errors = Vec::new();
     for (c, case) in spec.cases.iter().enumerate() {
         for (s, step) in case.steps.iter().enumerate() {
