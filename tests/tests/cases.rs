@@ -1,5 +1,5 @@
-//! The suites of real failures and their benign twins: all that the shipped templates are enough for pass. So do those of
-//! single effects, in `tests/effects`.
+//! The suites of real failures and their benign twins pass, as far as the shipped templates suffice. So do the suites of
+//! single effects, in the folders of `tests/effects`.
 
 use std::path::Path;
 
