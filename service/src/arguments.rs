@@ -11,6 +11,7 @@ use clap_complete::Shell;
 /// 4 a file cannot be read or written.
 #[derive(Debug, Parser)]
 #[command(name = "suture", version, max_term_width = 100, arg_required_else_help = true)]
+#[cfg_attr(not(feature = "serve"), command(after_help = "Built without what runs in front of a cluster: `make build`"))]
 pub struct Arguments {
     /// Flags of every subcommand.
     #[command(flatten)]
@@ -54,12 +55,15 @@ pub enum Command {
     /// Parses and compiles invariants, templates, adapters, policies and suites
     Lint(Lint),
     /// Decides admission requests in front of a cluster
+    #[cfg(feature = "serve")]
     Serve(Box<crate::serve::options::Options>),
     /// Measures decision time and memory on a generated cluster
     Bench(Bench),
     /// Prints what is to be installed in a cluster, as YAML
+    #[cfg(feature = "serve")]
     Manifests(Manifests),
     /// Takes the webhooks out of the cluster's configuration at once: no request is judged any more
+    #[cfg(feature = "serve")]
     EmergencyOff(EmergencyOff),
     /// Prints the completion script of a shell
     Completions(Completions),

@@ -24,12 +24,13 @@ use crate::output::terminal::{self, Paint};
 use crate::output::{self, junit, tests};
 use crate::policy::{self, Documents, Policy, diagnosed};
 use crate::request::{Asked, review_of};
-use crate::serve;
 use crate::suite;
 use crate::suite::clock::Clock;
 use crate::world::{self, World};
 
+#[cfg(feature = "serve")]
 mod emergency_off;
+#[cfg(feature = "serve")]
 mod manifests;
 
 /// Runs the command line.
@@ -51,9 +52,12 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Test(arguments) => test(common, arguments),
         Command::Audit(arguments) => audit(common, arguments),
         Command::Lint(arguments) => lint(common, arguments),
-        Command::Serve(options) => serve::run(&options).map(|()| Exit::Good),
+        #[cfg(feature = "serve")]
+        Command::Serve(options) => crate::serve::run(&options).map(|()| Exit::Good),
         Command::Bench(arguments) => bench(common, arguments),
+        #[cfg(feature = "serve")]
         Command::Manifests(arguments) => manifests::print(arguments),
+        #[cfg(feature = "serve")]
         Command::EmergencyOff(arguments) => emergency_off::run(arguments),
         Command::Completions(arguments) => completions(arguments),
         Command::Version(arguments) => version(arguments),

@@ -16,6 +16,7 @@ pub mod names;
 pub mod output;
 pub mod policy;
 pub mod request;
+#[cfg(feature = "serve")]
 pub mod serve;
 pub mod suite;
 pub mod world;
