@@ -13,13 +13,16 @@ Z3 := .z3/lib/libz3.so
 unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTDOCFLAGS
 export CARGO_TARGET_DIR := target
 
-.PHONY: help build demo test e2e replay races faults load soak bench oracle hostile controlplane plane clean
+.PHONY: help build dist demo test e2e replay races faults load soak bench oracle hostile controlplane plane clean
 
 help: ## lists these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 build: $(Z3) ## builds target/release/suture
 	cargo build --release --locked --package suture-service --bin suture
+
+dist: $(Z3) ## builds target/dist/suture, as it is distributed: optimized as a whole, without symbols
+	cargo build --profile dist --locked --package suture-service --bin suture
 
 # without `serve` and optimization, which take most of the time of `make build`
 demo: $(Z3) ## shows a stale operator's deletion of a live claim being denied
