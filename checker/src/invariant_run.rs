@@ -11,7 +11,7 @@ use suture_encode::scene::Preparations;
 use suture_model::cascade::{Expected, expected_to_go};
 use suture_model::effects::DELETION_TIME;
 use suture_model::futures::{Fate, FateKind, Faults};
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate::owner_object;
 use suture_model::object::{Key, Object};
 use suture_model::references::{names_its_own, references};
@@ -151,7 +151,7 @@ impl<'s, 'a> InvariantRun<'s, 'a> {
     /// who is there, all whom the pod names stay in every scenario, and it holds with the pod and without.
     pub fn trivially_holds(&self, pod: &Arc<Object>) -> bool {
         // no other pod takes the name of one of these
-        let unnamed = pod.controller().is_some_and(|owner| UNNAMED.iter().any(|kind| owner.kind.is(kind)));
+        let unnamed = pod.controller().is_some_and(|owner| owner.kind.has(KindTraits::generates_names));
         let alone = self.blind && self.analysis.reads_presence_only && unnamed && self.is_same(pod);
         alone
             && self.with.iter().all(|scenario| all_named_stay(&scenario.state, pod))
@@ -201,13 +201,6 @@ impl<'s, 'a> InvariantRun<'s, 'a> {
     }
 }
 
-/// Controllers that make pods under names of their own making.
-const UNNAMED: [&str; 3] = ["ReplicaSet", "DaemonSet", "Job"];
-
-/// Kinds whose objects take along more than their dependents ([`takes_along`]).
-const LEADERS: [&str; 5] =
-    ["Namespace", "CustomResourceDefinition", "StatefulSet", "PersistentVolumeClaim", "ServiceAccount"];
-
 /// Whether all that a pod names as owner, or refers to, is there or not in all that follows on a state: the claims of
 /// pods may come and go with them.
 fn all_named_stay(state: &State<'_>, pod: &Object) -> bool {
@@ -233,7 +226,7 @@ fn is_quiet(scenario: &Scenario<'_>, before: &State<'_>) -> bool {
 /// Whether more than what names an object of a kind as its owner may go with it; of what goes with a node, pods, each is
 /// marked.
 fn takes_along(state: &State<'_>, kind: &Kind) -> bool {
-    LEADERS.iter().any(|leader| kind.is(leader)) || state.base().adapters().kinds().contains(kind)
+    kind.has(KindTraits::leads) || state.base().adapters().kinds().contains(kind)
 }
 
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name, or what is named

@@ -6,7 +6,7 @@
 
 use crate::change::{Operation, Propagation, Request};
 use crate::ingest::project;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits};
 use crate::navigate::{definition_of, scale_path};
 use crate::object::{Key, Object, Owner};
 use crate::state::State;
@@ -163,7 +163,7 @@ fn scale(state: &mut State, request: &Request) -> Applied {
 /// where nearly every kind does, if it has a number there.
 fn replicas_path(state: &State, object: &Object) -> Option<Vec<String>> {
     let usual = || Some(vec!["spec".to_owned(), "replicas".to_owned()]);
-    if write::REPLICATED.iter().any(|kind| object.key.kind.is(kind)) {
+    if object.key.kind.has(KindTraits::has_scale) {
         return usual();
     }
     let adapted = state.adapter(object).and_then(|facts| facts.replicas_path.clone());
@@ -208,8 +208,7 @@ fn by_default(object: &Object) -> Option<Propagation> {
         "foregroundDeletion" => Some(Propagation::Foreground),
         _ => None,
     });
-    let kind = &object.key.kind;
-    said.or_else(|| (kind.is("Job") || kind.is("ReplicationController")).then_some(Propagation::Orphan))
+    said.or_else(|| object.key.kind.has(KindTraits::orphans_by_default).then_some(Propagation::Orphan))
 }
 
 /// Why the preconditions of a deletion do not hold of the object: as the request shows it, else as the state does.

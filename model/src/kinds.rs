@@ -1,10 +1,15 @@
-//! Names of kinds: group and kind, scope, and the built-in kinds that short names resolve to.
+//! Names of kinds, and what role each built-in kind plays.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use crate::value::Str;
+
+mod roles;
+mod table;
+
+pub use roles::{Adopts, Controller, KindTraits, Makes, Role, TakesAlong, Watched};
 
 /// A kind in its API group; the version does not matter to identity. Built-in kinds share their texts, so that comparing
 /// them rarely reads any.
@@ -20,42 +25,79 @@ impl Kind {
     /// The kind `kind` of API group `group`.
     pub fn new(group: &str, kind: &str) -> Self {
         match builtin(kind) {
-            Some(found) if *found.0.group == *group => found.0.clone(),
+            Some(found) if found.traits.group == group => found.kind.clone(),
             _ => Self { group: group.into(), kind: kind.into() },
         }
     }
 
     /// The built-in kind of this short name, if there is one.
     pub fn builtin(kind: &str) -> Option<Self> {
-        builtin(kind).map(|(kind, _)| kind.clone())
+        builtin(kind).map(|found| found.kind.clone())
+    }
+
+    /// The built-in kind that the API server serves as this resource of a group.
+    pub fn of_resource(group: &str, resource: &str) -> Option<Self> {
+        Self::with(|traits| traits.resource == resource && traits.group == group).next()
+    }
+
+    /// The built-in kinds that play a role, in the order of the table.
+    pub fn with(role: impl Fn(&KindTraits) -> bool) -> impl Iterator<Item = Self> {
+        table::TABLE.iter().filter(move |traits| role(traits)).map(|traits| Self::new(traits.group, traits.kind))
     }
 
     /// The built-in kinds.
     pub fn builtins() -> impl Iterator<Item = Self> {
-        BUILTIN.iter().map(|(group, kind, _)| Self::new(group, kind))
+        Self::with(|_| true)
     }
 
     /// Whether this is the built-in kind `kind`.
     pub fn is(&self, kind: &str) -> bool {
-        &*self.kind == kind && builtin(kind).is_some_and(|(found, _)| same(&found.group, &self.group))
+        &*self.kind == kind && self.traits().is_some()
+    }
+
+    /// The roles of a built-in kind; `None` for any other.
+    pub fn traits(&self) -> Option<&'static KindTraits> {
+        builtin(&self.kind).filter(|found| same(&found.kind.group, &self.group)).map(|found| found.traits)
+    }
+
+    /// Whether this is a built-in kind that plays a role.
+    pub fn has(&self, role: impl Fn(&KindTraits) -> bool) -> bool {
+        self.traits().is_some_and(role)
     }
 
     /// Whether objects of a built-in kind live in a namespace; `None` for kinds that are not built in.
     pub fn builtin_namespaced(&self) -> Option<bool> {
-        builtin(&self.kind).filter(|(found, _)| same(&found.group, &self.group)).map(|(_, namespaced)| *namespaced)
+        self.traits().map(|traits| traits.namespaced)
     }
 }
 
-/// The built-in kind of this short name, and whether it is namespaced.
-fn builtin(kind: &str) -> Option<&'static (Kind, bool)> {
+impl KindTraits {
+    /// The roles of the built-in kind of this short name.
+    pub fn named(kind: &str) -> Option<&'static Self> {
+        builtin(kind).map(|found| found.traits)
+    }
+}
+
+/// A built-in kind with its roles.
+struct BuiltIn {
+    kind: Kind,
+    traits: &'static KindTraits,
+}
+
+/// The built-in kind of this short name.
+fn builtin(kind: &str) -> Option<&'static BuiltIn> {
     /// By the length of the short name: few have the same, so that hardly any text is read.
-    static KNOWN: LazyLock<Vec<Vec<(Kind, bool)>>> = LazyLock::new(|| {
-        let longest = BUILTIN.iter().map(|(_, kind, _)| kind.len()).max().unwrap_or(0);
-        let known = |(g, k, n): &(&str, &str, bool)| (Kind { group: Str::from(*g), kind: Str::from(*k) }, *n);
-        let of_length = |length| BUILTIN.iter().filter(move |(_, kind, _)| kind.len() == length).map(known).collect();
+    static KNOWN: LazyLock<Vec<Vec<BuiltIn>>> = LazyLock::new(|| {
+        let longest = table::TABLE.iter().map(|traits| traits.kind.len()).max().unwrap_or(0);
+        let known = |traits: &'static KindTraits| BuiltIn {
+            kind: Kind { group: Str::from(traits.group), kind: Str::from(traits.kind) },
+            traits,
+        };
+        let of_length =
+            |length| table::TABLE.iter().filter(move |traits| traits.kind.len() == length).map(known).collect();
         (0..=longest).map(of_length).collect()
     });
-    KNOWN.get(kind.len())?.iter().find(|(known, _)| *known.kind == *kind)
+    KNOWN.get(kind.len())?.iter().find(|known| known.traits.kind == kind)
 }
 
 /// Equality of shared texts.
@@ -97,57 +139,5 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Group, kind, and whether it is namespaced, of the kinds known from the start (DESIGN: facts).
-const BUILTIN: &[(&str, &str, bool)] = &[
-    ("", "Node", false),
-    ("", "Namespace", false),
-    ("", "Pod", true),
-    ("", "Service", true),
-    ("", "PersistentVolumeClaim", true),
-    ("", "PersistentVolume", false),
-    ("", "ConfigMap", true),
-    ("", "Secret", true),
-    ("", "ServiceAccount", true),
-    ("", "ResourceQuota", true),
-    ("", "LimitRange", true),
-    ("", "Endpoints", true),
-    ("", "Event", true),
-    ("", "ReplicationController", true),
-    ("", "PodTemplate", true),
-    ("apps", "Deployment", true),
-    ("apps", "ReplicaSet", true),
-    ("apps", "StatefulSet", true),
-    ("apps", "DaemonSet", true),
-    ("apps", "ControllerRevision", true),
-    ("batch", "Job", true),
-    ("batch", "CronJob", true),
-    ("discovery.k8s.io", "EndpointSlice", true),
-    ("networking.k8s.io", "Ingress", true),
-    ("networking.k8s.io", "IngressClass", false),
-    ("networking.k8s.io", "NetworkPolicy", true),
-    ("policy", "PodDisruptionBudget", true),
-    ("autoscaling", "HorizontalPodAutoscaler", true),
-    ("storage.k8s.io", "StorageClass", false),
-    ("storage.k8s.io", "VolumeAttachment", false),
-    ("storage.k8s.io", "CSIDriver", false),
-    ("scheduling.k8s.io", "PriorityClass", false),
-    ("node.k8s.io", "RuntimeClass", false),
-    ("coordination.k8s.io", "Lease", true),
-    ("rbac.authorization.k8s.io", "Role", true),
-    ("rbac.authorization.k8s.io", "ClusterRole", false),
-    ("rbac.authorization.k8s.io", "RoleBinding", true),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding", false),
-    ("apiextensions.k8s.io", "CustomResourceDefinition", false),
-    ("apiregistration.k8s.io", "APIService", false),
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", false),
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration", false),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", false),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", false),
-    ("snapshot.storage.k8s.io", "VolumeSnapshot", true),
-    ("snapshot.storage.k8s.io", "VolumeSnapshotContent", false),
-    ("snapshot.storage.k8s.io", "VolumeSnapshotClass", false),
-    ("gateway.networking.k8s.io", "Gateway", true),
-    ("gateway.networking.k8s.io", "GatewayClass", false),
-    ("gateway.networking.k8s.io", "HTTPRoute", true),
-    ("gateway.networking.k8s.io", "ReferenceGrant", true),
-];
+#[cfg(test)]
+mod tests;

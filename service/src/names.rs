@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use suture_model::change::plural;
 use suture_model::kinds::Kind;
 use suture_model::object::Key;
 use suture_model::snapshot::Snapshot;
@@ -65,10 +66,8 @@ impl Names {
     /// The built-in names, and those of the state's definitions, adapters and objects.
     pub fn of(snapshot: &Snapshot) -> Self {
         let mut names = Self::default();
-        for (kind, shorts) in BUILTIN {
-            if let Some(found) = Kind::builtin(kind) {
-                names.add(&found, shorts.split_whitespace());
-            }
+        for kind in Kind::builtins() {
+            names.add(&kind, kind.traits().into_iter().flat_map(|traits| traits.short).copied());
         }
         for definition in snapshot.list(&Kind::new("apiextensions.k8s.io", "CustomResourceDefinition"), None) {
             let val = definition.val();
@@ -145,75 +144,6 @@ impl Names {
         }
     }
 }
-
-/// The usual plural of a lower-case name (`apimachinery/pkg/api/meta/restmapper.go`, `UnsafeGuessKindToResource`).
-fn plural(name: &str) -> String {
-    if name == "endpoints" {
-        return name.to_owned();
-    }
-    if name.ends_with('s') || name.ends_with('x') || name.ends_with("ch") || name.ends_with("sh") {
-        return format!("{name}es");
-    }
-    let vowel_before_y = ["ay", "ey", "iy", "oy", "uy"].iter().any(|end| name.ends_with(end));
-    match name.strip_suffix('y') {
-        Some(stem) if !vowel_before_y => format!("{stem}ies"),
-        _ => format!("{name}s"),
-    }
-}
-
-/// The built-in kinds with their short names (`kubectl api-resources`).
-const BUILTIN: &[(&str, &str)] = &[
-    ("Node", "no"),
-    ("Namespace", "ns"),
-    ("Pod", "po"),
-    ("Service", "svc"),
-    ("PersistentVolumeClaim", "pvc"),
-    ("PersistentVolume", "pv"),
-    ("ConfigMap", "cm"),
-    ("Secret", ""),
-    ("ServiceAccount", "sa"),
-    ("ResourceQuota", "quota"),
-    ("LimitRange", "limits"),
-    ("Endpoints", "ep"),
-    ("Event", "ev"),
-    ("ReplicationController", "rc"),
-    ("PodTemplate", ""),
-    ("Deployment", "deploy"),
-    ("ReplicaSet", "rs"),
-    ("StatefulSet", "sts"),
-    ("DaemonSet", "ds"),
-    ("ControllerRevision", ""),
-    ("Job", ""),
-    ("CronJob", "cj"),
-    ("EndpointSlice", ""),
-    ("Ingress", "ing"),
-    ("IngressClass", ""),
-    ("NetworkPolicy", "netpol"),
-    ("PodDisruptionBudget", "pdb"),
-    ("HorizontalPodAutoscaler", "hpa"),
-    ("StorageClass", "sc"),
-    ("VolumeAttachment", ""),
-    ("CSIDriver", ""),
-    ("PriorityClass", "pc"),
-    ("RuntimeClass", ""),
-    ("Lease", ""),
-    ("Role", ""),
-    ("ClusterRole", ""),
-    ("RoleBinding", ""),
-    ("ClusterRoleBinding", ""),
-    ("CustomResourceDefinition", "crd crds"),
-    ("APIService", ""),
-    ("ValidatingWebhookConfiguration", ""),
-    ("MutatingWebhookConfiguration", ""),
-    ("ValidatingAdmissionPolicy", ""),
-    ("ValidatingAdmissionPolicyBinding", ""),
-    ("VolumeSnapshot", "vs"),
-    ("VolumeSnapshotContent", "vsc"),
-    ("VolumeSnapshotClass", "vsclass"),
-    ("Gateway", "gtw"),
-    ("GatewayClass", "gc"),
-    ("HTTPRoute", ""),
-];
 
 #[cfg(test)]
 mod tests;

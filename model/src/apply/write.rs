@@ -2,13 +2,11 @@
 
 use super::{has_status_subresource, is_custom_group};
 use crate::ingest::project;
+use crate::kinds::KindTraits;
 use crate::navigate::definition_of;
 use crate::object::{Key, Object};
 use crate::state::State;
 use crate::value::{Str, Val};
-
-/// Workloads whose `spec.replicas` is 1 when left out (`pkg/apis/apps/v1/defaults.go`, `pkg/apis/core/v1/defaults.go`).
-pub(super) const REPLICATED: [&str; 4] = ["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"];
 
 /// How deep a schema is followed.
 const SCHEMA_DEPTH_MAX: usize = 64;
@@ -127,7 +125,8 @@ pub(super) fn next_generation(old: &Val, new: &Val) -> Val {
 }
 
 fn defaulted(state: &State, key: &Key, val: &Val) -> Val {
-    let replicated = REPLICATED.iter().any(|kind| key.kind.is(kind));
+    // `pkg/apis/apps/v1/defaults.go`, `pkg/apis/core/v1/defaults.go`
+    let replicated = key.kind.has(KindTraits::has_scale);
     let path = ["spec", "replicas"];
     if replicated && val.at_some(&path).is_none() {
         return val.with_at(&path, Val::Int(1));

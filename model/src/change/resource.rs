@@ -68,9 +68,7 @@ fn not_one(kind: &str, found: &[Kind]) -> ChangeError {
 /// The built-in kind of a resource in a group; for any other, a kind that bears the resource's name until
 /// [`kind_of`] finds its own.
 pub(super) fn provisional(group: &str, resource: &str) -> Kind {
-    let built_in = BUILTIN.iter().filter(|kind| plural(kind) == resource);
-    let mut kinds = built_in.filter_map(|kind| Kind::builtin(kind)).filter(|kind| &*kind.group == group);
-    kinds.next().unwrap_or_else(|| Kind::new(group, resource))
+    Kind::of_resource(group, resource).unwrap_or_else(|| Kind::new(group, resource))
 }
 
 /// The kind of a provisional one: by the definition that has this resource, else by a kind of that group whose plural
@@ -107,31 +105,3 @@ pub fn plural(kind: &str) -> String {
         _ => format!("{lower}s"),
     }
 }
-
-/// The built-in kinds that have a subresource.
-const BUILTIN: [&str; 24] = [
-    "Pod",
-    "Node",
-    "Namespace",
-    "Service",
-    "ServiceAccount",
-    "PersistentVolumeClaim",
-    "PersistentVolume",
-    "ReplicationController",
-    "ResourceQuota",
-    "Deployment",
-    "ReplicaSet",
-    "StatefulSet",
-    "DaemonSet",
-    "Job",
-    "CronJob",
-    "Ingress",
-    "PodDisruptionBudget",
-    "HorizontalPodAutoscaler",
-    "CustomResourceDefinition",
-    "APIService",
-    "ValidatingAdmissionPolicy",
-    "VolumeAttachment",
-    "HTTPRoute",
-    "Gateway",
-];

@@ -3,27 +3,21 @@
 //! Source: `pkg/controller/disruption/disruption.go` (`getExpectedPodCount`, `getExpectedScale`, `updatePdbStatus`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::definitions::scale_path;
 use super::owners::{adopting_deployment, controller_of, leaves_with_controller};
 use super::selection::selector_of;
 use super::template::{finished, template_labels, template_path, wanted_replicas};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits};
 use crate::object::{Key, Object};
 use crate::references::typed;
 use crate::selector::Selector;
 use crate::state::State;
 use crate::value::Val;
 
-const WORKLOADS: [(&str, &str); 6] = [
-    ("apps", "Deployment"),
-    ("apps", "StatefulSet"),
-    ("apps", "ReplicaSet"),
-    ("apps", "DaemonSet"),
-    ("batch", "Job"),
-    ("", "ReplicationController"),
-];
+/// The kinds that make pods.
+static MAKERS: LazyLock<Vec<Kind>> = LazyLock::new(|| Kind::with(KindTraits::makes_pods).collect());
 
 /// Some of the pods that a budget matches once everything has settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,17 +142,16 @@ pub fn labelled_maker<'s>(state: &'s State, pod: &Object, selector: &Selector) -
 /// may be counted through any workload of its namespace.
 pub fn counted_workloads<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<Object>> {
     let ns = &*budget.key.ns;
-    let kinds: Vec<Kind> = WORKLOADS.iter().map(|(group, kind)| Kind::new(group, kind)).collect();
     let autoscalers = state.list(&Kind::new("autoscaling", "HorizontalPodAutoscaler"), Some(ns)).into_iter();
     let adapted = state.base().adapters().kinds();
     if !adapted.is_empty() {
-        return autoscalers.chain(adapted.iter().chain(&kinds).flat_map(|kind| state.list(kind, Some(ns)))).collect();
+        return autoscalers.chain(adapted.iter().chain(&*MAKERS).flat_map(|kind| state.list(kind, Some(ns)))).collect();
     }
     let Some(selector) = selector_of(state, budget) else { return Vec::new() };
     let mut pods = state.pods_matching(ns, &selector);
     // pods of one body have one controller, if they have any
     pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body) && a.controller().is_some());
-    let mut open = state.making(&kinds, ns, &selector);
+    let mut open = state.making(&MAKERS, ns, &selector);
     open.extend(pods.into_iter().filter_map(|pod| controller_of(state, pod)));
     let mut found: BTreeMap<&Key, &Arc<Object>> = BTreeMap::new();
     while let Some(above) = open.pop() {
@@ -166,7 +159,7 @@ pub fn counted_workloads<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<O
             open.extend(controller_of(state, above));
         }
     }
-    autoscalers.chain(found.into_values().filter(|workload| kinds.contains(&workload.key.kind))).collect()
+    autoscalers.chain(found.into_values().filter(|workload| workload.key.kind.has(KindTraits::makes_pods))).collect()
 }
 
 /// How many pods that a selector matches the live workloads of a namespace want, each counted by the topmost one.
@@ -177,11 +170,10 @@ pub fn pods_wanted(state: &State, ns: &str, selector: &Selector) -> i64 {
 
 /// The topmost live workloads in a namespace whose pods the selector matches.
 fn makers<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
-    let kinds: Vec<Kind> = WORKLOADS.iter().map(|(group, kind)| Kind::new(group, kind)).collect();
     let matches = |o: &Object| template_labels(state, o).is_some_and(|labels| selector.matches(&labels));
     let adapted = state.base().adapters().kinds();
     let adapted = adapted.iter().flat_map(|kind| state.list(kind, Some(ns)));
-    let all = state.making(&kinds, ns, selector).into_iter().chain(adapted);
+    let all = state.making(&MAKERS, ns, selector).into_iter().chain(adapted);
     all.filter(|workload| {
         workload.live()
             && matches(workload)
@@ -253,9 +245,7 @@ fn is_made(state: &State, pod: &Object, makers: &BTreeSet<&Key>) -> bool {
 /// custom resource whose definition has a scale subresource. DaemonSets and Jobs have none.
 pub fn has_scale(state: &State, controller: &Object) -> bool {
     match template_path(controller) {
-        Some(_) => ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"]
-            .iter()
-            .any(|k| controller.key.kind.is(k)),
+        Some(_) => controller.key.kind.has(KindTraits::has_scale),
         None => scale_path(state, controller).is_some(),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::adapter::Adapters;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits};
 use crate::object::{Key, Object};
 use crate::selector::Selector;
 use crate::state::State;
@@ -31,12 +31,12 @@ pub(crate) fn selector_by(adapters: &dyn Adapters, object: &Object) -> Option<Se
         ("", "ReplicationController") => {
             pairs(selector).or_else(|| pairs(object.val().at_some(&["spec", "template", "metadata", "labels"])))
         }
-        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") | ("batch", "Job") => labels(),
         ("policy", "PodDisruptionBudget") => labels().filter(|s| !s.is_empty() || &*object.version != "v1beta1"),
         ("networking.k8s.io", "NetworkPolicy") => {
             let selector = object.val().at(&["spec", "podSelector"]).unwrap_or(&Val::Null);
             Some(Selector::from_label_selector(selector))
         }
+        _ if object.key.kind.has(KindTraits::makes_pods) => labels(),
         _ => adapters.facts(object)?.selector.clone(),
     }
 }

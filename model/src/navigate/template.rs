@@ -1,20 +1,14 @@
 //! The pods that a workload makes: their template, and how many it wants.
 
 use super::placement::daemon_nodes;
+use crate::kinds::KindTraits;
 use crate::object::Object;
 use crate::state::State;
 use crate::value::Val;
 
 /// Where a built-in workload keeps the template of its pods.
 pub fn template_path(object: &Object) -> Option<&'static [&'static str]> {
-    match (&*object.key.kind.group, &*object.key.kind.kind) {
-        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")
-        | ("batch", "Job")
-        | ("", "ReplicationController") => Some(&["spec", "template"]),
-        ("batch", "CronJob") => Some(&["spec", "jobTemplate", "spec", "template"]),
-        ("", "PodTemplate") => Some(&["template"]),
-        _ => None,
-    }
+    object.key.kind.traits()?.template_path()
 }
 
 /// `{metadata, spec}` of the pods that an object makes; a pod's own, as its node left it out of it.
@@ -89,9 +83,6 @@ pub fn wanted_replicas(state: &State, object: &Object) -> Option<i64> {
     let val = object.val();
     match (&*object.key.kind.group, &*object.key.kind.kind) {
         ("", "Pod") => Some(i64::from(!finished(object))),
-        ("apps", "Deployment" | "ReplicaSet" | "StatefulSet") | ("", "ReplicationController") => {
-            Some(val.int_at(&["spec", "replicas"]).unwrap_or(1))
-        }
         ("apps", "DaemonSet") => i64::try_from(daemon_nodes(state, object).len()).ok(),
         ("batch", "Job") if finished(object) || val.bool_at(&["spec", "suspend"]) == Some(true) => Some(0),
         ("batch", "Job") => {
@@ -100,6 +91,7 @@ pub fn wanted_replicas(state: &State, object: &Object) -> Option<i64> {
             let left = val.int_at(&["spec", "completions"]).map_or(parallel, |all| all.saturating_sub(done).max(0));
             Some(parallel.min(left))
         }
+        _ if object.key.kind.has(KindTraits::has_scale) => Some(val.int_at(&["spec", "replicas"]).unwrap_or(1)),
         _ => state.adapter(object)?.replicas,
     }
 }

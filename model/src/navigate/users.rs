@@ -7,15 +7,11 @@ use super::storage::{goes_with_pod, wants_claim};
 use super::template::{finished, is_spent};
 use super::{UnknownKind, known};
 use crate::cascade::expected_to_go;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits};
 use crate::object::{Key, Object};
 use crate::references::{Reference, references};
 use crate::state::State;
 use crate::value::Str;
-
-/// Kinds whose objects may use a claim.
-const CLAIM_USERS: [&str; 8] =
-    ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicationController"];
 
 /// The live objects that need `target` now, in the order of their keys.
 ///
@@ -94,7 +90,10 @@ pub fn unread_users(state: &State, target: &Object) -> Vec<Str> {
         return unknown.iter().cloned().collect();
     }
     let custom = state.base().adapters().kinds();
-    let users = |kind: &Str| CLAIM_USERS.contains(&&**kind) || custom.iter().any(|c| c.kind == *kind);
+    // a claim is mounted by pods
+    let users = |kind: &Str| {
+        KindTraits::named(kind).is_some_and(KindTraits::runs_pods) || custom.iter().any(|c| c.kind == *kind)
+    };
     unknown.iter().filter(|kind| users(kind)).cloned().collect()
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use suture_model::cascade::expected_to_go;
 use suture_model::change::User;
+use suture_model::kinds::KindTraits;
 use suture_model::navigate::{controller_of, finished, pods_owned_by, selected, wanted_replicas};
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
@@ -22,9 +23,6 @@ const SUBSETS_IN_FLIGHT_MAX: usize = 5;
 
 /// Controllers nest no deeper than this; a longer chain is a cycle or no controller's work.
 const CONTROLLERS_MAX: usize = 16;
-
-/// Built-in kinds that decide how many pods there are.
-const WORKLOADS: [&str; 6] = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicationController", "Job"];
 
 /// One object that is taken away; its uid tells it from a later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,9 +126,8 @@ fn subsets(count: usize) -> Vec<BTreeSet<usize>> {
 /// The workload that decides how many pods like this one there are: the highest controller that says how many it wants;
 /// of a workload, itself if nothing above it does.
 pub(super) fn group_of(state: &State<'_>, object: &Arc<Object>) -> Option<Arc<Object>> {
-    let decides = |o: &Object| {
-        WORKLOADS.iter().any(|kind| o.key.kind.is(kind)) || state.adapter(o).is_some_and(|f| f.replicas.is_some())
-    };
+    let decides =
+        |o: &Object| o.key.kind.has(KindTraits::makes_pods) || state.adapter(o).is_some_and(|f| f.replicas.is_some());
     let mut at = object.clone();
     let mut found = decides(&at).then(|| at.clone());
     for _ in 0..CONTROLLERS_MAX {

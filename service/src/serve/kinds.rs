@@ -9,7 +9,7 @@ use futures::future::join_all;
 use kube::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits, Watched};
 use suture_model::value::Str;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -32,9 +32,6 @@ pub struct Wanted {
     /// And all others that the cluster serves, custom ones included.
     pub every: bool,
 }
-
-/// Kinds that are not followed unless they are named: written all the time, and facts of nothing.
-const NEVER: [&str; 3] = ["Event", "Lease", "Endpoints"];
 
 /// Follows the wanted kinds.
 pub struct Kinds {
@@ -133,7 +130,8 @@ impl Kinds {
                 }
             }
         }
-        kinds.retain(|kind| !NEVER.iter().any(|never| *kind.kind == **never));
+        // Events are served by two groups
+        kinds.retain(|kind| KindTraits::named(&kind.kind).is_none_or(|traits| traits.watched != Watched::WhenNamed));
         Ok(kinds)
     }
 

@@ -17,54 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use suture_encode::impact::{ANY_GROUP, Reads};
 use suture_model::change::{Operation, plural};
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits, Watched};
 use suture_specs::spec::{Listed, ResourceAdapterSpec, ScaleTarget};
 
 use crate::policy::Policy;
-
-/// Built-in kinds that decide what becomes of pods: what makes and places them, what they hold, what protects them
-/// (`model/src/effects`, `model/src/apply/eviction.rs`).
-const POD_KINDS: [&str; 10] = [
-    "Pod",
-    "ReplicaSet",
-    "Deployment",
-    "StatefulSet",
-    "DaemonSet",
-    "ReplicationController",
-    "Job",
-    "Node",
-    "PodDisruptionBudget",
-    "PersistentVolumeClaim",
-];
-
-/// Kinds that every decision needs: a namespace and a definition take along what is in them.
-const ALWAYS: [&str; 2] = ["Namespace", "CustomResourceDefinition"];
-
-/// Kinds that never matter to an invariant about any kind: written all the time, or never stored.
-const NEVER: [&str; 3] = ["Event", "Lease", "Endpoints"];
-
-/// Built-in kinds with a scale.
-const SCALED: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"];
-
-/// Built-in kinds that have no status.
-const WITHOUT_STATUS: [&str; 16] = [
-    "ConfigMap",
-    "Secret",
-    "ServiceAccount",
-    "StorageClass",
-    "PriorityClass",
-    "RuntimeClass",
-    "IngressClass",
-    "NetworkPolicy",
-    "Role",
-    "ClusterRole",
-    "RoleBinding",
-    "ClusterRoleBinding",
-    "ValidatingWebhookConfiguration",
-    "MutatingWebhookConfiguration",
-    "LimitRange",
-    "PodTemplate",
-];
 
 /// Requests on resources, as a webhook rule has them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,7 +54,7 @@ pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
     for invariant in &policy.invariants {
         reads.join(&Reads::of(invariant));
     }
-    let mut kinds: BTreeSet<Kind> = builtin(&ALWAYS);
+    let mut kinds = always();
     let adapters = &policy.documents.adapters;
     for adapter in adapters {
         kinds.insert(Kind::new(&adapter.spec.group, &adapter.spec.kind));
@@ -108,7 +64,7 @@ pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
     reads.pods |= policy.grants.count_pods() || kinds.contains(&Kind::new("", "Pod"));
     kinds.extend(reads.kinds.iter().filter(|kind| &*kind.group != ANY_GROUP).cloned());
     if reads.any {
-        kinds.extend(Kind::builtins().filter(|kind| !NEVER.iter().any(|never| kind.is(never))));
+        kinds.extend(Kind::with(|traits| traits.watched != Watched::WhenNamed));
     }
     close(&mut kinds, reads.pods);
     kinds
@@ -180,7 +136,7 @@ struct Future {
 }
 
 fn future(policy: &Policy) -> Future {
-    let mut future = Future { reads: Reads::default(), kinds: builtin(&ALWAYS), status: BTreeSet::new() };
+    let mut future = Future { reads: Reads::default(), kinds: always(), status: BTreeSet::new() };
     for invariant in &policy.invariants {
         let mut own = Reads::of_future(invariant);
         // without its group a custom kind may be in any
@@ -190,14 +146,16 @@ fn future(policy: &Policy) -> Future {
             own.kinds.extend(policy.documents.adapters.iter().flat_map(|adapter| named_by(&adapter.spec)));
         }
         if own.status {
-            future.status.extend(own.kinds.iter().filter(|k| !WITHOUT_STATUS.iter().any(|name| k.is(name))).cloned());
+            future
+                .status
+                .extend(own.kinds.iter().filter(|kind| kind.traits().is_none_or(|traits| traits.has_status)).cloned());
         }
         close(&mut own.kinds, own.pods);
         future.kinds.extend(own.kinds.iter().cloned());
         future.reads.join(&own);
     }
     if future.kinds.contains(&Kind::new("", "Pod")) {
-        future.status.extend(builtin(&POD_KINDS));
+        future.status.extend(Kind::with(KindTraits::decides_about_pods));
     }
     future
 }
@@ -205,7 +163,7 @@ fn future(policy: &Policy) -> Future {
 /// Adds what the effects on these kinds read.
 fn close(kinds: &mut BTreeSet<Kind>, pods: bool) {
     if pods || kinds.contains(&Kind::new("", "Pod")) {
-        kinds.extend(builtin(&POD_KINDS));
+        kinds.extend(Kind::with(KindTraits::decides_about_pods));
         // new pods may wait for volumes that nothing provides
         kinds.extend(builtin(&["StorageClass"]));
     }
@@ -217,6 +175,11 @@ fn close(kinds: &mut BTreeSet<Kind>, pods: bool) {
         // a claim goes as its StatefulSet's retention policy says, and takes its volume along
         kinds.extend(builtin(&["StatefulSet", "PersistentVolume"]));
     }
+}
+
+/// The kinds that every decision needs.
+fn always() -> BTreeSet<Kind> {
+    Kind::with(|traits| traits.watched == Watched::Always).collect()
 }
 
 fn builtin(names: &[&str]) -> BTreeSet<Kind> {
@@ -246,7 +209,7 @@ fn builtin_writes(kind: &Kind, status: bool, writes: &mut Writes) {
         writes.update.extend([of("status"), of("ephemeralcontainers"), of("resize")]);
     } else if kind.is("Namespace") {
         writes.update.insert(of("finalize"));
-    } else if SCALED.iter().any(|scaled| kind.is(scaled)) {
+    } else if kind.has(KindTraits::has_scale) {
         writes.update.insert(of("scale"));
     }
     if status {

@@ -1,7 +1,7 @@
 //! Which objects are instances of an invariant, and which of them are judged.
 
 use suture_model::adapter::Adapters;
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::object::Object;
 use suture_model::selector::Selector;
 use suture_model::value::{Str, Val};
@@ -39,9 +39,6 @@ pub enum Kinds {
     Kind(KindRef),
 }
 
-/// The kinds that run pods by themselves.
-const WORKLOADS: [&str; 7] = ["Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"];
-
 impl Kinds {
     /// Whether an object is of these kinds.
     pub fn matches(&self, object: &Object, adapters: &dyn Adapters) -> bool {
@@ -49,7 +46,7 @@ impl Kinds {
             Self::Every => true,
             Self::Adapted => adapters.facts(object).is_some(),
             Self::Workload => {
-                WORKLOADS.iter().any(|kind| object.key.kind.is(kind))
+                object.key.kind.has(KindTraits::is_workload)
                     || adapters.facts(object).is_some_and(|facts| facts.template.is_some())
             }
             Self::Kind(kind) => kind.matches(&object.key.kind),
@@ -62,7 +59,7 @@ impl Kinds {
         match self {
             Self::Every => true,
             Self::Adapted => has_adapter(),
-            Self::Workload => WORKLOADS.contains(&name) || has_adapter(),
+            Self::Workload => KindTraits::named(name).is_some_and(KindTraits::is_workload) || has_adapter(),
             Self::Kind(kind) => kind.kind == name,
         }
     }

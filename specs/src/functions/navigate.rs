@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate::{self, HostClaim, known};
 use suture_model::object::{Key, Object};
 use suture_model::references::{Reference, references};
@@ -259,9 +259,9 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
     }
 }
 
-/// Whether objects of a kind may have pods that vote: neither a pod nor a namespace runs any, whatever its labels say.
+/// Whether objects of a kind may have pods that vote.
 pub fn may_be_quorum_group(kind: &Kind) -> bool {
-    !kind.is("Pod") && !kind.is("Namespace")
+    kind.traits().is_none_or(KindTraits::may_be_quorum_group)
 }
 
 fn all_read(unread: Vec<Str>) -> Result<(), EvalError> {

@@ -1,0 +1,298 @@
+//! What a built-in kind is: its names, and what it means for pods, for references and for deletions.
+//!
+//! Each list of kinds is a question about a row. A question is a `match` over all roles: a new role has to answer it.
+
+use Role::{
+    Budget, Claim, Controller as Controls, Definition, Host, Namespace, Node, Other, Pod, PodTemplate, Scaler, Selector,
+};
+
+/// What is known of a built-in kind.
+#[derive(Clone, Copy, Debug)]
+pub struct KindTraits {
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The kind, as in `kind:` of a manifest.
+    pub kind: &'static str,
+    /// The resource, as in a path of the API server.
+    pub resource: &'static str,
+    /// The short names that kubectl takes.
+    pub short: &'static [&'static str],
+    /// Whether its objects live in a namespace.
+    pub namespaced: bool,
+    /// Whether the language lists it under its resource, as in `before.pods`.
+    pub listed: bool,
+    /// Whether it may have a status. A rule for a subresource that does not exist asks for nothing.
+    pub has_status: bool,
+    /// When it is watched.
+    pub watched: Watched,
+    /// Whether its objects refer to others by name (`references.rs`), bindings of roles and pod templates aside.
+    pub refers: bool,
+    /// Whether others refer to its objects by name, targets of autoscalers and of bindings aside.
+    pub referred: bool,
+    /// What goes with an object of it.
+    pub takes_along: TakesAlong,
+    /// What it is to pods and hosts.
+    pub role: Role,
+    /// The kinds that its controller removes itself, each with the service account that does.
+    pub removes: &'static [(&'static str, &'static str)],
+}
+
+/// When a kind is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// For every decision: what it contains goes with it.
+    Always,
+    /// When an invariant or an effect reads it, or reads every kind.
+    WhenRead,
+    /// When it is named: its objects are written all the time, and are facts of nothing.
+    WhenNamed,
+}
+
+/// What goes with an object, beside the dependents that name it as their owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakesAlong {
+    /// Nothing else.
+    Dependents,
+    /// The objects of the namespace.
+    Contents,
+    /// The objects of the kind that it defines.
+    Instances,
+    /// The pods on the node.
+    Pods,
+    /// The claims that its retention policy gives up.
+    Claims,
+    /// The volume that is bound to the claim, if its reclaim policy says so.
+    Volume,
+    /// The Secrets with tokens of the account.
+    Tokens,
+}
+
+/// What a kind is to pods and to hosts.
+#[derive(Clone, Copy, Debug)]
+pub enum Role {
+    /// Pods.
+    Pod,
+    /// Makes pods, itself or through others.
+    Controller(&'static Controller),
+    /// A template that nothing makes pods of.
+    PodTemplate,
+    /// Selects pods and does nothing to them.
+    Selector,
+    /// Selects pods and refuses their eviction.
+    Budget,
+    /// Sets the scale of a controller.
+    Scaler,
+    /// Pods run on it.
+    Node,
+    /// Objects live in it.
+    Namespace,
+    /// Defines a kind.
+    Definition,
+    /// Pods wait for it.
+    Claim,
+    /// Claims hosts, or says which of those that do count.
+    Host,
+    /// None of these.
+    Other,
+}
+
+/// What makes pods.
+#[derive(Clone, Copy, Debug)]
+pub struct Controller {
+    /// Where its objects keep the template of their pods.
+    pub template: &'static [&'static str],
+    /// What it makes.
+    pub makes: Makes,
+    /// What it adopts of those that it selects and nothing controls.
+    pub adopts: Adopts,
+    /// Whether `spec.replicas` says how many pods it wants, 1 if left out, and a subresource sets it.
+    pub has_scale: bool,
+    /// Whether it decides how many of its pods there are and which go; if not, each comes and goes by itself.
+    pub decides: bool,
+    /// Whether it replaces its pods when their template is another one.
+    pub rolls_out: bool,
+    /// Whether the names of its pods are made up, so that none comes back.
+    pub generates_names: bool,
+    /// Whether it releases a pod that it no longer selects, and makes another one under another name.
+    pub replaces_released: bool,
+    /// Whether its dependents stay where a deletion does not say (`DefaultGarbageCollectionPolicy`).
+    pub orphans_by_default: bool,
+    /// Whether the language calls it a workload.
+    pub is_workload: bool,
+}
+
+/// What a controller makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Makes {
+    /// Pods.
+    Pods,
+    /// ReplicaSets, which make the pods.
+    ReplicaSets,
+    /// Jobs, which make the pods.
+    Jobs,
+}
+
+/// What a controller adopts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adopts {
+    /// Nothing.
+    Nothing,
+    /// Pods.
+    Pods,
+    /// ReplicaSets.
+    ReplicaSets,
+}
+
+impl KindTraits {
+    /// What it does as a controller of pods, if it is one.
+    pub const fn controller(&self) -> Option<&'static Controller> {
+        match self.role {
+            Controls(controller) => Some(controller),
+            Pod | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Host | Other => {
+                None
+            }
+        }
+    }
+
+    /// Where its objects keep a template of pods.
+    pub const fn template_path(&self) -> Option<&'static [&'static str]> {
+        match self.role {
+            Controls(controller) => Some(controller.template),
+            PodTemplate => Some(&["template"]),
+            Pod | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Host | Other => None,
+        }
+    }
+
+    /// Whether its objects are pods, or make some in the end.
+    pub const fn runs_pods(&self) -> bool {
+        match self.role {
+            Pod | Controls(_) => true,
+            PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Host | Other => false,
+        }
+    }
+
+    /// Whether its objects make pods, a Deployment by its ReplicaSets; a CronJob only makes what does.
+    pub const fn makes_pods(&self) -> bool {
+        match self.controller() {
+            Some(controller) => match controller.makes {
+                Makes::Pods | Makes::ReplicaSets => true,
+                Makes::Jobs => false,
+            },
+            None => false,
+        }
+    }
+
+    /// Whether its objects select pods.
+    pub const fn selects_pods(&self) -> bool {
+        match self.role {
+            Controls(_) => self.makes_pods(),
+            Selector | Budget => true,
+            Pod | PodTemplate | Scaler | Node | Namespace | Definition | Claim | Host | Other => false,
+        }
+    }
+
+    /// Whether its objects select pods and make none.
+    pub const fn only_selects_pods(&self) -> bool {
+        self.selects_pods() && !self.makes_pods()
+    }
+
+    /// Whether a change to an object of it may reach pods: it is one, or makes, selects or contains some.
+    pub const fn concerns_pods(&self) -> bool {
+        match self.role {
+            Pod | Node | Namespace | Definition => true,
+            Controls(_) | Selector | Budget => self.selects_pods(),
+            PodTemplate | Scaler | Claim | Host | Other => false,
+        }
+    }
+
+    /// Whether a change to an object of it may make pods come and go.
+    pub const fn moves_pods(&self) -> bool {
+        match self.role {
+            Controls(controller) => controller.decides,
+            Pod | Scaler | Node | Namespace | Definition => true,
+            PodTemplate | Selector | Budget | Claim | Host | Other => false,
+        }
+    }
+
+    /// Whether it decides what becomes of pods: it makes, places or protects them, or they wait for it.
+    pub const fn decides_about_pods(&self) -> bool {
+        match self.role {
+            Controls(_) => self.makes_pods(),
+            Pod | Budget | Node | Claim => true,
+            PodTemplate | Selector | Scaler | Namespace | Definition | Host | Other => false,
+        }
+    }
+
+    /// Whether the pods of its objects may vote: neither a pod nor a namespace runs any, whatever its labels say.
+    pub const fn may_be_quorum_group(&self) -> bool {
+        match self.role {
+            Pod | Namespace => false,
+            Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Definition | Claim | Host | Other => true,
+        }
+    }
+
+    /// Whether it decides which hosts are claimed.
+    pub const fn claims_hosts(&self) -> bool {
+        match self.role {
+            Host => true,
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
+            | Other => false,
+        }
+    }
+
+    /// Whether the language calls its objects workloads (`Workload` in `forEach`).
+    pub const fn is_workload(&self) -> bool {
+        match self.role {
+            Pod => true,
+            Controls(controller) => controller.is_workload,
+            PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Host | Other => false,
+        }
+    }
+
+    /// Whether `spec.replicas` says how many pods its objects want, and a subresource sets it.
+    pub fn has_scale(&self) -> bool {
+        self.controller().is_some_and(|controller| controller.has_scale)
+    }
+
+    /// Whether its controller decides how many pods there are, and which go.
+    pub fn decides(&self) -> bool {
+        self.controller().is_some_and(|controller| controller.decides)
+    }
+
+    /// Whether it adopts pods that it selects and nothing controls.
+    pub fn adopts_pods(&self) -> bool {
+        self.controller().is_some_and(|controller| controller.adopts == Adopts::Pods)
+    }
+
+    /// Whether it replaces its pods when their template is another one.
+    pub fn rolls_out(&self) -> bool {
+        self.controller().is_some_and(|controller| controller.rolls_out)
+    }
+
+    /// Whether the names of its pods are made up, so that none comes back.
+    pub fn generates_names(&self) -> bool {
+        self.controller().is_some_and(|controller| controller.generates_names)
+    }
+
+    /// Whether it releases a pod that it no longer selects, and makes another one.
+    pub fn replaces_released(&self) -> bool {
+        self.controller().is_some_and(|controller| controller.replaces_released)
+    }
+
+    /// Whether its dependents stay where a deletion does not say.
+    pub fn orphans_by_default(&self) -> bool {
+        self.controller().is_some_and(|controller| controller.orphans_by_default)
+    }
+
+    /// Whether more than its dependents goes with an object of it. Pods bear the name of their node, which tells.
+    pub const fn leads(&self) -> bool {
+        match self.takes_along {
+            TakesAlong::Contents
+            | TakesAlong::Instances
+            | TakesAlong::Claims
+            | TakesAlong::Volume
+            | TakesAlong::Tokens => true,
+            TakesAlong::Dependents | TakesAlong::Pods => false,
+        }
+    }
+}
