@@ -15,6 +15,7 @@ use crate::arguments::{
     Version,
 };
 use crate::bench::{cluster, measure, report};
+use crate::clock::Clock;
 use crate::failure::{Exit, Failure, plural};
 use crate::grants::History;
 use crate::input;
@@ -25,7 +26,6 @@ use crate::output::{self, junit, tests};
 use crate::policy::{self, Documents, Policy, diagnosed};
 use crate::request::{Asked, review_of};
 use crate::suite;
-use crate::suite::clock::Clock;
 use crate::world::{self, World};
 
 #[cfg(feature = "serve")]

@@ -23,7 +23,7 @@ use suture_model::object::{Key, Object};
 use suture_model::snapshot::Snapshot;
 use suture_model::value::Str;
 
-use crate::suite::clock::Clock;
+use crate::clock::Clock;
 
 /// How long a change may be in flight where nothing else is said. An API server gives up on a request after 60 s, watches
 /// reconnect and resume within a few minutes; what is not seen by then was not stored.

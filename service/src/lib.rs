@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod bench;
+pub mod clock;
 pub mod commands;
 pub mod failure;
 pub mod grants;

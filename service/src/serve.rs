@@ -18,8 +18,8 @@ use kube::{Client, Config};
 use suture_model::kinds::Kind;
 use tokio::sync::{Notify, watch as latest};
 
+use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::suite::clock::Clock;
 
 pub mod announce;
 pub mod answer;

@@ -1,6 +1,5 @@
 //! Suites: cases with requests and the outcomes that they expect, run without a cluster.
 
-pub mod clock;
 pub mod documents;
 pub mod expect;
 pub mod report;

@@ -11,11 +11,11 @@ use suture_model::object::{Key, Object};
 use suture_model::snapshot::Snapshot;
 use suture_model::value::Val;
 
+use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::input::{self, Source};
 use crate::manifest::{self, LastApplied};
 use crate::names::{NameError, Names};
-use crate::suite::clock::Clock;
 
 /// A cluster as it was recorded.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use suture_checker::decision::{Decision, Outcome};
@@ -18,6 +18,7 @@ use suture_specs::compile::CompiledInvariant;
 use super::cluster::{self, Inventory, Size};
 use super::prng::Prng;
 use super::requests::{self, ALL, Touch};
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
 
@@ -326,9 +327,4 @@ fn status_kib(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     line.trim().strip_suffix(" kB")?.trim().parse().ok()
-}
-
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures time; no decision depends on it")]
-fn now() -> Instant {
-    Instant::now()
 }

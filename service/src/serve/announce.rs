@@ -26,11 +26,10 @@ use suture_model::object::Key;
 use suture_model::value::{Str, Val};
 use tokio::runtime::Handle;
 
-use super::feed::now;
 use super::store::{Store, View};
 use super::watch::{List, Place, Told, brief, name_of, version_of};
+use crate::clock::{Clock, now};
 use crate::ledger::{Entry, Ledger};
-use crate::suite::clock::Clock;
 
 /// The label of announcements.
 const LABEL: &str = "suture.dev/announcement";

@@ -10,10 +10,9 @@ use suture_checker::decision::{Finding, Verdict};
 use suture_checker::engine::{Engine, Settings};
 use suture_specs::compile::CompiledInvariant;
 
-use super::feed::now;
 use super::status::{Audited, Name};
 use super::store::{Store, View};
-use crate::suite::clock::Clock;
+use crate::clock::{Clock, now};
 
 /// How often.
 const AUDIT_EVERY: Duration = Duration::from_secs(30);
@@ -109,7 +108,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::{AUDIT_EVERY, Auditor, NOT_READ, name_of};
-    use crate::serve::feed::now;
+    use crate::clock::now;
     use crate::serve::policies::Policies;
     use crate::serve::status::Audited;
     use crate::serve::store::{Change, Store};

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 
 use super::store::{Change, Reading, Store};
 use super::watch::{List, Told, name_of, version_of};
+use crate::clock::now;
 
 /// How often lag, and with it readiness, is judged where nothing becomes known or unknown.
 const TICK: Duration = Duration::from_millis(100);
@@ -260,11 +261,6 @@ impl<A: Aftermath> Feed<A> {
 /// The namespace of an object in the store; cluster-scoped kinds have none.
 fn scoped(kind: &Kind, ns: Str) -> Str {
     if kind.builtin_namespaced() == Some(false) { "".into() } else { ns }
-}
-
-#[expect(clippy::disallowed_methods, reason = "lag is a matter of time")]
-pub(super) fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

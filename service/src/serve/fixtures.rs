@@ -96,7 +96,7 @@ pub(super) fn review(uid: &str, name: &str) -> Value {
 
 /// Waits for what another thread is about to do.
 pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = super::workers::now();
+    let began = crate::clock::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(20), "{what} does not happen");
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -112,5 +112,5 @@ pub(super) fn series(metrics: &Metrics, name: &str) -> f64 {
 
 /// An instant, for reviews that are read and not decided.
 pub(super) fn instant() -> Instant {
-    super::workers::now()
+    crate::clock::now()
 }

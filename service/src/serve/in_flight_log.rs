@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use suture_model::change::Request;
 use suture_model::snapshot::Snapshot;
 
+use crate::clock::Clock;
 use crate::grants::{History, Spent};
 use crate::ledger::{Entry, Ledger, Sight};
-use crate::suite::clock::Clock;
 
 /// Admitted requests, for all workers of a process.
 #[derive(Debug)]

@@ -21,7 +21,6 @@ use suture_specs::compile::CompiledInvariant;
 
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
-use super::feed::now as now_instant;
 use super::in_flight_log::{InFlightLog, LogSnapshot};
 use super::inert::{may_pass, writes};
 use super::lease::Active;
@@ -29,9 +28,9 @@ use super::resources;
 use super::review::Asked;
 use super::store::{Reading, Store, View};
 use super::workers::{Decider, Deciders};
+use crate::clock::{Clock, now};
 use crate::grants::{self, History, Spent};
 use crate::ledger::Entry;
-use crate::suite::clock::Clock;
 
 /// How often a request is judged again because another one was admitted meanwhile, before it is judged alone.
 const TRIES_MAX: usize = 4;
@@ -371,7 +370,7 @@ impl Judge {
         loop {
             let case = Case::of(request, past.entries, self.shared.store.read()).related();
             let crowd = case.matter.len();
-            if crowd > RELEVANT_MAX && patience > now_instant() {
+            if crowd > RELEVANT_MAX && patience > now() {
                 drop(case);
                 thread::sleep(CROWDED_PAUSE);
                 continue;
@@ -460,8 +459,8 @@ fn newer(request: &Request, view: &View) -> Option<Object> {
 
 /// Until when it may be waited for fewer changes in flight.
 fn patience(asked: &Asked) -> Instant {
-    let left = asked.deadline.saturating_duration_since(now_instant());
-    now_instant() + left * WAIT_PERCENT / 100
+    let left = asked.deadline.saturating_duration_since(now());
+    now() + left * WAIT_PERCENT / 100
 }
 
 /// Whether anything that is known may depend on it: it is of a kind that is watched, or takes such a thing along.

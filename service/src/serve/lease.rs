@@ -15,9 +15,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::feed::now;
 use super::watch::brief;
-use crate::suite::clock::Clock;
+use crate::clock::{Clock, now};
 
 /// How long a Lease holds without being renewed.
 const LEASE: Duration = Duration::from_secs(6);

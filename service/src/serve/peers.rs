@@ -13,9 +13,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Sender;
 use tokio::time::sleep;
 
-use super::feed::now;
 use super::watch::brief;
-use crate::suite::clock::Clock;
+use crate::clock::{Clock, now};
 
 /// The label of these Leases.
 const LABEL: &str = "suture.dev/replica";

@@ -8,8 +8,9 @@ use kube::core::request::Request;
 use serde::Deserialize;
 use tokio::time::{sleep, timeout};
 
-use super::feed::{Probes, now};
+use super::feed::Probes;
 use super::watch::brief;
+use crate::clock::now;
 
 /// How often.
 const PROBE_EVERY: Duration = Duration::from_secs(2);

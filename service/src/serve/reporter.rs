@@ -15,8 +15,8 @@ use super::judge::Replicas;
 use super::policies::Edition;
 use super::status::{Audited, Name, ResourceStatus, Said};
 use super::store::{Store, View};
+use crate::clock::Clock;
 use crate::policy::Policy;
-use crate::suite::clock::Clock;
 
 /// How often it is looked whether anything is to be said.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

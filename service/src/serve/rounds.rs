@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use suture_model::kinds::Kind;
 use tokio::sync::watch::Sender;
 
-use super::feed::{Aftermath, now};
+use super::feed::Aftermath;
 use super::health::Readiness;
 use super::judge::{Replicas, SharedState};
 use super::kinds::Wanted;
 use super::metrics::Metrics;
 use super::store::{Reading, Store, View};
-use crate::suite::clock::Clock;
+use crate::clock::{Clock, now};
 
 /// How long a kind that became wanted while this replica served may take to be listed before it counts as not ready:
 /// what reads it is undecided meanwhile, and to leave the service for that would be worse.

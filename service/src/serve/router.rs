@@ -21,7 +21,8 @@ use super::answer::{Answer, Label};
 use super::metrics::Metrics;
 use super::review::{self, Asked, Unreadable};
 use super::telemetry;
-use super::workers::{Workers, now};
+use super::workers::Workers;
+use crate::clock::now;
 
 /// Where the webhook is.
 pub const PATH: &str = "/validate";

@@ -31,8 +31,8 @@ use suture_model::value::{Str, Val};
 use tokio::sync::{Semaphore, oneshot, watch as latest};
 use tokio::time::{sleep, timeout};
 
-use super::feed::now;
 use super::page::{Page, read_page};
+use crate::clock::now;
 
 /// How long a watch lasts: the bookmark near its end comes as often.
 const WATCH_SECS: u32 = 15;

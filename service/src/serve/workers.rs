@@ -21,6 +21,7 @@ use tracing::Span;
 use super::answer::{Answer, Unanswered};
 use super::metrics::Metrics;
 use super::review::Asked;
+use crate::clock::now;
 
 /// How often the watchdog looks: an overrun worker is missed for no longer.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
@@ -298,12 +299,6 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> bool {
         tracing::error!(%error, thread = name, "no thread can be started");
     }
     started.is_ok()
-}
-
-/// The clock by which deadlines are kept.
-#[expect(clippy::disallowed_methods, reason = "when an answer is due is a matter of time")]
-pub(super) fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

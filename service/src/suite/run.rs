@@ -1,7 +1,6 @@
 //! Runs suites: each case from the suite's state, its steps in order, what is admitted in flight until it is observed.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use suture_checker::decision::{Decision, Finding, Outcome};
 use suture_checker::engine::{Engine, Input, Settings};
@@ -11,11 +10,11 @@ use suture_model::object::Key;
 use suture_model::state::State;
 use suture_specs::spec::{Action, Case, Observation, OnUndecided, Step, Suite, Verb};
 
-use super::clock::Clock;
 use super::documents::{self, place};
 use super::expect;
 use super::report::{CaseFailure, CaseReport, Report, SuiteReport};
 use super::steps::{self, Built};
+use crate::clock::{Clock, now};
 use crate::failure::Failure;
 use crate::grants::History;
 use crate::ledger::{Ledger, Progress as Shown, Sight};
@@ -105,8 +104,7 @@ struct Running {
 
 impl Runner<'_, '_> {
     fn timed(&mut self, case: &Case) -> CaseReport {
-        #[expect(clippy::disallowed_methods, reason = "a report says how long a case took; nothing depends on it")]
-        let clock = Instant::now();
+        let clock = now();
         let failure = self.case(case).err();
         let micros = u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX);
         CaseReport { name: case.name.clone(), micros, failure }

@@ -6,7 +6,7 @@ use suture_model::kinds::Kind;
 use suture_model::value::Val;
 
 use super::*;
-use crate::serve::feed::now;
+use crate::clock::now;
 use crate::serve::policies::Policies;
 use crate::serve::store::{Change as Written, Reading};
 

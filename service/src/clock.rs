@@ -1,4 +1,8 @@
-//! The time of a suite: stated, or the newest timestamp in its state; it moves only when a step says so.
+//! The two clocks: the time that a cluster knows, which a suite states, and the one that durations are measured by.
+//!
+//! The time of a suite is stated, or the newest timestamp in its state; it moves only when a step says so.
+
+use std::time::Instant;
 
 use suture_model::value::Val;
 use suture_specs::time;
@@ -89,4 +93,11 @@ impl std::fmt::Display for Clock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&time::format_timestamp(self.0))
     }
+}
+
+/// The clock that durations are measured by: how long something took, how far a watch lags, when an answer is due. No
+/// verdict depends on it.
+#[expect(clippy::disallowed_methods, reason = "a duration is measured; no verdict depends on it")]
+pub fn now() -> Instant {
+    Instant::now()
 }
