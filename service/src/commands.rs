@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use serde::Serialize;
 use suture_checker::decision::{Decision, Finding, Outcome};
-use suture_checker::engine::{Engine, Input, Settings};
+use suture_checker::engine::{Engine, Settings};
 use suture_checker::version::z3_version;
 use suture_model::change::User;
 
@@ -16,6 +16,7 @@ use crate::arguments::{
 };
 use crate::bench::{cluster, measure, report};
 use crate::clock::Clock;
+use crate::decide::{Question, decide};
 use crate::failure::{Exit, Failure, plural};
 use crate::grants::History;
 use crate::input;
@@ -78,14 +79,16 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
     let user = user.as_deref().map_or_else(User::admin, User::named);
     let change = asked.change(&world.snapshot, &user, &world.last_applied)?;
     let mut engine = engine(common, &policy)?;
-    let input = Input {
+    let question = Question {
         snapshot: &world.snapshot,
-        in_flight: &[],
         change: &change,
-        time: time.as_deref(),
-        exemptions: &policy.exemptions,
+        in_flight: &[],
+        counted: &[],
+        history: &History::default(),
+        time,
+        unread: &[],
     };
-    let decision = policy.decide(&mut engine, &input, &History::default()).0;
+    let decision = decide(&policy, Some(&mut engine), &question).decision;
     let paint = Paint::stdout(common.color);
     output::value(output, &decision, |decision| decision::text(decision, About::Change, paint, common.verbose))?;
     Ok(match decision.decision {
@@ -100,7 +103,7 @@ fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
     one_standard_input(&[&state.state, &policy.invariants, &policy.adapters])?;
     let policy = policy::load(&policy.invariants, &policy.adapters)?;
     let (world, time) = load_state(&state, &policy, &Asked::Delete(Vec::new(), None))?;
-    let decision = engine(common, &policy)?.audit(&world.snapshot, time.as_deref());
+    let decision = engine(common, &policy)?.audit(&world.snapshot, time.map(|time| time.to_string()).as_deref());
     let paint = Paint::stdout(common.color);
     output::value(output, &decision, |decision| decision::text(decision, About::Present, paint, common.verbose))?;
     let found = |decision: &Decision, finding| decision.verdicts.iter().any(|verdict| verdict.outcome == finding);
@@ -119,14 +122,14 @@ fn engine(common: Common, policy: &Policy) -> Result<Engine, Failure> {
 }
 
 /// The recorded cluster, and the time it is there.
-fn load_state(state: &State, policy: &Policy, asked: &Asked) -> Result<(World, Option<String>), Failure> {
+fn load_state(state: &State, policy: &Policy, asked: &Asked) -> Result<(World, Option<Clock>), Failure> {
     let State { state, unknown, time } = state;
     let world = world::load(state, unknown, &asked.applied_keys(), policy.adapters.clone())?;
     let time = match time {
         Some(time) => Some(Clock::parse(time).map_err(|error| Failure::invalid(format!("--time: {error}")))?),
         None => world.newest,
     };
-    Ok((world, time.map(|time| time.to_string())))
+    Ok((world, time))
 }
 
 /// Standard input can be read once.

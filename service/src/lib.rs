@@ -8,6 +8,7 @@ pub mod arguments;
 pub mod bench;
 pub mod clock;
 pub mod commands;
+pub mod decide;
 pub mod failure;
 pub mod grants;
 pub mod input;

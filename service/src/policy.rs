@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use suture_checker::decision::Decision;
-use suture_checker::engine::{Engine, Input};
 use suture_model::adapter::Adapters;
 use suture_model::value::{Str, Val};
 use suture_specs::adapters::AdapterSet;
@@ -18,7 +16,7 @@ use suture_specs::spec::{
 use suture_specs::time::parse_timestamp;
 
 use crate::failure::Failure;
-use crate::grants::{self, Asked, Grants, History, Spent};
+use crate::grants::{self, Grants};
 use crate::input::{self, Source};
 
 /// Documents by kind, in the order in which they were read.
@@ -178,23 +176,6 @@ impl Documents {
             }
         }
         errors
-    }
-}
-
-impl Policy {
-    /// Decides a change: by the invariants that bind its authors, and by their grants. With the decision comes what is
-    /// to be recorded in the history should the change be admitted.
-    pub fn decide(&self, engine: &mut Engine, input: &Input<'_>, history: &History) -> (Decision, Vec<Spent>) {
-        let mut decision = engine.decide_except(input, self.grants.unbound(input.change, &self.invariants));
-        if self.grants.is_empty() {
-            return (decision, Vec::new());
-        }
-        let now = input.time.and_then(|time| parse_timestamp(time).ok());
-        let Input { snapshot, in_flight, change, exemptions, .. } = *input;
-        let in_flight: Vec<_> = in_flight.iter().collect();
-        let judged = self.grants.judge(&Asked { snapshot, change, in_flight: &in_flight, history, now, exemptions });
-        decision.add(judged.verdicts.into_iter().map(Into::into));
-        (decision, judged.spent)
     }
 }
 

@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use suture_checker::decision::{Decision, Effort, Finding, Outcome, Verdict};
-use suture_specs::spec::{Action, OnUndecided};
+use suture_specs::spec::OnUndecided;
 
+use crate::decide::{Consequence, consequence};
 use crate::policy::Policy;
 
 /// Longer warnings are cut: the API server's limit for a warning that is shown whole
@@ -275,37 +276,6 @@ fn reason_of(code: u16) -> &'static str {
         408 | 504 => "Timeout",
         _ => "InternalError",
     }
-}
-
-/// What a verdict that is not proved does to the request.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Consequence {
-    Denies,
-    Warns,
-    Audits,
-}
-
-fn consequence(verdict: &Verdict, policy: &Policy) -> Option<Consequence> {
-    let by_action = match verdict.action {
-        Action::Deny => Consequence::Denies,
-        Action::Warn => Consequence::Warns,
-        Action::Audit => Consequence::Audits,
-    };
-    match (verdict.outcome, by_action) {
-        (Finding::Proved, _) => None,
-        (Finding::Refuted, _) | (Finding::Undecided, Consequence::Audits) => Some(by_action),
-        (Finding::Undecided, _) => match declared(verdict, policy) {
-            OnUndecided::Deny => Some(by_action),
-            OnUndecided::Warn => Some(Consequence::Warns),
-            OnUndecided::Allow => Some(Consequence::Audits),
-        },
-    }
-}
-
-/// The strictest `onUndecided` of the invariants of that name: a cluster's and a namespace's may share one.
-fn declared(verdict: &Verdict, policy: &Policy) -> OnUndecided {
-    let of_name = policy.invariants.iter().filter(|invariant| *invariant.name == *verdict.invariant);
-    of_name.map(|invariant| invariant.on_undecided).min().unwrap_or(OnUndecided::Deny)
 }
 
 fn pick<'d>(decision: &'d Decision, policy: &Policy, wanted: Consequence) -> Vec<&'d Verdict> {

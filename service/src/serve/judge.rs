@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use suture_checker::decision::{Decision, Finding, Verdict};
-use suture_checker::engine::{Engine, Input, Settings};
+use suture_checker::engine::{Engine, Settings};
 use suture_checker::solve::Budget;
 use suture_encode::impact::concerns_pods;
 use suture_encode::relevance::{Relevance, Relevant};
@@ -17,7 +16,6 @@ use suture_model::change::{Change, Operation, Request};
 use suture_model::object::Object;
 use suture_model::state::State;
 use suture_model::value::Str;
-use suture_specs::compile::CompiledInvariant;
 
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
@@ -29,7 +27,8 @@ use super::review::Asked;
 use super::store::{Reading, Store, View};
 use super::workers::{Decider, Deciders};
 use crate::clock::{Clock, now};
-use crate::grants::{self, History, Spent};
+use crate::decide::{self, Decided, Question, Unread, decide, decide_at_once};
+use crate::grants::{History, Spent};
 use crate::ledger::Entry;
 
 /// How often a request is judged again because another one was admitted meanwhile, before it is judged alone.
@@ -239,14 +238,9 @@ impl Case {
         self
     }
 
-    fn input<'c>(&'c self, change: &'c Change, time: &'c str) -> Input<'c> {
-        Input {
-            snapshot: &self.view.snapshot,
-            in_flight: &self.matter,
-            change,
-            time: Some(time),
-            exemptions: &self.view.loaded.policy.exemptions,
-        }
+    /// The invariants that cannot be judged; those that the request does not change stay as they are.
+    fn unread(&self) -> Vec<Unread> {
+        if self.inert { Vec::new() } else { self.view.blind() }
     }
 
     /// Why nothing can be said yet; none if something can. The watch has to be behind where it does not show the pod of
@@ -302,15 +296,20 @@ impl Judge {
         if !case.matter.is_empty() {
             return None;
         }
-        let decision = if case.inert {
-            Decision::of(&request.uid, [])
-        } else if case.view.blind().is_empty() {
-            let (change, time) = (Change::from(case.effective.clone()), case.now.to_string());
-            self.engine(&case.view).ok()?.decide_at_once(&case.input(&change, &time))?
-        } else {
-            return None;
+        let policy = &case.view.loaded.policy;
+        let change = Change::from(case.effective.clone());
+        let question = Question {
+            snapshot: &case.view.snapshot,
+            change: &change,
+            in_flight: &[],
+            counted: &[],
+            history: &log_snapshot.history,
+            time: Some(case.now),
+            unread: &case.unread(),
         };
-        let answer = Answer::from_decision(&decision, &case.view.loaded.policy);
+        let engine = if case.inert { None } else { Some(self.engine(&case.view).ok()?) };
+        let decision = decide_at_once(policy, engine, &question)?;
+        let answer = Answer::from_decision(&decision, policy);
         let entered = shared.enter(log_snapshot, &request, case.judged(answer, Vec::new()))?;
         Some(active.check().map_or_else(idle, |()| entered))
     }
@@ -388,36 +387,23 @@ impl Judge {
     }
 
     fn decide_on(&mut self, case: &Case, history: &History) -> (Answer, Vec<Spent>) {
-        let Case { view, now, effective: request, in_flight, .. } = case;
-        let policy = &view.loaded.policy;
-        let change = Change::from(request.clone());
-        let mut decision = if case.inert {
-            Decision::of(&request.uid, [])
-        } else {
-            let engine = match self.engine(view) {
-                Ok(engine) => engine,
-                Err(why) => return (refusal(&why), Vec::new()),
-            };
-            let unbound = policy.grants.unbound(&change, &policy.invariants);
-            let mut blind = view.blind();
-            blind.retain(|(invariant, _)| !unbound.contains(&invariant.name));
-            let skipped =
-                unbound.into_iter().chain(blind.iter().map(|(invariant, _)| invariant.name.clone())).collect();
-            let mut decision = engine.decide_except(&case.input(&change, &now.to_string()), skipped);
-            decision.add(blind.iter().map(|(invariant, why)| unclear(invariant, request, why)));
-            decision
+        let (view, policy) = (&case.view, &case.view.loaded.policy);
+        let engine = if case.inert { Ok(None) } else { self.engine(view).map(Some) };
+        let engine = match engine {
+            Ok(engine) => engine,
+            Err(why) => return (refusal(&why), Vec::new()),
         };
-        let mut spent = Vec::new();
-        if !policy.grants.is_empty() {
-            let now = Some(now.nanos());
-            let in_flight: Vec<&Request> = in_flight.iter().map(Arc::as_ref).collect();
-            let in_flight = &in_flight;
-            let (snapshot, change, exemptions) = (&view.snapshot, &change, policy.exemptions.as_slice());
-            let asked = grants::Asked { snapshot, change, in_flight, history, now, exemptions };
-            let judged = policy.grants.judge(&asked);
-            decision.add(judged.verdicts.into_iter().map(Into::into));
-            spent = judged.spent;
-        }
+        let change = Change::from(case.effective.clone());
+        let question = Question {
+            snapshot: &view.snapshot,
+            change: &change,
+            in_flight: &case.matter,
+            counted: &case.in_flight.iter().map(Arc::as_ref).collect::<Vec<_>>(),
+            history,
+            time: Some(case.now),
+            unread: &case.unread(),
+        };
+        let Decided { decision, spent } = decide(policy, engine, &question);
         (Answer::from_decision(&decision, policy), spent)
     }
 
@@ -540,27 +526,10 @@ fn refusal(why: &str) -> Answer {
     answer
 }
 
-/// An invariant about which nothing can be said; the instance is what the request is about.
-fn unclear(invariant: &CompiledInvariant, request: &Request, reason: &str) -> Verdict {
-    Verdict {
-        invariant: invariant.name.to_string(),
-        instance: request.target.to_string(),
-        outcome: Finding::Undecided,
-        action: invariant.action,
-        reason: Some(reason.to_owned()),
-        message: format!("undecided: {reason}"),
-        counterexample: None,
-        assumptions: Vec::new(),
-        proved_against: Arc::default(),
-        nearest_allowed: Vec::new(),
-    }
-}
-
 /// Undecided for every invariant, each of which says what follows.
 fn undecided(reason: &str, request: &Request, view: &View) -> Answer {
-    let invariants = &view.loaded.policy.invariants;
-    let decision = Decision::of(&request.uid, invariants.iter().map(|invariant| unclear(invariant, request, reason)));
-    let mut answer = Answer::from_decision(&decision, &view.loaded.policy);
+    let policy = &view.loaded.policy;
+    let mut answer = Answer::from_decision(&decide::undecided(policy, request, reason), policy);
     if !answer.allowed {
         answer.code = TRY_AGAIN;
         answer.retry_after_secs = Some(1);

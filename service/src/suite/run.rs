@@ -2,19 +2,20 @@
 
 use std::path::PathBuf;
 
-use suture_checker::decision::{Decision, Finding, Outcome};
-use suture_checker::engine::{Engine, Input, Settings};
+use suture_checker::decision::Decision;
+use suture_checker::engine::{Engine, Settings};
 use suture_model::apply::apply;
 use suture_model::change::Change;
 use suture_model::object::Key;
 use suture_model::state::State;
-use suture_specs::spec::{Action, Case, Observation, OnUndecided, Step, Suite, Verb};
+use suture_specs::spec::{Case, Observation, Step, Suite, Verb};
 
 use super::documents::{self, place};
 use super::expect;
 use super::report::{CaseFailure, CaseReport, Report, SuiteReport};
 use super::steps::{self, Built};
 use crate::clock::{Clock, now};
+use crate::decide::{Decided, Question, admits, decide};
 use crate::failure::Failure;
 use crate::grants::History;
 use crate::ledger::{Ledger, Progress as Shown, Sight};
@@ -142,15 +143,16 @@ impl Runner<'_, '_> {
             apply(&mut stored, request);
         }
         let Built { change, effective } = steps::build(step, stored, &self.folder).map_err(fail)?;
-        let now = running.now.map(|now| now.to_string());
-        let input = Input {
+        let question = Question {
             snapshot: &running.world.snapshot,
-            in_flight: &in_flight,
             change: &change,
-            time: now.as_deref(),
-            exemptions: &self.policy.exemptions,
+            in_flight: &in_flight,
+            counted: &in_flight.iter().collect::<Vec<_>>(),
+            history: &running.history,
+            time: running.now,
+            unread: &[],
         };
-        let (decision, spent) = self.policy.decide(&mut self.engine, &input, &running.history);
+        let Decided { decision, spent } = decide(&self.policy, Some(&mut self.engine), &question);
         if let Some(saw) = &mut self.saw {
             saw(&Seen { suite: self.suite, policy: &self.policy, change: &change, decision: &decision });
         }
@@ -158,7 +160,7 @@ impl Runner<'_, '_> {
             let details = text(&decision, About::Change, Paint::PLAIN, false);
             return Err(CaseFailure { details: details.lines().map(str::to_owned).collect(), ..fail(reason) });
         }
-        if self.admitted(&decision) {
+        if admits(&decision, &self.policy) {
             for (request, _) in change.requests.iter().zip(effective).filter(|(_, effective)| *effective) {
                 running.ledger.record(request, &running.world.snapshot, Some(running.passed));
             }
@@ -176,18 +178,6 @@ impl Runner<'_, '_> {
         let sight = Sight { snapshot: &running.world.snapshot, progress: Shown::Written(&shown) };
         running.ledger.observe(sight, Some(running.passed));
         Ok(())
-    }
-
-    /// Whether a webhook would let the change pass: an undecided one as its invariant says.
-    fn admitted(&self, decision: &Decision) -> bool {
-        let refuses = |name: &str| {
-            let invariant = self.policy.invariants.iter().find(|invariant| *invariant.name == *name);
-            invariant.is_none_or(|invariant| invariant.on_undecided == OnUndecided::Deny)
-        };
-        decision.decision != Outcome::Denied
-            && !decision.verdicts.iter().any(|verdict| {
-                verdict.outcome == Finding::Undecided && verdict.action == Action::Deny && refuses(&verdict.invariant)
-            })
     }
 }
 

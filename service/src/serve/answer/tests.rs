@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use suture_checker::decision::Duration;
+use suture_specs::spec::Action;
 
 use super::*;
 use crate::input::Source;

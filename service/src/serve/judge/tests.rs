@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 
+use suture_checker::engine::Input;
 use suture_model::kinds::Kind;
 use suture_model::value::Val;
 

@@ -1,0 +1,169 @@
+//! What is decided about one change: the invariants that bind its authors, what grants say of it, exemptions, and what
+//! follows for the request. The command line, suites and `serve` all ask here.
+//!
+//! Nothing is read and no clock is looked at: whoever asks brings both.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use suture_checker::decision::{Decision, Finding, Verdict};
+use suture_checker::engine::{Engine, Input};
+use suture_model::change::{Change, Request};
+use suture_model::snapshot::Snapshot;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::spec::{Action, OnUndecided};
+
+use crate::clock::Clock;
+use crate::grants::{Asked, History, Spent};
+use crate::policy::Policy;
+
+/// An invariant that reads kinds of which nothing certain is known, and why not.
+pub type Unread = (Arc<CompiledInvariant>, String);
+
+/// A change, and all that the decision about it rests on.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'q> {
+    /// What the watch, or the files, show.
+    pub snapshot: &'q Snapshot,
+    /// The change.
+    pub change: &'q Change,
+    /// The requests in flight that invariants are judged with: each may have landed or not.
+    pub in_flight: &'q [Request],
+    /// All requests in flight, oldest first: grants count them.
+    pub counted: &'q [&'q Request],
+    /// What was admitted before, as far as budgets reach.
+    pub history: &'q History,
+    /// The time, if it is known. Without it no exemption is in force.
+    pub time: Option<Clock>,
+    /// The invariants that cannot be judged, since something that they read is not known.
+    pub unread: &'q [Unread],
+}
+
+/// A decision, and what is to be recorded in the history should the change be admitted.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    /// The decision.
+    pub decision: Decision,
+    /// What the change takes of budgets.
+    pub spent: Vec<Spent>,
+}
+
+/// Decides a change: by the invariants that bind its authors, and by their grants. Without an engine no invariant is
+/// judged: for a change that leaves every fact as it is.
+pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<'_>) -> Decided {
+    let mut decision = match engine {
+        Some(engine) => judge_invariants(policy, engine, question),
+        None => Decision::of(uid(question), []),
+    };
+    if policy.grants.is_empty() {
+        return Decided { decision, spent: Vec::new() };
+    }
+    let judged = policy.grants.judge(&Asked {
+        snapshot: question.snapshot,
+        change: question.change,
+        in_flight: question.counted,
+        history: question.history,
+        now: question.time.map(Clock::nanos),
+        exemptions: &policy.exemptions,
+    });
+    decision.add(judged.verdicts.into_iter().map(Into::into));
+    Decided { decision, spent: judged.spent }
+}
+
+/// The decision about a change that is allowed without a question to the solver. `None` when there is more to it: grants,
+/// something that is not known, or an instance that does not hold for sure.
+pub fn decide_at_once(policy: &Policy, engine: Option<&mut Engine>, question: &Question<'_>) -> Option<Decision> {
+    if !policy.grants.is_empty() {
+        return None;
+    }
+    match engine {
+        Some(_) if !question.unread.is_empty() => None,
+        Some(engine) => with_input(policy, question, |input| engine.decide_at_once(input)),
+        None => Some(Decision::of(uid(question), [])),
+    }
+}
+
+/// Undecided for every invariant, for this reason: nothing can be said about the request yet.
+pub fn undecided(policy: &Policy, request: &Request, reason: &str) -> Decision {
+    let instance = request.target.to_string();
+    Decision::of(&request.uid, policy.invariants.iter().map(|invariant| unclear(invariant, &instance, reason)))
+}
+
+fn judge_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> Decision {
+    let unbound = policy.grants.unbound(question.change, &policy.invariants);
+    let unread: Vec<&Unread> = question.unread.iter().filter(|(i, _)| !unbound.contains(&i.name)).collect();
+    let skipped: BTreeSet<_> = unbound.into_iter().chain(unread.iter().map(|(i, _)| i.name.clone())).collect();
+    let mut decision = with_input(policy, question, |input| engine.decide_except(input, skipped));
+    let instance = question.change.requests.first().map_or_else(String::new, |request| request.target.to_string());
+    decision.add(unread.into_iter().map(|(invariant, why)| unclear(invariant, &instance, why)));
+    decision
+}
+
+fn with_input<T>(policy: &Policy, question: &Question<'_>, ask: impl FnOnce(&Input<'_>) -> T) -> T {
+    let time = question.time.map(|time| time.to_string());
+    let Question { snapshot, change, in_flight, .. } = *question;
+    ask(&Input { snapshot, in_flight, change, time: time.as_deref(), exemptions: &policy.exemptions })
+}
+
+fn uid<'q>(question: &Question<'q>) -> &'q str {
+    question.change.requests.first().map_or("", |request| &request.uid)
+}
+
+/// An invariant about which nothing can be said; the instance is what the request is about.
+fn unclear(invariant: &CompiledInvariant, instance: &str, reason: &str) -> Verdict {
+    Verdict {
+        invariant: invariant.name.to_string(),
+        instance: instance.to_owned(),
+        outcome: Finding::Undecided,
+        action: invariant.action,
+        reason: Some(reason.to_owned()),
+        message: format!("undecided: {reason}"),
+        counterexample: None,
+        assumptions: Vec::new(),
+        proved_against: Arc::default(),
+        nearest_allowed: Vec::new(),
+    }
+}
+
+/// What a verdict that is not proved does to the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consequence {
+    /// It is refused.
+    Denies,
+    /// It is admitted with a warning.
+    Warns,
+    /// It is admitted; the audit log has it.
+    Audits,
+}
+
+/// What follows from a verdict: its action, and where it is undecided what its invariant declares for that.
+pub fn consequence(verdict: &Verdict, policy: &Policy) -> Option<Consequence> {
+    let by_action = match verdict.action {
+        Action::Deny => Consequence::Denies,
+        Action::Warn => Consequence::Warns,
+        Action::Audit => Consequence::Audits,
+    };
+    match (verdict.outcome, by_action) {
+        (Finding::Proved, _) => None,
+        (Finding::Refuted, _) | (Finding::Undecided, Consequence::Audits) => Some(by_action),
+        (Finding::Undecided, _) => match declared(verdict, policy) {
+            OnUndecided::Deny => Some(by_action),
+            OnUndecided::Warn => Some(Consequence::Warns),
+            OnUndecided::Allow => Some(Consequence::Audits),
+        },
+    }
+}
+
+/// Whether the webhook lets the request pass.
+pub fn admits(decision: &Decision, policy: &Policy) -> bool {
+    decision.verdicts.iter().all(|verdict| consequence(verdict, policy) != Some(Consequence::Denies))
+}
+
+/// The strictest `onUndecided` of the invariants of that name: a cluster's and a namespace's may share one.
+fn declared(verdict: &Verdict, policy: &Policy) -> OnUndecided {
+    let of_name = policy.invariants.iter().filter(|invariant| *invariant.name == *verdict.invariant);
+    of_name.map(|invariant| invariant.on_undecided).min().unwrap_or(OnUndecided::Deny)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! One decision of invariants and grants, and what follows from it.
+
+use std::sync::Arc;
+
+use suture_checker::engine::Settings;
+use suture_model::change::{Preconditions, User};
+use suture_model::object::Object;
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+
+use super::*;
+use crate::input::Source;
+use crate::policy::Documents;
+
+const KEPT: &str = "{apiVersion: suture.dev/v1alpha1, kind: Invariant, metadata: {name: kept, labels: {about: pods}},
+    spec: {template: service-keeps-endpoints}}";
+const GRANT: &str = "{apiVersion: suture.dev/v1alpha1, kind: OperatorGrant, metadata: {name: bot},
+    spec: {subjects: [{kind: User, name: bot}], scope: {namespaces: [elsewhere]}, invariants: {selector: {matchLabels: {about: nodes}}}}}";
+const OBJECTS: [&str; 3] = [
+    r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"node"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}"#,
+    r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"n"},"spec":{"selector":{"app":"web"},"ports":[{"port":80}]}}"#,
+    r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"n","labels":{"app":"web"}},
+        "spec":{"nodeName":"node","containers":[{"name":"c","image":"i"}]},
+        "status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}"#,
+];
+
+fn policy(documents: &[&str]) -> Policy {
+    let source = Source { name: "a test".to_owned(), text: documents.join("\n---\n") };
+    Documents::read(&[source]).unwrap().compile().unwrap()
+}
+
+/// What is decided when `author` deletes the only pod behind a service.
+fn deleted_by(author: &str, policy: &Policy, unread: &[Unread], judges: bool) -> Decided {
+    let mut snapshot = Snapshot::new(policy.adapters.clone());
+    let objects = OBJECTS.map(|text| Object::from_val(&serde_json::from_str(text).unwrap()).unwrap());
+    let pod = objects[2].key.clone();
+    objects.into_iter().for_each(|object| snapshot.insert_shared(Arc::new(object)));
+    snapshot.complete();
+    let user = User::named(author);
+    let change = Change::from(Request::delete(user, &State::new(&snapshot), pod, None, Preconditions::default()));
+    let question = Question {
+        snapshot: &snapshot,
+        change: &change,
+        in_flight: &[],
+        counted: &[],
+        history: &History::default(),
+        time: None,
+        unread,
+    };
+    let mut engine = Engine::new(policy.invariants.clone(), Settings::default()).unwrap();
+    decide(policy, judges.then_some(&mut engine), &question)
+}
+
+fn broken(decided: &Decided) -> Vec<(&str, Finding)> {
+    decided.decision.verdicts.iter().map(|verdict| (&*verdict.invariant, verdict.outcome)).collect()
+}
+
+#[test]
+fn invariants_and_grants_make_one_decision() {
+    let policy = policy(&[KEPT, GRANT]);
+    let of_a_person = deleted_by("ana", &policy, &[], true);
+    assert_eq!(broken(&of_a_person), [("kept", Finding::Refuted)]);
+    let of_an_operator = deleted_by("bot", &policy, &[], true);
+    assert_eq!(
+        broken(&of_an_operator),
+        [("operator-in-scope", Finding::Refuted)],
+        "its grant leaves it free of the invariant"
+    );
+    assert!(!admits(&of_a_person.decision, &policy) && !admits(&of_an_operator.decision, &policy));
+    let unjudged = deleted_by("ana", &policy, &[], false);
+    assert!(broken(&unjudged).is_empty() && admits(&unjudged.decision, &policy));
+    assert_eq!(broken(&deleted_by("bot", &policy, &[], false)), [("operator-in-scope", Finding::Refuted)]);
+}
+
+#[test]
+fn an_invariant_that_reads_what_is_not_known_is_undecided_unless_it_binds_nobody() {
+    for (on_undecided, admitted) in [("Deny", false), ("Warn", true), ("Allow", true)] {
+        let kept = KEPT.replace("endpoints}", &format!("endpoints, onUndecided: {on_undecided}}}"));
+        let policy = policy(&[&kept, GRANT]);
+        let unread = [(policy.invariants[0].clone(), "Pods were not read".to_owned())];
+        let of_a_person = deleted_by("ana", &policy, &unread, true);
+        assert_eq!(broken(&of_a_person), [("kept", Finding::Undecided)]);
+        assert_eq!(of_a_person.decision.verdicts[0].instance, "Pod/n/web");
+        assert_eq!(admits(&of_a_person.decision, &policy), admitted, "{on_undecided}");
+        assert_eq!(broken(&deleted_by("bot", &policy, &unread, true)), [("operator-in-scope", Finding::Refuted)]);
+    }
+}
