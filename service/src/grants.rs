@@ -14,21 +14,22 @@ use suture_model::change::{Change, Request, User};
 use suture_model::kinds::Kind;
 use suture_model::scenario::describe;
 use suture_model::selector::Selector;
-use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
-use suture_specs::spec::{Action, Exemption, Invariant, OperatorGrant, OperatorGrantSpec, SpecError, Subject};
+use suture_specs::spec::{Action, Invariant, OperatorGrant, SpecError, Subject};
 
 mod budget;
+mod grant;
 mod history;
+mod limit;
 mod scope;
 mod spent;
 
-pub use history::History;
-pub use spent::Spent;
+pub use grant::Asked;
+pub use history::{History, Spent};
 
-use budget::Limit;
+use grant::Grant;
 
 /// The template that stands for the scopes of all grants.
 pub const SCOPE: &str = "operator-in-scope";
@@ -44,16 +45,6 @@ pub struct Grants {
     rules: Vec<Rule>,
 }
 
-/// One grant.
-#[derive(Debug)]
-struct Grant {
-    name: Str,
-    spec: OperatorGrantSpec,
-    limits: Vec<Limit>,
-    /// Which invariants bind its subjects; all without one.
-    selector: Option<Selector>,
-}
-
 /// An Invariant that names one of [`TEMPLATES`].
 #[derive(Clone, Debug)]
 struct Rule {
@@ -61,23 +52,6 @@ struct Rule {
     name: Str,
     action: Option<Action>,
     subjects: Vec<Subject>,
-}
-
-/// What is to be judged.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
-    /// What the watch shows.
-    pub snapshot: &'a Snapshot,
-    /// The change.
-    pub change: &'a Change,
-    /// Requests that were admitted and not seen yet, oldest first.
-    pub in_flight: &'a [&'a Request],
-    /// What was admitted before, as far as a window may reach.
-    pub history: &'a History,
-    /// The clock, in nanoseconds since 1970; without it nothing leaves a window, and no exemption is in force.
-    pub now: Option<i128>,
-    /// The exemptions.
-    pub exemptions: &'a [Exemption],
 }
 
 /// What a grant says about a change.
@@ -113,7 +87,7 @@ impl Grants {
         let mut errors = Vec::new();
         let mut compiled = Self::default();
         for grant in grants {
-            let (limits, more) = budget::limits(grant);
+            let (limits, more) = limit::limits(grant);
             errors.extend(more);
             if grant.spec.subjects.is_empty() {
                 errors.push(SpecError::new(&grant.origin, "spec.subjects", "a grant without subjects binds nobody"));
@@ -250,23 +224,6 @@ impl Grants {
             let verdict = GrantVerdict { invariant, grant: grant.name.clone(), action, finding, steps };
             judged.verdicts.push(verdict);
         }
-    }
-}
-
-impl Grant {
-    fn covers(&self, user: &User) -> bool {
-        self.spec.subjects.iter().any(|subject| subject.covers(user))
-    }
-
-    /// Whether an exemption in force lets all authors that are its subjects break it.
-    fn is_lifted(&self, invariant: &str, asked: &Asked<'_>) -> bool {
-        let instance = format!("OperatorGrant/{}", self.name);
-        asked.now.is_some_and(|now| {
-            asked.exemptions.iter().any(|exemption| {
-                let authors = asked.change.requests.iter().map(|request| &request.user);
-                exemption.spec.lifts(invariant, &instance, now, authors.filter(|user| self.covers(user)))
-            })
-        })
     }
 }
 

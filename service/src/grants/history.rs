@@ -5,11 +5,42 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use suture_model::object::Key;
 use suture_model::value::Str;
 
-use super::spent::{Spent, Taken};
-
 /// How many entries are kept; an operator that deletes more within its windows has long spent its budgets, and the oldest
 /// count is then forgotten last.
 const ENTRIES_MAX: usize = 100_000;
+
+/// One object that is taken away; its uid tells it from a later one of the same name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Taken {
+    /// Which object.
+    pub key: Key,
+    /// Its uid.
+    pub uid: Str,
+    /// The workload that it belongs to, if it is a pod.
+    pub group: Option<Key>,
+}
+
+/// What a change takes away, for one grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// The grant.
+    pub grant: Str,
+    /// The uids of the requests, by which repeated ones are known; none where they are not from an API server.
+    pub requests: Vec<Str>,
+    /// The objects.
+    pub taken: BTreeSet<Taken>,
+    /// Pods that go because a workload wants fewer, by workload.
+    pub scaled: BTreeMap<Key, u64>,
+    /// Whether nothing is stored.
+    pub dry_run: bool,
+}
+
+impl Spent {
+    /// Whether nothing is taken away.
+    pub fn is_nothing(&self) -> bool {
+        self.taken.is_empty() && self.scaled.is_empty()
+    }
+}
 
 /// Admitted changes of grants' subjects, oldest first.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use suture_model::state::State;
 use suture_specs::compile::glob_matches;
 use suture_specs::spec::{GroupKind, Scope};
 
-use super::{Asked, Grant};
+use super::grant::{Asked, Grant};
 
 /// Controllers nest no deeper than this; a longer chain is a cycle or no controller's work.
 const OWNERS_MAX: usize = 16;

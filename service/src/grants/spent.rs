@@ -16,39 +16,14 @@ use suture_model::scenario::Scenario;
 use suture_model::state::State;
 use suture_model::value::Str;
 
-use super::Asked;
+use super::grant::Asked;
+use super::history::{Spent, Taken};
 
 /// Up to so many changes in flight every subset of them is tried; beyond it none, each alone, and all.
 const SUBSETS_IN_FLIGHT_MAX: usize = 5;
 
 /// Controllers nest no deeper than this; a longer chain is a cycle or no controller's work.
 const CONTROLLERS_MAX: usize = 16;
-
-/// One object that is taken away; its uid tells it from a later one of the same name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Taken {
-    /// Which object.
-    pub key: Key,
-    /// Its uid.
-    pub uid: Str,
-    /// The workload that it belongs to, if it is a pod.
-    pub group: Option<Key>,
-}
-
-/// What a change takes away, for one grant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spent {
-    /// The grant.
-    pub grant: Str,
-    /// The uids of the requests, by which repeated ones are known; none where they are not from an API server.
-    pub requests: Vec<Str>,
-    /// The objects.
-    pub taken: BTreeSet<Taken>,
-    /// Pods that go because a workload wants fewer, by workload.
-    pub scaled: BTreeMap<Key, u64>,
-    /// Whether nothing is stored.
-    pub dry_run: bool,
-}
 
 impl Spent {
     /// What the requests of a grant's subjects take away in the worst case.
@@ -71,11 +46,6 @@ impl Spent {
             spent.land(&mut scenario, asked, covers);
         }
         spent
-    }
-
-    /// Whether nothing is taken away.
-    pub fn is_nothing(&self) -> bool {
-        self.taken.is_empty() && self.scaled.is_empty()
     }
 
     fn land(&mut self, scenario: &mut Scenario<'_>, asked: &Asked<'_>, covers: &dyn Fn(&User) -> bool) {

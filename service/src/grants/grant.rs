@@ -1,0 +1,55 @@
+//! One grant, and the question that all of them are asked.
+
+use suture_model::change::{Change, Request, User};
+use suture_model::selector::Selector;
+use suture_model::snapshot::Snapshot;
+use suture_model::value::Str;
+use suture_specs::spec::{Exemption, OperatorGrantSpec};
+
+use super::history::History;
+use super::limit::Limit;
+
+/// What is to be judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What the watch shows.
+    pub snapshot: &'a Snapshot,
+    /// The change.
+    pub change: &'a Change,
+    /// Requests that were admitted and not seen yet, oldest first.
+    pub in_flight: &'a [&'a Request],
+    /// What was admitted before, as far as a window may reach.
+    pub history: &'a History,
+    /// The clock, in nanoseconds since 1970; without it nothing leaves a window, and no exemption is in force.
+    pub now: Option<i128>,
+    /// The exemptions.
+    pub exemptions: &'a [Exemption],
+}
+
+/// One grant.
+#[derive(Debug)]
+pub(super) struct Grant {
+    pub name: Str,
+    pub spec: OperatorGrantSpec,
+    pub limits: Vec<Limit>,
+    /// Which invariants bind its subjects; all without one.
+    pub selector: Option<Selector>,
+}
+
+impl Grant {
+    /// Whether it is about this user.
+    pub fn covers(&self, user: &User) -> bool {
+        self.spec.subjects.iter().any(|subject| subject.covers(user))
+    }
+
+    /// Whether an exemption in force lets all authors that are its subjects break it.
+    pub fn is_lifted(&self, invariant: &str, asked: &Asked<'_>) -> bool {
+        let instance = format!("OperatorGrant/{}", self.name);
+        asked.now.is_some_and(|now| {
+            asked.exemptions.iter().any(|exemption| {
+                let authors = asked.change.requests.iter().map(|request| &request.user);
+                exemption.spec.lifts(invariant, &instance, now, authors.filter(|user| self.covers(user)))
+            })
+        })
+    }
+}
