@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::failure_policy::FailurePolicy;
+
 /// Decides whether a change to a Kubernetes cluster can break an invariant in any future.
 ///
 /// Exit codes: 0 allowed, clean, all passed; 1 denied, violated, a case failed; 2 usage or invalid input; 3 undecided;
@@ -223,8 +225,8 @@ pub struct Manifests {
     #[arg(long, value_name = "FILE")]
     pub ca_bundle: Option<PathBuf>,
     /// What becomes of a request when Suture does not answer
-    #[arg(long, value_enum, default_value_t = OnFailure::Fail, value_name = "POLICY")]
-    pub failure_policy: OnFailure,
+    #[arg(long, value_enum, default_value_t = FailurePolicy::Fail, value_name = "POLICY")]
+    pub failure_policy: FailurePolicy,
     /// Where the schemas are written, one file each [default: standard output, as one document]
     #[arg(long, value_name = "FOLDER")]
     pub to: Option<PathBuf>,
@@ -245,16 +247,6 @@ pub enum Part {
     Schemas,
     /// Definitions, rights and webhook.
     All,
-}
-
-/// What becomes of a request when Suture does not answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "PascalCase")]
-pub enum OnFailure {
-    /// It is refused.
-    Fail,
-    /// It is admitted.
-    Ignore,
 }
 
 /// `suture emergency-off`.

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod commands;
 pub mod decide;
 pub mod failure;
+pub mod failure_policy;
 pub mod grants;
 pub mod input;
 pub mod ledger;

@@ -23,9 +23,9 @@ use crate::failure::Failure;
 
 pub mod announce;
 pub mod answer;
+pub mod api;
 pub mod audits;
 pub mod certificates;
-pub mod conditions;
 pub mod configuration;
 pub mod feed;
 #[cfg(test)]
@@ -34,8 +34,10 @@ pub mod health;
 pub mod in_flight_log;
 pub mod inert;
 pub mod judge;
+pub mod kind_events;
 pub mod kinds;
 pub mod lease;
+pub mod loaded;
 pub mod metrics;
 pub mod off;
 pub mod options;
@@ -66,14 +68,16 @@ use feed::{Feed, Probes};
 use health::Readiness;
 use in_flight_log::InFlightLog;
 use judge::{JudgePool, Replicas, SharedState};
-use kinds::{Kinds, Wanted};
+use kinds::Kinds;
 use lease::{Active, Candidate};
+use loaded::Wanted;
 use metrics::Metrics;
 use options::{Options, ReplicasMode};
 use peers::Peer;
-use policies::{OWN_KINDS, Policies};
+use policies::Policies;
 use register::Registrar;
 use reporter::Reporter;
+use resources::{GROUP, RESOURCES, ResourceName};
 use rounds::Rounds;
 use router::Terms;
 use secret::SecretVault;
@@ -197,8 +201,8 @@ async fn replicas(
         }
         ReplicasMode::Announced => {
             let announcer = Arc::new(Announcer::new(client.clone(), &options.namespace, lifetime));
-            let (ear, told) = channel();
-            tokio::spawn(watch::follow(client.clone(), announcer.place(), ear, latest::channel(0).1));
+            let (events, told) = channel();
+            tokio::spawn(watch::follow(client.clone(), announcer.place(), events, latest::channel(0).1));
             let (listening, shown) = (announcer.clone(), store.clone());
             thread::spawn(move || listening.listen(&told, &shown));
             while !announcer.listed() {
@@ -226,14 +230,14 @@ fn follow(
     let nudge = Arc::new(Notify::new());
     let lag_max = Duration::from_secs(options.lag_max_secs.into());
     let feed = Feed::new(shared.store.clone(), probes, lag_max, nudge.clone(), rounds);
-    let (ear, told) = channel();
+    let (events, told) = channel();
     thread::spawn(move || feed.run(&told));
-    tokio::spawn(Kinds::new(client.clone(), ear, nudge.clone(), again.subscribe()).run(wants));
+    tokio::spawn(Kinds::new(client.clone(), events, nudge.clone(), again.subscribe()).run(wants));
 
-    let (ear, told) = channel();
-    let own: BTreeSet<Kind> = OWN_KINDS.iter().map(|kind| Kind::new(resources::GROUP, kind)).collect();
+    let (events, told) = channel();
+    let own: BTreeSet<Kind> = RESOURCES.iter().map(|resource| Kind::new(GROUP, resource.kind)).collect();
     let (sender, own) = latest::channel(Wanted { kinds: own, every: false });
-    let kinds = Kinds::new(client.clone(), ear, nudge, latest::channel(0).1);
+    let kinds = Kinds::new(client.clone(), events, nudge, latest::channel(0).1);
     tokio::spawn(async move {
         kinds.run(own).await;
         drop(sender);
@@ -261,7 +265,7 @@ fn report(
     thread::spawn(move || reporter.run(&sender));
     let time = || Clock::now().to_string();
     let failed =
-        |name: &status::Name, why| tracing::warn!(resource = name.label(), why, "its status cannot be written");
+        |name: &ResourceName, why| tracing::warn!(resource = name.label(), why, "its status cannot be written");
     let writer = status::Writer { pod: identity, namespace: options.namespace.clone() };
     tokio::spawn(status::write(client.clone(), writer, said, time, failed));
     teller

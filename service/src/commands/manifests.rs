@@ -5,15 +5,12 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use crate::arguments::{Manifests, OnFailure, Part};
+use crate::arguments::{Manifests, Part};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::policy;
-use crate::serve::configuration::{FailurePolicy, Home, Reach, Target, static_webhook, webhook};
+use crate::serve::configuration::{Home, Reach, SERVICE_PORT, Target, static_webhook, webhook};
 use crate::serve::{rbac, resources};
-
-/// The port of the Service.
-const SERVICE_PORT: i32 = 443;
 
 pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
     let Manifests { part, policy, namespace, service_account, service, url, ca_bundle, failure_policy, to } = arguments;
@@ -26,10 +23,7 @@ pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
     let target = Target {
         reach,
         ca_bundle: ca_bundle.unwrap_or_default(),
-        failure_policy: match failure_policy {
-            OnFailure::Fail => FailurePolicy::Fail,
-            OnFailure::Ignore => FailurePolicy::Ignore,
-        },
+        failure_policy,
         home: Home { namespace, service_account },
         ..Target::default()
     };

@@ -16,7 +16,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::Request as Call;
 use kube::Client;
 use serde_json::{Value, json};
 use suture_model::change::{Operation, Preconditions, Propagation, Request, User};
@@ -26,8 +25,10 @@ use suture_model::object::Key;
 use suture_model::value::{Str, Val};
 use tokio::runtime::Handle;
 
+use super::api::{brief, send};
+use super::kind_events::{KindEvent, List, name_of, version_of};
 use super::store::{Store, View};
-use super::watch::{List, Place, Told, brief, name_of, version_of};
+use super::watch::Place;
 use crate::clock::{Clock, now};
 use crate::ledger::{Entry, Ledger};
 
@@ -116,7 +117,7 @@ impl Announcer {
         });
         let began = now();
         let (made, answer) = channel();
-        let call = self.call("POST", &self.collection, "application/json", Some(body));
+        let call = self.call("POST", &self.collection, Some(body));
         let (client, collection) = (self.client.clone(), self.collection.clone());
         self.runtime.spawn(async move {
             // if the worker has given up meanwhile, nothing was admitted
@@ -189,7 +190,7 @@ impl Announcer {
     }
 
     /// Takes in what the watch of announcements tells, until nobody tells any more.
-    pub fn listen(&self, told: &Receiver<(Kind, Told)>, store: &Store) {
+    pub fn listen(&self, told: &Receiver<(Kind, KindEvent)>, store: &Store) {
         loop {
             match told.recv_timeout(TICK) {
                 Ok((_, told)) => self.take(told, &store.read()),
@@ -199,25 +200,25 @@ impl Announcer {
         }
     }
 
-    fn take(&self, told: Told, view: &View) {
+    fn take(&self, told: KindEvent, view: &View) {
         let mut board = self.board();
         match told {
-            Told::Page(objects, taken) => {
+            KindEvent::Page(objects, taken) => {
                 objects.iter().for_each(|object| board.put(object, view));
                 // the watch may have ended meanwhile
                 _ = taken.send(());
             }
-            Told::Put(object) => {
+            KindEvent::Put(object) => {
                 board.put(&object, view);
                 board.position = board.position.max(version_of(&object));
             }
-            Told::Gone(object) => {
+            KindEvent::Gone(object) => {
                 if let Some((_, name)) = name_of(&object) {
                     board.names.remove(&name);
                 }
                 board.position = board.position.max(version_of(&object));
             }
-            Told::Listed(List { names, version, .. }) => {
+            KindEvent::Listed(List { names, version, .. }) => {
                 board.names.retain(|name, _| names.iter().any(|(_, listed)| listed == name));
                 if board.listed {
                     board.barrier = version;
@@ -225,9 +226,9 @@ impl Announcer {
                 board.listed = true;
                 board.position = board.position.max(version);
             }
-            Told::Progress(version) => board.position = board.position.max(Some(version)),
-            Told::Failed(why) => tracing::warn!(why, "announcements of other replicas cannot be read"),
-            Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every => {}
+            KindEvent::Progress(version) => board.position = board.position.max(Some(version)),
+            KindEvent::Failed(why) => tracing::warn!(why, "announcements of other replicas cannot be read"),
+            KindEvent::Wanted | KindEvent::Unwanted | KindEvent::Absent | KindEvent::Lost | KindEvent::Every => {}
         }
         drop(board);
         self.shown.notify_all();
@@ -267,7 +268,7 @@ impl Announcer {
     }
 
     fn delete(&self, name: &str) {
-        let call = self.call("DELETE", &format!("{}/{name}", self.collection), "application/json", None);
+        let call = self.call("DELETE", &format!("{}/{name}", self.collection), None);
         self.runtime.spawn(async move {
             if let Err(why) = call.await {
                 tracing::warn!(why, "an announcement cannot be taken away");
@@ -279,11 +280,10 @@ impl Announcer {
         &self,
         method: &'static str,
         path: &str,
-        content: &'static str,
         body: Option<Value>,
     ) -> impl Future<Output = Result<Value, String>> + Send + use<> {
         let (client, path) = (self.client.clone(), path.to_owned());
-        async move { call(&client, method, &path, content, body).await }
+        async move { call(&client, method, &path, body).await }
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
@@ -294,19 +294,16 @@ impl Announcer {
 /// Marks an announcement as denied and deletes it.
 async fn take_back(client: &Client, path: &str) {
     let mark = json!({"metadata": {"annotations": {DENIED: "true"}}});
-    let marked = call(client, "PATCH", path, "application/merge-patch+json", Some(mark)).await;
-    let deleted = call(client, "DELETE", path, "application/json", None).await;
+    let marked = call(client, "PATCH", path, Some(mark)).await;
+    let deleted = call(client, "DELETE", path, None).await;
     // unmarked, others reckon with it until its time is up, which is safe
     if let Err(why) = marked.and(deleted) {
         tracing::warn!(why, "an announcement cannot be taken back");
     }
 }
 
-async fn call(client: &Client, method: &str, path: &str, content: &str, body: Option<Value>) -> Result<Value, String> {
-    let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-    let call = Call::builder().method(method).uri(path).header("content-type", content).body(body);
-    let call = call.map_err(|error| error.to_string())?;
-    client.request::<Value>(call).await.map_err(|error| brief(&error))
+async fn call(client: &Client, method: &str, path: &str, body: Option<Value>) -> Result<Value, String> {
+    send(client, method, path, body).await.map_err(|error| brief(&error))
 }
 
 impl Board {

@@ -10,7 +10,8 @@ use suture_checker::decision::{Finding, Verdict};
 use suture_checker::engine::{Engine, Settings};
 use suture_specs::compile::CompiledInvariant;
 
-use super::status::{Audited, Name};
+use super::resources::ResourceName;
+use super::status::Audited;
 use super::store::{Store, View};
 use crate::clock::{Clock, now};
 
@@ -28,7 +29,7 @@ const NOT_READ: &str = "NotRead";
 /// Audits, and remembers what was found.
 #[derive(Default)]
 pub struct Auditor {
-    found: BTreeMap<Name, Audited>,
+    found: BTreeMap<ResourceName, Audited>,
     /// Since when there is something to look at.
     since: Option<Instant>,
     /// When the last one ended, how long it took, and the load that it was of.
@@ -37,7 +38,7 @@ pub struct Auditor {
 
 impl Auditor {
     /// What is known of an invariant; of one that was not looked at yet, what the last replica said that did.
-    pub fn says(&self, name: &Name) -> Audited {
+    pub fn says(&self, name: &ResourceName) -> Audited {
         self.found.get(name).cloned().unwrap_or(Audited::Elsewhere)
     }
 
@@ -49,7 +50,7 @@ impl Auditor {
             return;
         }
         let began = now();
-        let invariants: Vec<(Name, Arc<CompiledInvariant>)> = view
+        let invariants: Vec<(ResourceName, Arc<CompiledInvariant>)> = view
             .loaded
             .policy
             .invariants
@@ -78,10 +79,10 @@ impl Auditor {
 }
 
 /// The resource that an invariant comes from, if it comes from one.
-pub fn name_of(invariant: &CompiledInvariant) -> Name {
+pub fn name_of(invariant: &CompiledInvariant) -> ResourceName {
     let kind = if invariant.namespaced.is_some() { "NamespacedInvariant" } else { "Invariant" };
     let namespace = invariant.namespaced.as_ref().map(ToString::to_string);
-    Name { kind: kind.to_owned(), namespace, name: invariant.name.to_string() }
+    ResourceName { kind: kind.to_owned(), namespace, name: invariant.name.to_string() }
 }
 
 fn look(invariant: Arc<CompiledInvariant>, view: &View) -> Audited {

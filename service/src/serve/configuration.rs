@@ -18,101 +18,23 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta};
 use suture_model::change::Operation;
 
-use super::conditions;
 use super::rules::{self, Rule};
+use crate::failure_policy::FailurePolicy;
 use crate::policy::Policy;
 
-mod keep;
+mod conditions;
+mod reconcile;
+mod target;
 
-pub use keep::{Note, keep};
+pub use reconcile::{Note, reconcile};
+pub use target::{Home, NAME, OFF, Reach, SERVICE_PORT, TIMEOUT_SECONDS, Target};
 
-/// The name of the configuration.
-pub const NAME: &str = "suture";
-/// Whoever sets this annotation on the configuration turns Suture off until it is taken away.
-pub const OFF: &str = "suture.dev/off";
 /// How every name in a static manifest must end (KEP-5793).
 const STATIC_SUFFIX: &str = ".static.k8s.io";
 /// The path that decides.
 pub const PATH: &str = super::router::PATH;
-/// The seconds that the API server waits. A decision takes milliseconds; what takes longer is undecided.
-pub const TIMEOUT_SECONDS: i32 = 2;
 /// The label that every namespace bears its name in (`pkg/registry/core/namespace/strategy.go`).
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
-
-/// Where Suture lives in the cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its service account.
-    pub service_account: String,
-}
-
-impl Default for Home {
-    fn default() -> Self {
-        Self { namespace: "suture-system".to_owned(), service_account: "suture".to_owned() }
-    }
-}
-
-/// How the API server reaches Suture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// By a Service in Suture's namespace.
-    Service {
-        /// Its name.
-        name: String,
-        /// Its port.
-        port: i32,
-    },
-    /// By a URL, without a path: `https://127.0.0.1:8443`.
-    Url(String),
-}
-
-/// What becomes of a request when Suture does not answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FailurePolicy {
-    /// It is refused.
-    #[default]
-    Fail,
-    /// It is admitted.
-    Ignore,
-}
-
-impl FailurePolicy {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Fail => "Fail",
-            Self::Ignore => "Ignore",
-        }
-    }
-}
-
-/// What the configuration says beside its rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// How the API server reaches Suture.
-    pub reach: Reach,
-    /// The certificates, PEM, that Suture's is signed by; empty where the API server knows them.
-    pub ca_bundle: Vec<u8>,
-    /// How many seconds the API server waits.
-    pub timeout_seconds: i32,
-    /// What becomes of a request when Suture does not answer.
-    pub failure_policy: FailurePolicy,
-    /// Where Suture lives.
-    pub home: Home,
-}
-
-impl Default for Target {
-    fn default() -> Self {
-        Self {
-            reach: Reach::Service { name: "suture".to_owned(), port: 443 },
-            ca_bundle: Vec::new(),
-            timeout_seconds: TIMEOUT_SECONDS,
-            failure_policy: FailurePolicy::Fail,
-            home: Home::default(),
-        }
-    }
-}
 
 /// The configuration for a policy.
 pub fn webhook(policy: &Policy, target: &Target) -> ValidatingWebhookConfiguration {

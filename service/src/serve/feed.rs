@@ -18,8 +18,8 @@ use suture_model::state::State;
 use suture_model::value::{Str, Val};
 use tokio::sync::Notify;
 
+use super::kind_events::{KindEvent, List, name_of, version_of};
 use super::store::{Change, Reading, Store};
-use super::watch::{List, Told, name_of, version_of};
 use crate::clock::now;
 
 /// How often lag, and with it readiness, is judged where nothing becomes known or unknown.
@@ -93,7 +93,7 @@ impl<A: Aftermath> Feed<A> {
     }
 
     /// Takes in everything until nobody can tell any more.
-    pub fn run(mut self, told: &Receiver<(Kind, Told)>) {
+    pub fn run(mut self, told: &Receiver<(Kind, KindEvent)>) {
         let mut judged = now();
         loop {
             let mut changes = Vec::new();
@@ -125,28 +125,30 @@ impl<A: Aftermath> Feed<A> {
         }
     }
 
-    fn take(&mut self, kind: &Kind, told: Told, changes: &mut Vec<Change>) {
-        if let Told::Unwanted = told {
+    fn take(&mut self, kind: &Kind, told: KindEvent, changes: &mut Vec<Change>) {
+        if let KindEvent::Unwanted = told {
             self.kinds.remove(kind);
             changes.push(Change::Forget(kind.clone()));
             return;
         }
-        if let Told::Every = told {
+        if let KindEvent::Every = told {
             changes.push(Change::Every);
             return;
         }
         let known = self.kinds.contains_key(kind);
-        if !known && !matches!(told, Told::Wanted) {
+        if !known && !matches!(told, KindEvent::Wanted) {
             // the last words of a watch that was ended
             return;
         }
         match told {
-            Told::Wanted | Told::Unwanted | Told::Every => drop(self.kinds.entry(kind.clone()).or_default()),
-            Told::Lost => self.update(kind, |state| {
+            KindEvent::Wanted | KindEvent::Unwanted | KindEvent::Every => {
+                self.kinds.entry(kind.clone()).or_default();
+            }
+            KindEvent::Lost => self.update(kind, |state| {
                 state.listed = false;
                 state.failed = Some("not served any more".to_owned());
             }),
-            Told::Absent => {
+            KindEvent::Absent => {
                 // a definition may be among what was told before
                 self.store.write(std::mem::take(changes));
                 let view = self.store.read();
@@ -158,18 +160,18 @@ impl<A: Aftermath> Feed<A> {
                 });
                 changes.push(Change::Retain(kind.clone(), BTreeSet::new()));
             }
-            Told::Failed(why) => self.update(kind, |state| {
+            KindEvent::Failed(why) => self.update(kind, |state| {
                 state.listed = false;
                 state.failed = Some(why);
             }),
-            Told::Page(objects, taken) => {
+            KindEvent::Page(objects, taken) => {
                 for object in objects {
                     self.put(&object, changes);
                 }
                 // the watch may have ended meanwhile
                 _ = taken.send(());
             }
-            Told::Listed(List { names, version, began }) => {
+            KindEvent::Listed(List { names, version, began }) => {
                 let keys = names.into_iter().map(|(ns, name)| Key { kind: kind.clone(), ns, name });
                 changes.push(Change::Retain(kind.clone(), keys.collect()));
                 changes.extend(version.map(|version| Change::Position(kind.clone(), version)));
@@ -178,18 +180,18 @@ impl<A: Aftermath> Feed<A> {
                         Known { listed: true, listed_at: Some(began), shown: state.shown.take(), ..Known::default() };
                 });
             }
-            Told::Put(object) => {
+            KindEvent::Put(object) => {
                 self.put(&object, changes);
                 changes.extend(version_of(&object).map(|version| Change::Position(kind.clone(), version)));
             }
-            Told::Gone(object) => {
+            KindEvent::Gone(object) => {
                 if let Some((ns, name)) = name_of(&object) {
                     changes.push(Change::Remove(Key { kind: kind.clone(), ns: scoped(kind, ns), name }));
                 }
                 self.definitions_changed(kind);
                 changes.extend(version_of(&object).map(|version| Change::Position(kind.clone(), version)));
             }
-            Told::Progress(version) => changes.push(Change::Position(kind.clone(), version)),
+            KindEvent::Progress(version) => changes.push(Change::Position(kind.clone(), version)),
         }
         self.show(kind, changes);
     }

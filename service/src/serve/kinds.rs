@@ -15,7 +15,10 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::watch::{Ear, Place, Told, brief, follow};
+use super::api::brief;
+use super::kind_events::{EventSender, KindEvent};
+use super::loaded::Wanted;
+use super::watch::{Place, follow};
 
 /// How often kinds that are not served, or could not be looked up, are looked up again without being asked to.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -24,19 +27,11 @@ const LOOK_SOON: Duration = Duration::from_millis(500);
 /// How long an answer of discovery may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Which kinds are to be followed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// These.
-    pub kinds: BTreeSet<Kind>,
-    /// And all others that the cluster serves, custom ones included.
-    pub every: bool,
-}
 
 /// Follows the wanted kinds.
 pub struct Kinds {
     client: Client,
-    ear: Ear,
+    events: EventSender,
     /// Lists everything again.
     again: watch::Receiver<u64>,
     /// Something about definitions has changed.
@@ -57,9 +52,9 @@ enum Found {
 }
 
 impl Kinds {
-    /// Tells `ear` about kinds; `nudge` makes it look up kinds that were not found.
-    pub fn new(client: Client, ear: Ear, nudge: Arc<Notify>, again: watch::Receiver<u64>) -> Self {
-        Self { client, ear, again, nudge, tasks: BTreeMap::new() }
+    /// Tells `events` about kinds; `nudge` makes it look up kinds that were not found.
+    pub fn new(client: Client, events: EventSender, nudge: Arc<Notify>, again: watch::Receiver<u64>) -> Self {
+        Self { client, events, again, nudge, tasks: BTreeMap::new() }
     }
 
     /// Follows what is wanted, for ever.
@@ -84,7 +79,7 @@ impl Kinds {
             self.leave(&kinds);
             self.welcome(&kinds);
             if surveyed && let Some(any) = kinds.first() {
-                self.tell(any, Told::Every);
+                self.tell(any, KindEvent::Every);
             }
             soon |= self.enter().await;
             let nudge = self.nudge.clone();
@@ -96,9 +91,9 @@ impl Kinds {
         }
     }
 
-    fn tell(&self, kind: &Kind, told: Told) {
+    fn tell(&self, kind: &Kind, told: KindEvent) {
         // nobody listens when the process ends
-        _ = self.ear.send((kind.clone(), told));
+        _ = self.events.send((kind.clone(), told));
     }
 
     fn leave(&mut self, wanted: &BTreeSet<Kind>) {
@@ -107,7 +102,7 @@ impl Kinds {
             if let Some(Task { follows: Some(task) }) = self.tasks.remove(&kind) {
                 task.abort();
             }
-            self.tell(&kind, Told::Unwanted);
+            self.tell(&kind, KindEvent::Unwanted);
         }
     }
 
@@ -139,7 +134,7 @@ impl Kinds {
     fn welcome(&mut self, wanted: &BTreeSet<Kind>) {
         for kind in wanted {
             if !self.tasks.contains_key(kind) {
-                self.tell(kind, Told::Wanted);
+                self.tell(kind, KindEvent::Wanted);
                 self.tasks.insert(kind.clone(), Task { follows: None });
             }
         }
@@ -163,21 +158,21 @@ impl Kinds {
         for kind in missing {
             match find(&kind, groups.get(&kind.group)) {
                 Found::At(place) => {
-                    let (client, ear, again) = (self.client.clone(), self.ear.clone(), self.again.clone());
+                    let (client, events, again) = (self.client.clone(), self.events.clone(), self.again.clone());
                     let nudge = self.nudge.clone();
                     let follows = tokio::spawn(async move {
                         let kind = place.kind.clone();
-                        follow(client, place, ear.clone(), again).await;
+                        follow(client, place, events.clone(), again).await;
                         // nobody listens when the process ends
-                        _ = ear.send((kind, Told::Lost));
+                        _ = events.send((kind, KindEvent::Lost));
                         nudge.notify_one();
                     });
                     self.tasks.insert(kind, Task { follows: Some(follows) });
                 }
-                Found::Nowhere => self.tell(&kind, Told::Absent),
+                Found::Nowhere => self.tell(&kind, KindEvent::Absent),
                 Found::Unclear(why) => {
                     soon = true;
-                    self.tell(&kind, Told::Failed(why));
+                    self.tell(&kind, KindEvent::Failed(why));
                 }
             }
         }

@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::Request;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::watch::brief;
+use super::api::{brief, send};
 use crate::clock::{Clock, now};
 
 /// How long a Lease holds without being renewed.
@@ -172,7 +171,7 @@ impl Candidate {
 
     async fn try_hold(&mut self) -> Result<Held, String> {
         let path = format!("{}/{}", self.collection, self.name);
-        let found = match self.send("GET", &path, None).await {
+        let found = match send(&self.client, "GET", &path, None).await {
             Ok(found) => Some(found),
             Err(kube::Error::Api(status)) if status.code == 404 => None,
             Err(error) => return Err(brief(&error)),
@@ -208,17 +207,11 @@ impl Candidate {
 
     /// Writes the Lease; another one may have been quicker.
     async fn written(&self, method: &str, path: &str, lease: Value, term: i64) -> Result<Held, String> {
-        match self.send(method, path, Some(lease)).await {
+        match send(&self.client, method, path, Some(lease)).await {
             Ok(_) => Ok(Held::Here(term)),
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(Held::Elsewhere("another one".to_owned())),
             Err(error) => Err(brief(&error)),
         }
-    }
-
-    async fn send(&self, method: &str, path: &str, body: Option<Value>) -> kube::Result<Value> {
-        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-        self.client.request(request.body(body).map_err(kube::Error::HttpError)?).await
     }
 
     fn spec(&self, transitions: i64) -> Value {
@@ -233,16 +226,11 @@ impl Candidate {
     /// Gives the Lease back, so that the next replica need not wait.
     pub async fn release(client: Client, namespace: &str, identity: &str) {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/suture");
-        let read = Request::get(&path).body(Vec::new());
-        let Ok(read) = read else { return };
-        let Ok(mut lease) = client.request::<Value>(read).await else { return };
+        let Ok(mut lease) = send(&client, "GET", &path, None).await else { return };
         let holder = lease.pointer_mut("/spec/holderIdentity");
         let Some(holder) = holder.filter(|holder| holder.as_str() == Some(identity)) else { return };
         *holder = Value::String(String::new());
-        let write = Request::put(&path).header("content-type", "application/json").body(lease.to_string().into_bytes());
-        if let Ok(write) = write
-            && let Err(error) = client.request::<Value>(write).await
-        {
+        if let Err(error) = send(&client, "PUT", &path, Some(lease)).await {
             tracing::warn!(why = brief(&error), "the lease cannot be given back");
         }
     }

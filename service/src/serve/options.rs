@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use suture_specs::spec::OnUndecided;
 
-use super::configuration::{FailurePolicy, Home, Reach, Target};
-use crate::arguments::OnFailure;
+use super::configuration::{Home, Reach, SERVICE_PORT, Target};
+use crate::failure_policy::FailurePolicy;
 
 /// `suture serve`.
 #[derive(Debug, Args)]
@@ -61,8 +61,8 @@ pub struct Options {
     #[arg(long, value_name = "URL")]
     pub webhook_url: Option<String>,
     /// What becomes of a request when Suture does not answer
-    #[arg(long, value_enum, default_value_t = OnFailure::Fail, value_name = "POLICY")]
-    pub failure_policy: OnFailure,
+    #[arg(long, value_enum, default_value_t = FailurePolicy::Fail, value_name = "POLICY")]
+    pub failure_policy: FailurePolicy,
     /// The service account that Suture runs as, whose requests are never judged
     #[arg(long, default_value = "suture", value_name = "NAME")]
     pub service_account: String,
@@ -133,8 +133,6 @@ impl From<Overload> for OnUndecided {
     }
 }
 
-/// The port of the Service.
-const SERVICE_PORT: i32 = 443;
 /// Threads for each processor where most of the time is spent waiting for announcements.
 const ANNOUNCING_THREADS: usize = 4;
 
@@ -156,12 +154,8 @@ impl Options {
             (None, Some(url)) => Reach::Url(url.clone()),
             (None, None) => return None,
         };
-        let failure_policy = match self.failure_policy {
-            OnFailure::Fail => FailurePolicy::Fail,
-            OnFailure::Ignore => FailurePolicy::Ignore,
-        };
         let home = Home { namespace: self.namespace.clone(), service_account: self.service_account.clone() };
-        Some(Target { reach, failure_policy, home, ..Target::default() })
+        Some(Target { reach, failure_policy: self.failure_policy, home, ..Target::default() })
     }
 
     /// The names under which the webhook is called.

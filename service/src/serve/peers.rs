@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use axum::http::Request;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::watch::Sender;
 use tokio::time::sleep;
 
-use super::watch::brief;
+use super::api::{brief, send};
+use super::lease::micro_time;
 use crate::clock::{Clock, now};
 
 /// The label of these Leases.
@@ -62,7 +62,7 @@ impl Peer {
     async fn beat(&mut self) -> kube::Result<BTreeSet<String>> {
         self.renew().await?;
         let path = format!("{}?labelSelector={LABEL}", self.collection);
-        let list = self.send("GET", &path, None).await?;
+        let list = send(&self.client, "GET", &path, None).await?;
         let items = list.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let found: Vec<Found> = items.iter().map(Found::of).collect();
         self.seen.retain(|name, _| found.iter().any(|lease| lease.name == *name));
@@ -93,10 +93,12 @@ impl Peer {
         let spec = json!({
             "holderIdentity": self.identity,
             "leaseDurationSeconds": GONE_AFTER.as_secs(),
-            "renewTime": super::lease::micro_time(&Clock::now().to_string()),
+            "renewTime": micro_time(&Clock::now().to_string()),
         });
         let patch = json!({"spec": spec});
-        match self.send("PATCH", &format!("{}/{}", self.collection, lease_of(&self.identity)), Some(patch)).await {
+        match send(&self.client, "PATCH", &format!("{}/{}", self.collection, lease_of(&self.identity)), Some(patch))
+            .await
+        {
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             written => return written.map(drop),
         }
@@ -104,7 +106,7 @@ impl Peer {
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec,
             "metadata": {"name": lease_of(&self.identity), "labels": {LABEL: "true", "app.kubernetes.io/name": "suture"}},
         });
-        self.send("POST", &self.collection, Some(lease)).await.map(drop)
+        send(&self.client, "POST", &self.collection, Some(lease)).await.map(drop)
     }
 
     /// Takes its Lease away: it leaves.
@@ -115,25 +117,17 @@ impl Peer {
     }
 
     async fn delete(&self, name: &str) -> kube::Result<()> {
-        match self.send("DELETE", &format!("{}/{name}", self.collection), None).await {
+        match send(&self.client, "DELETE", &format!("{}/{name}", self.collection), None).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
             deleted => deleted.map(drop),
         }
-    }
-
-    async fn send(&self, method: &str, path: &str, body: Option<Value>) -> kube::Result<Value> {
-        let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let request = Request::builder().method(method).uri(path).header("content-type", content).body(body);
-        self.client.request(request.map_err(kube::Error::HttpError)?).await
     }
 }
 
 /// Whether a replica is there, if it is not known to be.
 pub async fn is_there(client: &Client, namespace: &str, identity: &str) -> kube::Result<bool> {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{}", lease_of(identity));
-    let request = Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
-    match client.request::<Value>(request).await {
+    match send(client, "GET", &path, None).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         found => found.map(|_| true),
     }

@@ -20,60 +20,17 @@ use suture_specs::time::parse_timestamp;
 
 use super::health::Readiness;
 use super::inert::Readers;
-use super::kinds::Wanted;
+use super::kind_events::{KindEvent, List};
+use super::loaded::{Edition, Loaded, Problem, Wanted};
+use super::resources::{RESOURCES, ResourceName};
 use super::rules;
-use super::status::Name as Named;
 use super::store::{Change, Store};
-use super::watch::{List, Told};
 use crate::failure::Failure;
 use crate::grants::{self, Grants};
 use crate::policy::{self, Documents, Policy, diagnosed};
 
-/// The kinds of `suture.dev` that the cluster is watched for.
-pub const OWN_KINDS: [&str; 6] =
-    ["Invariant", "NamespacedInvariant", "InvariantTemplate", "ResourceAdapter", "OperatorGrant", "Exemption"];
-
 /// Resources that change within this time are compiled together: `kubectl apply` of a folder sends one after the other.
 const TOGETHER: Duration = Duration::from_millis(20);
-
-/// What decisions are made by at one time.
-#[derive(Debug)]
-pub struct Loaded {
-    /// The invariants, adapters and exemptions that compile.
-    pub policy: Policy,
-    /// What is known of its invariants, in their order.
-    pub analyses: Arc<[Analysis]>,
-    /// What has to be told apart.
-    pub readers: Readers,
-    /// Which load this is; engines are made anew when it rises.
-    pub generation: u64,
-    /// The kinds that they read.
-    pub wanted: Wanted,
-    /// The kinds that each invariant reads, in their order; none where it reads every kind.
-    pub reads: Vec<Option<BTreeSet<Kind>>>,
-    /// What does not compile and is left out.
-    pub problems: Vec<Problem>,
-    /// The resources of the cluster, whether they compile or not.
-    pub resources: BTreeMap<Named, Edition>,
-}
-
-/// A document that is left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// `Kind/name` or `Kind/namespace/name`.
-    pub resource: String,
-    /// What is wrong with it.
-    pub message: String,
-}
-
-/// Which edition of a resource it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Edition {
-    /// Its uid: another one of the same name has another.
-    pub uid: String,
-    /// Its generation.
-    pub generation: i64,
-}
 
 /// The documents at hand.
 #[derive(Debug, Default)]
@@ -142,8 +99,8 @@ impl Policies {
 
     /// Takes in what the watches of Suture's own kinds tell, until nobody tells any more; what changes is loaded into the
     /// store. Part `policies` of the readiness is whether all kinds were read once.
-    pub fn follow(mut self, told: &Receiver<(Kind, Told)>, store: &Store, readiness: &Readiness) {
-        let mut unread: BTreeSet<&str> = OWN_KINDS.into_iter().collect();
+    pub fn follow(mut self, told: &Receiver<(Kind, KindEvent)>, store: &Store, readiness: &Readiness) {
+        let mut unread: BTreeSet<&str> = RESOURCES.iter().map(|resource| resource.kind).collect();
         let mut problems: Vec<Problem> = Vec::new();
         while let Ok(first) = told.recv() {
             let mut changed = self.take(first, &mut unread);
@@ -168,26 +125,26 @@ impl Policies {
     }
 
     /// Says whether what decisions are made by may have changed.
-    fn take(&mut self, (kind, told): (Kind, Told), unread: &mut BTreeSet<&str>) -> bool {
+    fn take(&mut self, (kind, told): (Kind, KindEvent), unread: &mut BTreeSet<&str>) -> bool {
         let before = (self.resources.clone(), self.editions.clone());
         match told {
-            Told::Page(resources, taken) => {
+            KindEvent::Page(resources, taken) => {
                 resources.into_iter().for_each(|resource| self.put(resource));
                 // the watch may have ended meanwhile
                 _ = taken.send(());
             }
-            Told::Put(resource) => self.put(resource),
-            Told::Gone(resource) => self.remove(&resource),
-            Told::Listed(List { names, .. }) => {
+            KindEvent::Put(resource) => self.put(resource),
+            KindEvent::Gone(resource) => self.remove(&resource),
+            KindEvent::Listed(List { names, .. }) => {
                 self.retain(&kind.kind, |ns, name| names.contains(&(ns.into(), name.into())));
                 unread.remove(&*kind.kind);
             }
-            Told::Absent => {
+            KindEvent::Absent => {
                 self.retain(&kind.kind, |_, _| false);
                 unread.remove(&*kind.kind);
             }
-            Told::Failed(why) => tracing::warn!(kind = &*kind.kind, why, "cannot be read"),
-            Told::Wanted | Told::Unwanted | Told::Lost | Told::Every | Told::Progress(_) => {}
+            KindEvent::Failed(why) => tracing::warn!(kind = &*kind.kind, why, "cannot be read"),
+            KindEvent::Wanted | KindEvent::Unwanted | KindEvent::Lost | KindEvent::Every | KindEvent::Progress(_) => {}
         }
         (&self.resources, &self.editions) != (&before.0, &before.1)
     }
@@ -328,21 +285,13 @@ fn name(resource: &Val) -> Option<Name> {
     Some((kind, ns, resource.str_at(&["metadata", "name"])?.clone()))
 }
 
-fn named(kind: &str, ns: &str, name: &str) -> Named {
+fn named(kind: &str, ns: &str, name: &str) -> ResourceName {
     let namespace = (!ns.is_empty()).then(|| ns.to_owned());
-    Named { kind: kind.to_owned(), namespace, name: name.to_owned() }
+    ResourceName { kind: kind.to_owned(), namespace, name: name.to_owned() }
 }
 
 fn told(errors: &[SpecError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-#[cfg(test)]
-impl Loaded {
-    /// The same, by which no kind is wanted: a test tells which are.
-    pub fn wanting_nothing(self) -> Self {
-        Self { wanted: Wanted::default(), ..self }
-    }
 }
 
 #[cfg(test)]
@@ -371,7 +320,7 @@ mod tests {
         assert_eq!(first.policy.invariants.len(), 1);
         let wrong: Vec<&str> = first.problems.iter().map(|problem| &*problem.resource).collect();
         assert_eq!(wrong, ["Invariant/odd", "Invariant/bad"]);
-        let all: Vec<String> = first.resources.keys().map(Named::label).collect();
+        let all: Vec<String> = first.resources.keys().map(ResourceName::label).collect();
         assert_eq!(all, ["Invariant/bad", "Invariant/good", "Invariant/odd"]);
         policies.retain("Invariant", |_, name| name != "good");
         let second = policies.load();

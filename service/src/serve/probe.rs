@@ -8,8 +8,8 @@ use kube::core::request::Request;
 use serde::Deserialize;
 use tokio::time::{sleep, timeout};
 
+use super::api::brief;
 use super::feed::Probes;
-use super::watch::brief;
 use crate::clock::now;
 
 /// How often.

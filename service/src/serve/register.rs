@@ -7,7 +7,7 @@ use kube::Client;
 use tokio::sync::watch::{Receiver, Sender, channel};
 use tokio::time::sleep;
 
-use super::configuration::{Note, Target, keep, webhook};
+use super::configuration::{Note, Target, reconcile, webhook};
 use super::health::Readiness;
 use super::store::Store;
 
@@ -38,7 +38,7 @@ impl Registrar {
         let (wanted, wants) = channel(None);
         let Self { store, target, bundle, published, registered, readiness } = self;
         let given = bundle.clone();
-        let keeping = keep(client, wants, move |note| {
+        let keeping = reconcile(client, wants, move |note| {
             match &note {
                 Note::Off(reason) => drop(registered.send_replace(Err(format!("turned off: {reason}")))),
                 Note::InPlace | Note::Written | Note::Drifted | Note::Deleted => drop(registered.send_replace(Ok(()))),

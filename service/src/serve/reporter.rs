@@ -12,8 +12,9 @@ use tokio::sync::watch::{Receiver, Sender};
 
 use super::audits::{Auditor, name_of};
 use super::judge::Replicas;
-use super::policies::Edition;
-use super::status::{Audited, Name, ResourceStatus, Said};
+use super::loaded::Edition;
+use super::resources::ResourceName;
+use super::status::{Audited, ResourceStatus, Said};
 use super::store::{Store, View};
 use crate::clock::Clock;
 use crate::policy::Policy;
@@ -41,10 +42,10 @@ pub struct Reporter {
 struct Known<'v> {
     view: &'v View,
     /// What each invariant misses.
-    blind: BTreeMap<Name, String>,
+    blind: BTreeMap<ResourceName, String>,
     problems: BTreeMap<&'v str, &'v str>,
     /// What each invariant and grant does.
-    actions: BTreeMap<Name, Action>,
+    actions: BTreeMap<ResourceName, Action>,
     /// Why no request is judged, if none is.
     idle: Result<(), String>,
     now: Clock,
@@ -75,7 +76,7 @@ impl Reporter {
         }
     }
 
-    fn statuses(&self, view: &View, auditor: Option<&Auditor>) -> BTreeMap<Name, ResourceStatus> {
+    fn statuses(&self, view: &View, auditor: Option<&Auditor>) -> BTreeMap<ResourceName, ResourceStatus> {
         let problems = &view.loaded.problems;
         let known = Known {
             view,
@@ -86,7 +87,7 @@ impl Reporter {
             now: Clock::now(),
         };
         let resource_status =
-            |(name, edition): (&Name, &Edition)| (name.clone(), known.resource_status(name, edition, auditor));
+            |(name, edition): (&ResourceName, &Edition)| (name.clone(), known.resource_status(name, edition, auditor));
         view.loaded.resources.iter().map(resource_status).collect()
     }
 
@@ -102,7 +103,7 @@ impl Reporter {
 }
 
 impl Known<'_> {
-    fn resource_status(&self, name: &Name, edition: &Edition, auditor: Option<&Auditor>) -> ResourceStatus {
+    fn resource_status(&self, name: &ResourceName, edition: &Edition, auditor: Option<&Auditor>) -> ResourceStatus {
         let compiled = match self.problems.get(&*name.label()) {
             Some(message) => Err((*message).to_owned()),
             None => Ok(()),
@@ -131,7 +132,7 @@ impl Known<'_> {
     }
 
     /// An exemption ends.
-    fn current(&self, name: &Name) -> Result<(), String> {
+    fn current(&self, name: &ResourceName) -> Result<(), String> {
         let exemptions = &self.view.loaded.policy.exemptions;
         let exemption = exemptions.iter().find(|exemption| name.kind == "Exemption" && *exemption.name == *name.name);
         let Some(expires) = exemption.map(|exemption| &exemption.spec.expires) else { return Ok(()) };
@@ -142,8 +143,8 @@ impl Known<'_> {
     }
 }
 
-fn actions(policy: &Policy) -> BTreeMap<Name, Action> {
-    let of = |kind: &str, name: &Str| Name { kind: kind.to_owned(), namespace: None, name: name.to_string() };
+fn actions(policy: &Policy) -> BTreeMap<ResourceName, Action> {
+    let of = |kind: &str, name: &Str| ResourceName { kind: kind.to_owned(), namespace: None, name: name.to_string() };
     let grants = policy.grants.actions().map(|(name, action)| (of("OperatorGrant", name), action));
     let overrides = policy.grants.overrides().map(|(name, action)| (of("Invariant", name), action));
     let invariants = policy.invariants.iter().map(|invariant| (name_of(invariant), invariant.action));

@@ -27,6 +27,28 @@ pub struct Resource {
     columns: &'static [(&'static str, &'static str)],
 }
 
+/// One of Suture's own objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ResourceName {
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace, if it has one.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl ResourceName {
+    /// `Kind/name` or `Kind/namespace/name`.
+    pub fn label(&self) -> String {
+        let Self { kind, namespace, name } = self;
+        match namespace {
+            Some(ns) => format!("{kind}/{ns}/{name}"),
+            None => format!("{kind}/{name}"),
+        }
+    }
+}
+
 /// The API group.
 pub const GROUP: &str = "suture.dev";
 /// The only version.

@@ -10,7 +10,7 @@ use tokio::sync::watch::Sender;
 use super::feed::Aftermath;
 use super::health::Readiness;
 use super::judge::{Replicas, SharedState};
-use super::kinds::Wanted;
+use super::loaded::Wanted;
 use super::metrics::Metrics;
 use super::store::{Reading, Store, View};
 use crate::clock::{Clock, now};

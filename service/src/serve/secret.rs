@@ -7,8 +7,8 @@ use kube::Client;
 use serde_json::json;
 use tokio::runtime::Handle;
 
+use super::api::brief;
 use super::certificates::{Vault, VaultError};
-use super::watch::brief;
 
 /// Its name.
 pub const NAME: &str = "suture-certificates";

@@ -15,7 +15,7 @@ use tokio::sync::watch::Receiver;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::peers::is_there;
-use super::resources::{GROUP, RESOURCES, VERSION};
+use super::resources::{GROUP, RESOURCES, ResourceName, VERSION};
 
 pub use resource_status::{Audited, ResourceStatus, next_status};
 
@@ -31,33 +31,11 @@ const ROUNDS_KNOWN_MAX: u32 = 12;
 /// How often a write that lost against another replica's is tried again at once.
 const CONFLICTS_MAX: usize = 3;
 
-/// One of Suture's own objects.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Name {
-    /// Its kind.
-    pub kind: String,
-    /// Its namespace, if it has one.
-    pub namespace: Option<String>,
-    /// Its name.
-    pub name: String,
-}
-
-impl Name {
-    /// `Kind/name` or `Kind/namespace/name`.
-    pub fn label(&self) -> String {
-        let Self { kind, namespace, name } = self;
-        match namespace {
-            Some(ns) => format!("{kind}/{ns}/{name}"),
-            None => format!("{kind}/{name}"),
-        }
-    }
-}
-
 /// What this replica has to say about all objects, and who the replicas are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     /// The objects.
-    pub statuses: BTreeMap<Name, ResourceStatus>,
+    pub statuses: BTreeMap<ResourceName, ResourceStatus>,
     /// The replicas that are there, by the names of their pods; entries of others are dropped.
     pub replicas: BTreeSet<String>,
 }
@@ -69,12 +47,12 @@ pub async fn write(
     Writer { pod, namespace }: Writer,
     mut said: Receiver<Said>,
     now: impl Fn() -> String + Send,
-    mut failed: impl FnMut(&Name, String) + Send,
+    mut failed: impl FnMut(&ResourceName, String) + Send,
 ) {
     let mut rounds = interval(ROUND_PERIOD);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // what was said and written last; an object is looked at again only when something else is said of it
-    let mut written: BTreeMap<Name, ResourceStatus> = BTreeMap::new();
+    let mut written: BTreeMap<ResourceName, ResourceStatus> = BTreeMap::new();
     let mut replicas = BTreeSet::new();
     let mut known = 0;
     loop {
@@ -100,7 +78,7 @@ pub async fn write(
         written.retain(|name, _| now_said.statuses.contains_key(name));
         let differing =
             now_said.statuses.iter().filter(|(name, resource_status)| written.get(*name) != Some(*resource_status));
-        let round: Vec<(&Name, &ResourceStatus)> = differing.take(WRITES_PER_ROUND_MAX).collect();
+        let round: Vec<(&ResourceName, &ResourceStatus)> = differing.take(WRITES_PER_ROUND_MAX).collect();
         for (name, resource_status) in round {
             let here = Here { client: &client, pod: &pod, namespace: &namespace, replicas: &now_said.replicas };
             let mut result = here.write(name, resource_status, &now()).await;
@@ -137,7 +115,7 @@ struct Here<'r> {
 }
 
 impl Here<'_> {
-    async fn write(&self, name: &Name, resource_status: &ResourceStatus, now: &str) -> Result<(), kube::Error> {
+    async fn write(&self, name: &ResourceName, resource_status: &ResourceStatus, now: &str) -> Result<(), kube::Error> {
         let Some(resource) = RESOURCES.iter().find(|resource| resource.kind == name.kind) else { return Ok(()) };
         let kind = GroupVersionKind::gvk(GROUP, VERSION, resource.kind);
         let of = ApiResource::from_gvk_with_plural(&kind, resource.plural);

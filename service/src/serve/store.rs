@@ -14,7 +14,7 @@ use suture_model::object::{Key, Object};
 use suture_model::snapshot::Snapshot;
 use suture_specs::compile::CompiledInvariant;
 
-use super::policies::Loaded;
+use super::loaded::Loaded;
 use crate::ledger::{Progress, Sight};
 
 /// Parts of objects that may be left over before they are looked for, beside one for each object.

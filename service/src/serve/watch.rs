@@ -17,8 +17,7 @@
 //! when etcd tells by itself, which may be every ten minutes: so such a list is asked for, of objects that nobody has.
 
 use std::collections::BTreeSet;
-use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::{AsyncReadExt, TryStreamExt};
 use kube::Client;
@@ -31,6 +30,8 @@ use suture_model::value::{Str, Val};
 use tokio::sync::{Semaphore, oneshot, watch as latest};
 use tokio::time::{sleep, timeout};
 
+use super::api::brief;
+use super::kind_events::{EventSender, KindEvent, List, name_of};
 use super::page::{Page, read_page};
 use crate::clock::now;
 
@@ -74,52 +75,11 @@ pub struct Place {
     pub resumes: bool,
 }
 
-/// What is told about a kind.
-#[derive(Debug)]
-pub enum Told {
-    /// It is to be known from now on.
-    Wanted,
-    /// Nobody wants to know it any more.
-    Unwanted,
-    /// The API server does not serve it.
-    Absent,
-    /// The API server served it and does not any more.
-    Lost,
-    /// All kinds that the cluster serves have been told to be wanted.
-    Every,
-    /// It cannot be listed or watched; why. What was told may be out of date.
-    Failed(String),
-    /// A page of a list. The sender waits until it is taken in.
-    Page(Vec<Val>, oneshot::Sender<()>),
-    /// The list is complete.
-    Listed(List),
-    /// The object is so now, and all that happened up to its resourceVersion has been told.
-    Put(Val),
-    /// The object is gone, as it was last; and all that happened up to its resourceVersion has been told.
-    Gone(Val),
-    /// All that happened up to this resourceVersion has been told.
-    Progress(u64),
-}
-
-/// A complete list.
-#[derive(Debug)]
-pub struct List {
-    /// All namespaces and names.
-    pub names: BTreeSet<(Str, Str)>,
-    /// Its resourceVersion.
-    pub version: Option<u64>,
-    /// When it was asked for: nothing in it is older.
-    pub began: Instant,
-}
-
-/// Whom it is told to.
-pub type Ear = Sender<(Kind, Told)>;
-
 /// Follows a kind until it is no longer served; lists it again whenever `again` changes.
-pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::Receiver<u64>) {
+pub async fn follow(client: Client, place: Place, events: EventSender, mut again: latest::Receiver<u64>) {
     let mut pause = PAUSE_MIN;
     let mut from: Option<String> = None;
-    let follower = Follower { client, place, ear };
+    let follower = Follower { client, place, events };
     loop {
         let step = match &mut from {
             None => {
@@ -138,12 +98,12 @@ pub async fn follow(client: Client, place: Place, ear: Ear, mut again: latest::R
             }
             Ok(Step::ListAgain) => {
                 from = None;
-                follower.tell(Told::Failed("it is listed anew".to_owned()));
+                follower.tell(KindEvent::Failed("it is listed anew".to_owned()));
             }
             Ok(Step::NotServed) => return,
             Err(error) => {
                 from.take_if(|_| !follower.place.resumes);
-                follower.tell(Told::Failed(error));
+                follower.tell(KindEvent::Failed(error));
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
             }
@@ -171,13 +131,13 @@ enum Step {
 struct Follower {
     client: Client,
     place: Place,
-    ear: Ear,
+    events: EventSender,
 }
 
 impl Follower {
-    fn tell(&self, told: Told) {
+    fn tell(&self, told: KindEvent) {
         // nobody listens when the process ends
-        _ = self.ear.send((self.place.kind.clone(), told));
+        _ = self.events.send((self.place.kind.clone(), told));
     }
 
     async fn list(&self) -> Result<Step, String> {
@@ -206,13 +166,13 @@ impl Follower {
             names.extend(items.iter().filter_map(name_of));
             if !items.is_empty() {
                 let (taken, wait) = oneshot::channel();
-                self.tell(Told::Page(items, taken));
+                self.tell(KindEvent::Page(items, taken));
                 // the listener has ended: so will this
                 _ = wait.await;
             }
             token = next;
             if token.is_none() {
-                self.tell(Told::Listed(List { names, version: version.parse().ok(), began }));
+                self.tell(KindEvent::Listed(List { names, version: version.parse().ok(), began }));
                 return Ok(Step::From(version));
             }
         }
@@ -252,7 +212,7 @@ impl Follower {
                 WatchEvent::Bookmark(mark) => {
                     *version = mark.metadata.resource_version;
                     if let Ok(at) = version.parse() {
-                        self.tell(Told::Progress(at));
+                        self.tell(KindEvent::Progress(at));
                     }
                     continue;
                 }
@@ -264,7 +224,7 @@ impl Follower {
                 *version = at.to_string();
             }
             let object = self.typed(object);
-            self.tell(if gone { Told::Gone(object) } else { Told::Put(object) });
+            self.tell(if gone { KindEvent::Gone(object) } else { KindEvent::Put(object) });
         }
     }
 
@@ -289,30 +249,11 @@ impl Follower {
     }
 }
 
-/// Namespace and name of an object.
-pub fn name_of(object: &Val) -> Option<(Str, Str)> {
-    let ns = object.str_at(&["metadata", "namespace"]).cloned().unwrap_or_else(|| "".into());
-    Some((ns, object.str_at(&["metadata", "name"])?.clone()))
-}
-
-/// The resourceVersion of an object, by which the API server orders what happened to a kind.
-pub fn version_of(object: &Val) -> Option<u64> {
-    object.str_at(&["metadata", "resourceVersion"])?.parse().ok()
-}
-
 fn refused(error: kube::Error) -> Result<Step, String> {
     match &error {
         kube::Error::Api(status) if status.code == 404 => Ok(Step::NotServed),
         kube::Error::Api(status) if status.code == 410 => Ok(Step::ListAgain),
         _ => Err(brief(&error)),
-    }
-}
-
-/// An error of the client in one short line.
-pub fn brief(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
     }
 }
 

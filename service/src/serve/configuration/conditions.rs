@@ -13,7 +13,7 @@ use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 use suture_model::kinds::Kind;
 use suture_specs::spec::{API_VERSION, Subject, SubjectKind};
 
-use super::configuration::Home;
+use super::target::Home;
 
 /// Users of the control plane whose requests are never judged.
 ///

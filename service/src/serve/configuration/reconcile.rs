@@ -13,7 +13,7 @@ use kube::{Client, ResourceExt};
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::{NAME, OFF};
+use super::target::{NAME, OFF};
 
 /// Between two writes: two replicas that are not yet of the same policy must not chase each other.
 const WRITE_PERIOD: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ enum Step {
 
 /// Keeps the configuration as `wanted`, for ever; while nothing is wanted (`None`: not ready yet), it is left alone.
 /// Every change of its standing is told to `note`.
-pub async fn keep(
+pub async fn reconcile(
     client: Client,
     mut wanted: Receiver<Option<ValidatingWebhookConfiguration>>,
     mut note: impl FnMut(Note) + Send,

@@ -38,7 +38,7 @@ impl Aftermath for Notes {
 struct Fed {
     store: Arc<Store>,
     probes: Probes,
-    ear: Sender<(Kind, Told)>,
+    events: Sender<(Kind, KindEvent)>,
     thread: JoinHandle<()>,
 }
 
@@ -49,22 +49,22 @@ fn feed(lag_max: Duration) -> Fed {
 fn feed_with(lag_max: Duration, aftermath: impl Aftermath + 'static) -> Fed {
     let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
     let probes = Probes::default();
-    let (ear, told) = channel();
+    let (events, told) = channel();
     let feed = Feed::new(store.clone(), probes.clone(), lag_max, Arc::default(), aftermath);
     let thread = std::thread::spawn(move || feed.run(&told));
-    Fed { store, probes, ear, thread }
+    Fed { store, probes, events, thread }
 }
 
 impl Fed {
-    fn tell(&self, kind: &Kind, told: Told) {
-        self.ear.send((kind.clone(), told)).unwrap();
+    fn tell(&self, kind: &Kind, told: KindEvent) {
+        self.events.send((kind.clone(), told)).unwrap();
     }
 
     fn list(&self, kind: &Kind, objects: Vec<Val>, version: u64) {
         let names = objects.iter().filter_map(name_of).collect();
         let (taken, _wait) = oneshot::channel();
-        self.tell(kind, Told::Page(objects, taken));
-        self.tell(kind, Told::Listed(List { names, version: Some(version), began: now() }));
+        self.tell(kind, KindEvent::Page(objects, taken));
+        self.tell(kind, KindEvent::Listed(List { names, version: Some(version), began: now() }));
     }
 
     /// Waits for what must come.
@@ -103,22 +103,22 @@ fn definition() -> Val {
 fn a_list_is_what_there_is_and_values_of_secrets_are_not_kept() {
     let fed = feed(Duration::from_secs(60));
     let kind = Kind::new("", "Secret");
-    fed.tell(&kind, Told::Wanted);
+    fed.tell(&kind, KindEvent::Wanted);
     fed.until(|_, readings| readings.get(&kind).is_some_and(|r| matches!(r, Reading::Unknown(_))));
     fed.list(&kind, vec![secret("a"), secret("b")], 5);
     fed.until(|snapshot, readings| snapshot.len() == 2 && readings.get(&kind) == Some(&Reading::Known));
     assert_eq!(fed.store.read().positions.get(&kind), Some(&5));
     let kept = fed.store.read().snapshot.get(&Key::of("Secret", "n", "a")).unwrap().to_val();
     assert_eq!(kept.str_at(&["data", "k"]).map(|v| &**v), Some(""));
-    fed.tell(&kind, Told::Gone(secret("a")));
-    fed.tell(&kind, Told::Progress(9));
+    fed.tell(&kind, KindEvent::Gone(secret("a")));
+    fed.tell(&kind, KindEvent::Progress(9));
     fed.until(|snapshot, _| snapshot.len() == 1);
     // a list after a gap: what it lacks is gone
     fed.list(&kind, vec![secret("c")], 20);
     fed.until(|snapshot, _| snapshot.len() == 1 && snapshot.get(&Key::of("Secret", "n", "c")).is_some());
-    fed.tell(&kind, Told::Unwanted);
+    fed.tell(&kind, KindEvent::Unwanted);
     fed.until(|snapshot, readings| snapshot.is_empty() && readings.is_empty());
-    drop(fed.ear);
+    drop(fed.events);
     fed.thread.join().unwrap();
 }
 
@@ -126,18 +126,18 @@ fn a_list_is_what_there_is_and_values_of_secrets_are_not_kept() {
 fn a_kind_without_definition_is_absent_and_unknown_as_soon_as_it_is_defined() {
     let fed = feed(Duration::from_secs(60));
     let (custom, definitions) = (Kind::new("x.io", "X"), Kind::builtin("CustomResourceDefinition").unwrap());
-    fed.tell(&custom, Told::Wanted);
-    fed.tell(&definitions, Told::Wanted);
-    fed.tell(&custom, Told::Absent);
+    fed.tell(&custom, KindEvent::Wanted);
+    fed.tell(&definitions, KindEvent::Wanted);
+    fed.tell(&custom, KindEvent::Absent);
     fed.until(|_, readings| readings.get(&custom) == Some(&Reading::Absent));
-    fed.tell(&definitions, Told::Put(definition()));
+    fed.tell(&definitions, KindEvent::Put(definition()));
     fed.until(|snapshot, readings| {
         snapshot.unknown().contains("X") && readings.get(&custom).is_some_and(|r| matches!(r, Reading::Unknown(_)))
     });
     // discovery may lag behind the definition
-    fed.tell(&custom, Told::Absent);
-    fed.tell(&custom, Told::Progress(1));
-    fed.tell(&definitions, Told::Progress(1));
+    fed.tell(&custom, KindEvent::Absent);
+    fed.tell(&custom, KindEvent::Progress(1));
+    fed.tell(&definitions, KindEvent::Progress(1));
     fed.until(|_, _| fed.store.read().positions.len() == 2);
     assert!(matches!(fed.store.read().readings.get(&custom), Some(Reading::Unknown(_))));
     fed.list(&custom, Vec::new(), 3);
@@ -148,7 +148,7 @@ fn a_kind_without_definition_is_absent_and_unknown_as_soon_as_it_is_defined() {
 fn a_watch_that_lags_makes_its_kind_unknown_until_it_has_caught_up() {
     let fed = feed(Duration::from_millis(900));
     let kind = Kind::new("", "Secret");
-    fed.tell(&kind, Told::Wanted);
+    fed.tell(&kind, KindEvent::Wanted);
     fed.probes.add(now(), 5);
     fed.list(&kind, Vec::new(), 5);
     fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
@@ -157,7 +157,7 @@ fn a_watch_that_lags_makes_its_kind_unknown_until_it_has_caught_up() {
         readings.get(&kind).is_some_and(|r| matches!(r, Reading::Unknown(why) if why.contains("behind")))
     });
     fed.probes.add(now(), 6);
-    fed.tell(&kind, Told::Progress(6));
+    fed.tell(&kind, KindEvent::Progress(6));
     fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
 }
 
@@ -169,15 +169,15 @@ fn a_watch_that_broke_makes_its_kind_unknown_until_it_is_listed_again() {
         readings.get(&kind).is_some_and(|r| matches!(r, Reading::Unknown(why) if why.contains("connection reset")))
     };
     for kind in [&kind, &other] {
-        fed.tell(kind, Told::Wanted);
+        fed.tell(kind, KindEvent::Wanted);
         fed.list(kind, Vec::new(), 5);
     }
     fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
-    fed.tell(&kind, Told::Failed("connection reset".to_owned()));
+    fed.tell(&kind, KindEvent::Failed("connection reset".to_owned()));
     fed.until(|_, readings| broken(readings) && readings.get(&other) == Some(&Reading::Known));
     // what has come to it all the same
-    fed.tell(&kind, Told::Put(secret("late")));
-    fed.tell(&kind, Told::Progress(9));
+    fed.tell(&kind, KindEvent::Put(secret("late")));
+    fed.tell(&kind, KindEvent::Progress(9));
     fed.until(|_, _| fed.store.read().positions.get(&kind) == Some(&9));
     assert!(broken(&fed.store.read().readings));
     fed.list(&kind, vec![secret("late")], 10);
@@ -190,12 +190,12 @@ fn readiness_is_judged_as_soon_as_something_becomes_known() {
     let fed = feed_with(Duration::from_secs(60), notes.clone());
     for name in ["Secret", "ConfigMap", "Pod", "Node"] {
         let kind = Kind::new("", name);
-        fed.tell(&kind, Told::Wanted);
+        fed.tell(&kind, KindEvent::Wanted);
         fed.until(|_, readings| readings.contains_key(&kind));
         fed.list(&kind, Vec::new(), 5);
         fed.until(|_, readings| readings.get(&kind) == Some(&Reading::Known));
     }
-    drop(fed.ear);
+    drop(fed.events);
     fed.thread.join().unwrap();
     let notes = notes.0.lock().unwrap();
     let mut before = 0;

@@ -49,7 +49,7 @@ fn not_found() -> String {
 }
 
 /// Waits until this is told, in a word, of this kind.
-fn until(told: &Receiver<(Kind, Told)>, kind: &Kind, word: &str) {
+fn until(told: &Receiver<(Kind, KindEvent)>, kind: &Kind, word: &str) {
     loop {
         let (of, said) = told.recv_timeout(Duration::from_secs(10)).unwrap();
         let said = format!("{said:?}");
@@ -62,10 +62,10 @@ fn until(told: &Receiver<(Kind, Told)>, kind: &Kind, word: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kinds_are_followed_as_they_are_wanted_and_served() {
     let defined = Arc::new(AtomicBool::new(false));
-    let (ear, told) = channel();
+    let (events, told) = channel();
     let nudge = Arc::new(Notify::new());
     let (again, receiver) = watch::channel(0);
-    let kinds = Kinds::new(server(defined.clone()), ear, nudge.clone(), receiver);
+    let kinds = Kinds::new(server(defined.clone()), events, nudge.clone(), receiver);
     let (pods, custom) = (Kind::new("", "Pod"), Kind::new("x.io", "X"));
     let both = Wanted { kinds: BTreeSet::from([pods.clone(), custom.clone()]), every: false };
     let (want, wanted) = watch::channel(both);

@@ -9,6 +9,7 @@ use axum::http::{Request as Call, Response};
 use tower::service_fn;
 
 use super::*;
+use crate::serve::kind_events::version_of;
 
 /// What the server answers: for each call a part of its address, the status, and the body.
 type Script = Vec<(&'static str, u16, String)>;
@@ -61,24 +62,26 @@ async fn told(script: Script) -> Vec<String> {
 }
 
 async fn told_of(place: Place, script: Script) -> Vec<String> {
-    let (ear, heard) = channel();
-    let task = tokio::spawn(follow(scripted(script), place, ear, latest::channel(0).1));
+    let (events, heard) = channel();
+    let task = tokio::spawn(follow(scripted(script), place, events, latest::channel(0).1));
     let listening = tokio::task::spawn_blocking(move || {
         let name = |object: &Val| name_of(object).map(|(_, name)| name.to_string()).unwrap_or_default();
         let mut words = Vec::new();
         while let Ok((_, told)) = heard.recv() {
             words.push(match told {
-                Told::Page(objects, taken) => {
+                KindEvent::Page(objects, taken) => {
                     _ = taken.send(());
                     assert!(objects.iter().all(|o| o.str_at(&["kind"]).is_some_and(|k| &**k == "ConfigMap")));
                     format!("page {}", objects.iter().map(name).collect::<Vec<_>>().join(" "))
                 }
-                Told::Listed(List { names, version, .. }) => format!("listed {} at {version:?}", names.len()),
-                Told::Put(object) => format!("put {} at {:?}", name(&object), version_of(&object)),
-                Told::Gone(object) => format!("gone {} at {:?}", name(&object), version_of(&object)),
-                Told::Progress(version) => format!("progress {version}"),
-                Told::Failed(_) => "failed".to_owned(),
-                Told::Wanted | Told::Unwanted | Told::Absent | Told::Lost | Told::Every => "odd".to_owned(),
+                KindEvent::Listed(List { names, version, .. }) => format!("listed {} at {version:?}", names.len()),
+                KindEvent::Put(object) => format!("put {} at {:?}", name(&object), version_of(&object)),
+                KindEvent::Gone(object) => format!("gone {} at {:?}", name(&object), version_of(&object)),
+                KindEvent::Progress(version) => format!("progress {version}"),
+                KindEvent::Failed(_) => "failed".to_owned(),
+                KindEvent::Wanted | KindEvent::Unwanted | KindEvent::Absent | KindEvent::Lost | KindEvent::Every => {
+                    "odd".to_owned()
+                }
             });
         }
         words

@@ -1,0 +1,67 @@
+//! What decisions are made by at one time: the policy that compiles, what it reads, and what was left out of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use suture_encode::analysis::Analysis;
+use suture_model::kinds::Kind;
+
+use super::inert::Readers;
+use super::resources::ResourceName;
+use crate::policy::Policy;
+
+/// Which kinds are to be followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// These.
+    pub kinds: BTreeSet<Kind>,
+    /// And all others that the cluster serves, custom ones included.
+    pub every: bool,
+}
+
+/// What decisions are made by at one time.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The invariants, adapters and exemptions that compile.
+    pub policy: Policy,
+    /// What is known of its invariants, in their order.
+    pub analyses: Arc<[Analysis]>,
+    /// What has to be told apart.
+    pub readers: Readers,
+    /// Which load this is; engines are made anew when it rises.
+    pub generation: u64,
+    /// The kinds that they read.
+    pub wanted: Wanted,
+    /// The kinds that each invariant reads, in their order; none where it reads every kind.
+    pub reads: Vec<Option<BTreeSet<Kind>>>,
+    /// What does not compile and is left out.
+    pub problems: Vec<Problem>,
+    /// The resources of the cluster, whether they compile or not.
+    pub resources: BTreeMap<ResourceName, Edition>,
+}
+
+/// A document that is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// `Kind/name` or `Kind/namespace/name`.
+    pub resource: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// Which edition of a resource it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edition {
+    /// Its uid: another one of the same name has another.
+    pub uid: String,
+    /// Its generation.
+    pub generation: i64,
+}
+
+#[cfg(test)]
+impl Loaded {
+    /// The same, by which no kind is wanted: a test tells which are.
+    pub fn wanting_nothing(self) -> Self {
+        Self { wanted: Wanted::default(), ..self }
+    }
+}
