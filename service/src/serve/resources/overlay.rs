@@ -131,62 +131,6 @@ fn described(ty: &str, description: &str) -> Json {
 
 /// The status of a kind: the same for all, but that what judges requests says what it does.
 pub fn status(kind: &str) -> Json {
-    let condition = object(
-        "One aspect of its standing.",
-        &["type", "status", "lastTransitionTime", "reason", "message"],
-        [
-            ("type", described("string", "Ready, Compiled, Enforced or Violated.")),
-            (
-                "status",
-                json!({"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it is so."}),
-            ),
-            ("observedGeneration", described("integer", "The generation that this is said of.")),
-            (
-                "lastTransitionTime",
-                json!({"type": "string", "format": "date-time", "description": "Since when it is so."}),
-            ),
-            ("reason", described("string", "Why, in one word.")),
-            ("message", described("string", "Why, for a person.")),
-        ],
-    );
-    let violation = object(
-        "An instance that is violated in the cluster as it is.",
-        &["instance"],
-        [
-            ("instance", described("string", "The instance: Kind/namespace/name.")),
-            ("message", described("string", "What is broken.")),
-        ],
-    );
-    let pod = object(
-        "What one replica of Suture says.",
-        &["pod", "observedGeneration", "compiled", "ready"],
-        [
-            ("pod", described("string", "The replica.")),
-            ("observedGeneration", described("integer", "The generation that it has loaded.")),
-            ("compiled", described("boolean", "Whether it compiles.")),
-            ("ready", described("boolean", "Whether all that it reads is listed.")),
-            ("enforced", described("boolean", "Whether requests are judged by it.")),
-            ("message", described("string", "What is wrong.")),
-            ("reported", json!({"type": "string", "format": "date-time", "description": "When it said so."})),
-        ],
-    );
-    let summary = object(
-        "What is violated now, as the last audit found it.",
-        &["total"],
-        [
-            ("total", described("integer", "How many instances are violated.")),
-            (
-                "first",
-                json!({
-                    "type": "array",
-                    "maxItems": VIOLATIONS_MAX,
-                    "items": violation,
-                    "description": format!("Up to {VIOLATIONS_MAX} of them."),
-                }),
-            ),
-            ("audited", json!({"type": "string", "format": "date-time", "description": "When it was looked at."})),
-        ],
-    );
     let mut status = object(
         "How it stands; written by Suture.",
         &[],
@@ -198,12 +142,12 @@ pub fn status(kind: &str) -> Json {
                     "type": "array",
                     "x-kubernetes-list-type": "map",
                     "x-kubernetes-list-map-keys": ["type"],
-                    "items": condition,
+                    "items": condition(),
                     "description": "Ready: every replica has loaded it. Compiled: it means something. Enforced: requests \
                                     are judged by it. Violated: an instance is violated in the cluster as it is.",
                 }),
             ),
-            ("violations", summary),
+            ("violations", violations()),
             (
                 "byPod",
                 json!({
@@ -211,7 +155,7 @@ pub fn status(kind: &str) -> Json {
                     "maxItems": PODS_MAX,
                     "x-kubernetes-list-type": "map",
                     "x-kubernetes-list-map-keys": ["pod"],
-                    "items": pod,
+                    "items": replica(),
                     "description": "What each replica of Suture says.",
                 }),
             ),
@@ -228,6 +172,74 @@ pub fn status(kind: &str) -> Json {
         properties.insert("action".to_owned(), does);
     }
     status
+}
+
+/// A condition, as in `metav1.Condition`.
+fn condition() -> Json {
+    object(
+        "One aspect of its standing.",
+        &["type", "status", "lastTransitionTime", "reason", "message"],
+        [
+            ("type", described("string", "Ready, Compiled, Enforced or Violated.")),
+            (
+                "status",
+                json!({"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it is so."}),
+            ),
+            ("observedGeneration", described("integer", "The generation that this is said of.")),
+            (
+                "lastTransitionTime",
+                json!({"type": "string", "format": "date-time", "description": "Since when it is so."}),
+            ),
+            ("reason", described("string", "Why, in one word.")),
+            ("message", described("string", "Why, for a person.")),
+        ],
+    )
+}
+
+/// What the last audit found.
+fn violations() -> Json {
+    let violation = object(
+        "An instance that is violated in the cluster as it is.",
+        &["instance"],
+        [
+            ("instance", described("string", "The instance: Kind/namespace/name.")),
+            ("message", described("string", "What is broken.")),
+        ],
+    );
+    object(
+        "What is violated now, as the last audit found it.",
+        &["total"],
+        [
+            ("total", described("integer", "How many instances are violated.")),
+            (
+                "first",
+                json!({
+                    "type": "array",
+                    "maxItems": VIOLATIONS_MAX,
+                    "items": violation,
+                    "description": format!("Up to {VIOLATIONS_MAX} of them."),
+                }),
+            ),
+            ("audited", json!({"type": "string", "format": "date-time", "description": "When it was looked at."})),
+        ],
+    )
+}
+
+/// An entry of `byPod`.
+fn replica() -> Json {
+    object(
+        "What one replica of Suture says.",
+        &["pod", "observedGeneration", "compiled", "ready"],
+        [
+            ("pod", described("string", "The replica.")),
+            ("observedGeneration", described("integer", "The generation that it has loaded.")),
+            ("compiled", described("boolean", "Whether it compiles.")),
+            ("ready", described("boolean", "Whether all that it reads is listed.")),
+            ("enforced", described("boolean", "Whether requests are judged by it.")),
+            ("message", described("string", "What is wrong.")),
+            ("reported", json!({"type": "string", "format": "date-time", "description": "When it said so."})),
+        ],
+    )
 }
 
 fn object<const N: usize>(description: &str, required: &[&str], properties: [(&str, Json); N]) -> Json {
