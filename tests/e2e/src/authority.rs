@@ -3,7 +3,11 @@
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use crate::error::Error;
-use crate::suture::HOST;
+
+/// Where the API server calls webhooks: on this machine, by an address that it does not know to be loopback. It speaks
+/// HTTP/1.1 then, over several connections, as it does with a Service; with loopback it speaks HTTP/2 over one
+/// (`apiserver/pkg/util/webhook/client.go`, `hookClientConfig`), and only one replica would ever be asked.
+pub const HOST: &str = "0.0.0.0";
 
 /// Signs certificates for webhooks on this machine.
 pub struct Authority {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::authority::Authority;
+use crate::authority::{Authority, HOST};
 use crate::balancer::Balancer;
 use crate::cluster::Cluster;
 use crate::error::Error;
@@ -26,10 +26,6 @@ const SUTURE: &str = "SUTURE";
 pub const NAMESPACE: &str = "suture-system";
 /// Its service account.
 const ACCOUNT: &str = "suture";
-/// Where the API server calls webhooks: on this machine, by an address that it does not know to be loopback. It speaks
-/// HTTP/1.1 then, over several connections, as it does with a Service; with loopback it speaks HTTP/2 over one
-/// (`apiserver/pkg/util/webhook/client.go`, `hookClientConfig`), and only one replica would ever be asked.
-pub const HOST: &str = "0.0.0.0";
 /// How long the API server waits for it, in seconds.
 pub const TIMEOUT_SECS: u64 = 2;
 /// How long it may take to be ready on a busy machine.

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use suture_e2e::authority::Authority;
+use suture_e2e::authority::{Authority, HOST};
 use suture_e2e::objects::{self, ingress, list, pod_spec, service, workload};
 use suture_e2e::ports::Port;
 use suture_e2e::process::Process;
@@ -235,7 +235,7 @@ fn allow(cluster: &Cluster) -> (Process, String, String) {
         vec![port.number().to_string(), file("allow.crt", &identity.certificate), file("allow.key", &identity.key)];
     let process = cluster.attach("allow", Path::new(env!("CARGO_BIN_EXE_allow")), arguments);
     process.launch().expect("launch");
-    let url = format!("https://{}:{}", suture::HOST, port.number());
+    let url = format!("https://{}:{}", HOST, port.number());
     // its reservation must outlive this function
     Box::leak(Box::new(port));
     (process, url, bundle)
