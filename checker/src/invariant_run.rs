@@ -8,7 +8,7 @@ use std::sync::Arc;
 use suture_encode::analysis::Analysis;
 use suture_encode::question::{Inputs, Judged, Question};
 use suture_encode::scene::Preparations;
-use suture_model::cascade::{Expected, expected_to_go};
+use suture_model::deletion::{Expected, expected_to_go, takes_along};
 use suture_model::effects::DELETION_TIME;
 use suture_model::futures::{Fate, FateKind, Faults};
 use suture_model::kinds::{Kind, KindTraits};
@@ -221,12 +221,6 @@ fn is_quiet(scenario: &Scenario<'_>, before: &State<'_>) -> bool {
         let stays = was.live() && now.as_ref().is_some_and(same);
         stays || (!takes_along(before, &key.kind) && before.owned_by(&was.uid).is_empty())
     })
-}
-
-/// Whether more than what names an object of a kind as its owner may go with it; of what goes with a node, pods, each is
-/// marked.
-fn takes_along(state: &State<'_>, kind: &Kind) -> bool {
-    kind.has(KindTraits::leads) || state.base().adapters().kinds().contains(kind)
 }
 
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name, or what is named

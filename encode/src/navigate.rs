@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use suture_model::deletion::stays_in_use;
 use suture_model::effects::DECIDING;
 use suture_model::kinds::Kind;
 use suture_model::navigate as model;
@@ -389,7 +390,7 @@ where
             let names = references(pod, adapters)
                 .into_iter()
                 .any(|r| r.target.means(&target.key) && !r.write && (is_claim || (r.needed && !r.optional)));
-            names && model::stays_in_use(state, pod) && !(is_claim && model::goes_with_pod(state, pod, target))
+            names && stays_in_use(state, pod) && !(is_claim && model::goes_with_pod(state, pod, target))
         };
         if let Sym::Bag(pods) = self.pods_of(&groups, &needs)? {
             items.extend(pods);

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use suture_model::cascade::Expected;
+use suture_model::deletion::Expected;
 use suture_model::effects::{View, calm, group, group_name, own, when_down};
 use suture_model::futures::{Count, Entity, Fate, Faults, Group, LimitLabel, Outage, Remains};
 use suture_model::interpret::{Choice, failed_node};

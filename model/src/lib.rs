@@ -4,8 +4,8 @@
 pub mod adapter;
 pub mod annotations;
 pub mod apply;
-pub mod cascade;
 pub mod change;
+pub mod deletion;
 pub mod effects;
 pub mod futures;
 pub mod ingest;

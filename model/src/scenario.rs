@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::apply::{apply, is_held};
-use crate::cascade::{Cause, DeletionClosure, cascade, given_up};
 use crate::change::{Change, Operation, Propagation, Request};
+use crate::deletion::{Cause, DeletionClosure, cascade, given_up};
 use crate::effects::{Made, NodeCache, is_kept, propagate_template, released, scaled_down};
 use crate::futures::{Moment, Step};
 use crate::navigate;

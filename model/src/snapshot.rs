@@ -13,7 +13,7 @@ pub use pools::{HOSTNAME, Pool, Pools, names_nodes, node_constraint};
 
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
 use crate::intern::Interner;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits};
 use crate::navigate::volume_affinity;
 use crate::object::{Key, Object};
 use crate::references::references;
@@ -617,9 +617,9 @@ fn labels_of(object: &Object) -> Vec<LabelKey> {
     found
 }
 
-/// Whether more than what names an object of a kind as its owner may go with it, namespaces and claims aside.
+/// Whether what may go with an object of a kind does not name it.
 fn leads(kind: &Kind) -> bool {
-    kind.builtin_namespaced().is_none() || kind.is("CustomResourceDefinition") || kind.is("StatefulSet")
+    kind.traits().is_none_or(KindTraits::leads_unnamed)
 }
 
 fn labels_by_kind(object: &Object) -> Vec<LabelKey> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
-use crate::cascade::UnderWay;
+use crate::deletion::under_way::UnderWay;
 use crate::kinds::Kind;
 use crate::navigate::{template_labels, volume_affinity};
 use crate::object::{Body, Key, Object};

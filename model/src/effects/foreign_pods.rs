@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::template::{Template, reaches, term};
 use super::{Builder, DECIDING, View, group, group_name, hazard};
-use crate::cascade::Expected;
+use crate::deletion::Expected;
 use crate::futures::{FateKind, Moment};
 use crate::kinds::Kind;
 use crate::navigate::{self, anti_affinity};

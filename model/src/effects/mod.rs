@@ -37,7 +37,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::cascade::Expected;
+use crate::deletion::{Expected, is_protected};
 use crate::futures::{
     Count, Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Place, Remains, SetId,
 };
@@ -391,7 +391,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             standing,
             in_deletion_closure: object.in_deletion_closure,
             removable,
-            protected: navigate::is_protected(self.state(), object),
+            protected: is_protected(self.state(), object),
             down: self.is_down(object),
             fails: object.ready() && self.on_unhealthy_node(object) && hazard::on_failing_node(self.state(), object),
         };

@@ -284,6 +284,18 @@ impl KindTraits {
         self.controller().is_some_and(|controller| controller.orphans_by_default)
     }
 
+    /// Whether what goes with an object of it does not name it: it is found by what is being deleted.
+    pub const fn leads_unnamed(&self) -> bool {
+        match self.takes_along {
+            TakesAlong::Instances | TakesAlong::Claims => true,
+            TakesAlong::Dependents
+            | TakesAlong::Contents
+            | TakesAlong::Pods
+            | TakesAlong::Volume
+            | TakesAlong::Tokens => false,
+        }
+    }
+
     /// Whether more than its dependents goes with an object of it. Pods bear the name of their node, which tells.
     pub const fn leads(&self) -> bool {
         match self.takes_along {

@@ -22,8 +22,8 @@ pub use budgets::{
 pub use definitions::{defined_kind, definition_of, instances, scale_path, served_versions};
 pub use hosts::{HostClaim, host_claimants, host_claims, host_rivals, hosts_of};
 pub use owners::{
-    adopting_deployment, controller_of, is_never_collected, leaves_with_controller, owner_object, owner_resolves,
-    parents, same_template, top_controller, unread_owners, wanted_by,
+    adopting_deployment, controller_of, is_never_collected, leaves_with_controller, orphans, owner_object,
+    owner_resolves, parents, same_template, top_controller, unread_owners, wanted_by,
 };
 pub use placement::{
     SCHEDULING, Tolerance, admitted_nodes, anti_affinity, daemon_nodes, daemon_pod_spec, keeps_daemon_pod, node_zone,
@@ -33,11 +33,12 @@ pub use resources::{amount, requested, requests};
 pub(crate) use selection::selector_by;
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selector_of};
 pub use storage::{
-    claim_of, claim_ordinal, claims_wanted, deletes_when_scaled, gives_up, goes_with_pod, ordinals, pod_ordinal,
-    rolls_out, volume, wants_claim,
+    claim_of, claim_ordinal, claims_wanted, deletes_when_deleted, deletes_when_scaled, gives_up, goes_with_pod,
+    ordinals, pod_ordinal, rolls_out, volume, wants_claim,
 };
 pub use template::{finished, makes_no_more, pod_spec, template_labels, template_of, template_path, wanted_replicas};
-pub use users::{is_made_again, is_protected, live_referrers, resolves, stays_in_use, unread_users};
+pub(crate) use users::users;
+pub use users::{is_made_again, resolves, unread_users};
 
 use crate::kinds::Kind;
 use crate::state::State;

@@ -86,12 +86,17 @@ pub fn adopting_deployment<'s>(state: &'s State, set: &Object) -> Option<&'s Arc
     state.selecting(&Kind::builtin("Deployment")?, &set.key.ns, set.labels()).into_iter().find(adopts)
 }
 
+/// Whether an object that is being deleted leaves its dependents behind.
+pub fn orphans(object: &Object) -> bool {
+    object.finalizers().any(|f| &**f == "orphan")
+}
+
 /// Whether a controller of this object, at any depth, is being deleted without orphaning what it controls.
 pub fn leaves_with_controller(state: &State, object: &Object) -> bool {
     let mut above = controller_of(state, object);
     for _ in 0..OWNERS_MAX {
         let Some(owner) = above else { return false };
-        if !owner.live() && !owner.finalizers().any(|f| &**f == "orphan") {
+        if !owner.live() && !orphans(owner) {
             return true;
         }
         above = controller_of(state, owner);

@@ -30,7 +30,16 @@ pub fn wants_claim(set: &Object, claim: &str) -> bool {
 
 /// Whether this is a StatefulSet that deletes the claims of the ordinals that it gives up (KEP-1847).
 pub fn deletes_when_scaled(set: &Object) -> bool {
-    let policy = ["spec", "persistentVolumeClaimRetentionPolicy", "whenScaled"];
+    deletes_claims(set, "whenScaled")
+}
+
+/// Whether this is a StatefulSet that deletes its claims when it is deleted.
+pub fn deletes_when_deleted(set: &Object) -> bool {
+    deletes_claims(set, "whenDeleted")
+}
+
+fn deletes_claims(set: &Object, when: &str) -> bool {
+    let policy = ["spec", "persistentVolumeClaimRetentionPolicy", when];
     set.key.kind.is("StatefulSet") && set.val().str_at(&policy).is_some_and(|p| &**p == "Delete")
 }
 

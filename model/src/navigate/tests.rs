@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::adapter::AdapterFacts;
+use crate::deletion::live_referrers;
 use crate::object::{Key, Object};
 use crate::references::Reference;
 use crate::selector::Selector;

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::cascade::expected_to_go;
 use suture_model::change::User;
+use suture_model::deletion::expected_to_go;
 use suture_model::kinds::KindTraits;
 use suture_model::navigate::{controller_of, finished, pods_owned_by, selected, wanted_replicas};
 use suture_model::object::{Key, Object};

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use suture_model::deletion::live_referrers;
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate::{self, HostClaim, known};
 use suture_model::object::{Key, Object};
@@ -187,7 +188,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             all_read(navigate::unread_users(state, o))?;
             let is_claim = o.key.kind.is("PersistentVolumeClaim");
             told_by_all(state, o, if is_claim { &["references", "claimSelector"] } else { &["references"] })?;
-            objects(navigate::live_referrers(state, o))
+            objects(live_referrers(state, o))
         }
         Func::OwnersIn => {
             let mut found = Vec::new();

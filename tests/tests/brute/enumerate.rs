@@ -295,15 +295,15 @@ fn leaving(state: &State<'_>, object: &Arc<Object>, moment: Moment, gone: &BTree
             && (gone.contains(&owner.uid) || suture_model::navigate::owner_object(state, object, owner).is_none())
     };
     let with_pods = !object.owners().is_empty() && object.owners().iter().all(is_gone);
-    let expected = with_pods || suture_model::cascade::expected_to_go(state, object);
+    let expected = with_pods || suture_model::deletion::expected_to_go(state, object);
     if (!object.in_deletion_closure && !object.terminating() && !expected)
-        || suture_model::navigate::is_protected(state, object)
+        || suture_model::deletion::is_protected(state, object)
     {
         return None;
     }
     let after = moment == Moment::After;
     let held = object.finalizers().next().is_some();
-    let collected = suture_model::cascade::Expected::new(state).surely_goes(object);
+    let collected = suture_model::deletion::Expected::new(state).surely_goes(object);
     let mut fates = Vec::new();
     let fate = |kind, remains| Fate { kind, place: None, remains };
     if !(after && (object.in_deletion_closure || object.terminating() || collected)) {
