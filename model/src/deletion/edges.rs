@@ -35,7 +35,7 @@ pub(super) struct Edge {
     dependents: for<'s> fn(&'s State<'_>, &Going<'_>) -> Vec<&'s Arc<Object>>,
     /// Whether an object goes along with such an object, as the predicate tells whether that ends. What its dependents do
     /// not name is found among the deletions under way.
-    goes: fn(&State<'_>, &UnderWay, &Object, &dyn Fn(End<'_>) -> bool) -> bool,
+    goes: fn(&State<'_>, &UnderWay, &Object, &Ends<'_>) -> bool,
 }
 
 impl Edge {
@@ -50,13 +50,7 @@ impl Edge {
     }
 
     /// Whether an object goes along with another, as `ends` tells whether that one goes.
-    pub(super) fn goes(
-        &self,
-        state: &State<'_>,
-        under_way: &UnderWay,
-        object: &Object,
-        ends: &dyn Fn(End<'_>) -> bool,
-    ) -> bool {
+    pub(super) fn goes(&self, state: &State<'_>, under_way: &UnderWay, object: &Object, ends: &Ends<'_>) -> bool {
         self.to.is_none_or(|kind| object.key.kind.is(kind)) && (self.goes)(state, under_way, object, ends)
     }
 }
@@ -102,6 +96,9 @@ pub(super) enum End<'s> {
     /// It is of a kind that was not read.
     Unknown,
 }
+
+/// Tells whether the other end goes.
+type Ends<'e> = dyn for<'s> Fn(End<'s>) -> bool + 'e;
 
 /// An object that goes.
 pub(super) struct Going<'o> {
