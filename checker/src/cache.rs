@@ -9,9 +9,10 @@ use std::num::NonZeroUsize;
 use lru::LruCache;
 use suture_encode::problem::{Presolved, Problem};
 
+use crate::answer::{Answer, Budget, Reason, Solved};
 use crate::decision::Effort;
 use crate::pool::Pool;
-use crate::solve::{Answer, Budget, Reason, Solved, solve_here};
+use crate::solve::solve_here;
 
 /// What an entry costs beside its key and its values.
 const ENTRY_BYTES: usize = 128;

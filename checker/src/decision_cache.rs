@@ -19,7 +19,7 @@ use suture_model::value::Str;
 use suture_specs::ir::Node;
 
 use crate::decision::{Decision, Finding};
-use crate::engine::Input;
+use crate::request::Input;
 
 /// What an entry costs beside its texts and facts.
 const ENTRY_BYTES: usize = 1_024;

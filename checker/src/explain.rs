@@ -1,4 +1,4 @@
-//! Verdicts in words: what happens on the way to the violation, what breaks, and what would have been allowed.
+//! Verdicts in words: what happens on the way to the violation, and what breaks.
 //!
 //! Facts arrive as data (steps, choices, labels) and become text here, once.
 
@@ -6,10 +6,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_encode::question::Question;
-use suture_encode::scene::Class;
-use suture_encode::term::Assignment;
-use suture_model::change::{Operation, Propagation, Request};
 use suture_model::deletion::why_expected;
 use suture_model::effects::at_risk;
 use suture_model::futures::{FateKind, Group, Step};
@@ -18,20 +14,15 @@ use suture_model::node_names::NodeNames;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
-use suture_model::value::Val;
 use suture_specs::compile::CompiledInvariant;
 
 use crate::decision::{Counterexample, Finding, StepReport, Verdict};
-use crate::engine::{Input, Instance, Undecided, Violation};
+use crate::instance::{Instance, Undecided, Violation};
 
 /// How many lines a message has at most.
 const LINES_MAX: usize = 10;
-/// An object with more dependents than these is not tried without them: each becomes a thing of its own then.
-const ORPHANS_MAX: usize = 32;
 /// How many nodes that are alike are named.
 const NODES_MAX: usize = 3;
-/// How many variants of a refused request are tried.
-const VARIANTS_MAX: i64 = 6;
 
 fn bare(compiled: &CompiledInvariant, instance: &Key, outcome: Finding) -> Verdict {
     Verdict {
@@ -107,22 +98,22 @@ impl StepCache {
 }
 
 /// The verdict on a refuted instance.
-pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> Verdict {
-    let scenario = violation.question.scene.scenario;
-    let steps = steps(instance, violation);
+pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>, cache: &StepCache) -> Verdict {
+    let compiled = instance.run.compiled();
+    let steps = steps(violation, cache);
     let mut message = vec![violation.message.clone()];
     let shown = if steps.len() < LINES_MAX { steps.len() } else { LINES_MAX - 2 };
     message.extend(steps.iter().take(shown).map(|step| format!("- {}", step.text())));
     if shown < steps.len() {
         message.push(format!("- and {} more steps", steps.len() - shown));
     }
-    let source = instance.compiled.require.get(violation.clause).map(|c| c.source.to_string()).unwrap_or_default();
+    let source = compiled.require.get(violation.clause).map(|c| c.source.to_string()).unwrap_or_default();
     let counterexample = Counterexample { steps, broken: broken(&source, &violation.message), replayed: true };
     Verdict {
         message: message.join("\n"),
         counterexample: Some(Arc::new(counterexample)),
-        proved_against: instance.common.step_cache.versions(scenario, instance.common.before, instance.object),
-        ..bare(instance.compiled, &instance.object.key, Finding::Refuted)
+        proved_against: cache.versions(violation.question.scene.scenario, instance.run.context.before, instance.object),
+        ..bare(compiled, &instance.object.key, Finding::Refuted)
     }
 }
 
@@ -139,7 +130,7 @@ pub(crate) fn same_as(verdict: &Verdict, instance: &Object) -> Verdict {
 }
 
 /// Whether what happens on the way to a violation names none of these objects but as part of what is asked for.
-pub(crate) fn names_none(violation: &Violation<'_, '_>, objects: &BTreeSet<&Key>) -> bool {
+pub(crate) fn names_none(violation: &Violation<'_, '_>, objects: &BTreeSet<Key>) -> bool {
     let scene = &violation.question.scene;
     let mut groups = scene.encoded_groups().iter().zip(&violation.choices);
     groups.all(|(encoded, choice)| {
@@ -151,17 +142,12 @@ fn broken(source: &str, message: &str) -> String {
     format!("{} ({message})", source.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Puts verdicts in order: by invariant, then instance.
-pub fn finish(verdicts: &mut [Verdict]) {
-    verdicts.sort_by(|a, b| (&a.invariant, &a.instance).cmp(&(&b.invariant, &b.instance)));
-}
-
 /// What happens on the way: the requests and their closures, what controllers do, what fails.
-fn steps(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> Vec<Arc<StepReport>> {
+fn steps(violation: &Violation<'_, '_>, cache: &StepCache) -> Vec<Arc<StepReport>> {
     let scene = &violation.question.scene;
     let open = violation.open.iter().map(|what| format!("{what}: this is in flight and may not have landed"));
     let open = open.map(|effect| Arc::new(StepReport { effect, objects: Vec::new() }));
-    let mut steps: Vec<Arc<StepReport>> = open.chain(instance.common.step_cache.steps(scene.scenario)).collect();
+    let mut steps: Vec<Arc<StepReport>> = open.chain(cache.steps(scene.scenario)).collect();
     for (encoded, choice) in scene.encoded_groups().iter().zip(&violation.choices) {
         let events = events(&encoded.group, choice, scene.scenario).into_iter();
         steps.extend(events.map(|((_, effect), objects)| Arc::new(StepReport { effect, objects: names(objects) })));
@@ -225,75 +211,6 @@ fn on(nodes: &NodeNames) -> String {
         (_, 0) => format!("nodes {named}"),
         (_, more) => format!("nodes {named} and {more} more"),
     }
-}
-
-/// A solution with fewer events that is a violating future too, if a greedy search finds one.
-pub fn minimize_counterexample(question: &Question<'_, '_>, solution: &Assignment) -> Option<Assignment> {
-    let problem = &question.problem;
-    let mut best = solution.clone();
-    let mut changed = false;
-    for class in question.scene.encoded_groups().iter().flat_map(|c| &c.classes) {
-        for fate in 1..class.counts.len() {
-            loop {
-                let here = class.counts.get(fate).and_then(|c| c.eval(&best).ok()).unwrap_or(0);
-                let mut step = here;
-                let mut moved = None;
-                while step > 0 {
-                    let tried = shifted(class, fate, step, &best);
-                    if let Some(tried) = tried.filter(|t| problem.is_witness(t).unwrap_or(false)) {
-                        moved = Some(tried);
-                        break;
-                    }
-                    step /= 2;
-                }
-                match moved {
-                    Some(tried) => {
-                        best = tried;
-                        changed = true;
-                    }
-                    None => break,
-                }
-            }
-        }
-    }
-    changed.then_some(best)
-}
-
-/// `number` entities of a class moved from one fate to the first, the least eventful.
-fn shifted(class: &Class, fate: usize, number: i64, from: &Assignment) -> Option<Assignment> {
-    let mut to = from.clone();
-    let variable = |at: usize| match class.counts.get(at)?.as_lin()?.terms() {
-        [(var, 1)] => Some(*var),
-        _ => None,
-    };
-    let first = variable(0)?;
-    to.set(first, from.get(first).ok()? + number).ok()?;
-    if let Some(var) = variable(fate).filter(|_| fate + 1 < class.counts.len()) {
-        to.set(var, from.get(var).ok()? - number).ok()?;
-    }
-    Some(to)
-}
-
-/// Requests near a refused one, nearest first, each with what to say if it is allowed.
-pub fn variants(input: &Input<'_>) -> Vec<(String, Request)> {
-    let [request] = input.change.requests.as_slice() else { return Vec::new() };
-    let mut found = Vec::new();
-    if request.operation == Operation::Delete && request.propagation != Some(Propagation::Orphan) {
-        let state = State::new(input.snapshot);
-        let dependents = state.get(&request.target).map_or(0, |o| state.owned_by(&o.uid).len());
-        if (1..=ORPHANS_MAX).contains(&dependents) {
-            let orphan = Request { propagation: Some(Propagation::Orphan), ..request.clone() };
-            found.push(("delete it with propagationPolicy Orphan".to_owned(), orphan));
-        }
-    }
-    if request.subresource == "scale" {
-        let asked = request.object.as_ref().and_then(|o| o.int_at(&["spec", "replicas"])).unwrap_or(0);
-        for replicas in asked + 1..=asked + VARIANTS_MAX {
-            let object = request.object.clone().unwrap_or_default().with_at(&["spec", "replicas"], Val::Int(replicas));
-            found.push((format!("scale it to {replicas}"), Request { object: Some(object), ..request.clone() }));
-        }
-    }
-    found
 }
 
 /// The names of objects, in order, each once.

@@ -1,17 +1,24 @@
 //! Decides changes: the only crate that knows the solver. Lowering, budgets, replay, explanation and caches.
 
+mod answer;
+mod audit;
+mod blame;
 mod cache;
 mod clock;
 pub mod decision;
 mod decision_cache;
 pub mod engine;
 mod explain;
-mod inputs;
-mod invariant_run;
+mod instance;
+mod judge;
 mod lower;
 mod minimize;
 pub mod pool;
+mod prove;
+mod request;
 pub mod solve;
+mod suggest;
+mod symmetry_memo;
 pub mod version;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use suture_encode::problem::Label;
 
-use crate::solve::Check;
+use crate::answer::Check;
 
 /// How often the solver is asked for a smaller core. A core of a few dozen labels is one that nobody reads; each check costs a tenth
 /// of a millisecond or so.
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn an_unknown_ends_it() {
-        let answer = core(labels(0..4), |_| Check::Unknown(crate::solve::Reason::Rlimit));
+        let answer = core(labels(0..4), |_| Check::Unknown(crate::answer::Reason::Rlimit));
         assert_eq!(answer, (labels(0..4), false));
     }
 }

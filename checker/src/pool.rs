@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use suture_encode::problem::Problem;
 
 use self::gate::Gate;
-use crate::solve::{Answer, Budget, Prepared, Reason, Solved, without_solver};
+use crate::answer::{Answer, Budget, Reason, Solved};
+use crate::solve::{Prepared, without_solver};
 use crate::version::{VersionError, z3_version};
 
 /// How many abandoned workers may linger before none is replaced any more. Each holds about 20 MiB and perhaps a core.

@@ -12,8 +12,8 @@ use suture_specs::error::EvalErrorKind;
 use suture_specs::functions::{Func, Worlds, call_nav};
 use suture_specs::value::Value;
 
+use crate::class::{Class, ClassId};
 use crate::eval::{Evaluator, Refusal};
-use crate::scene::{Class, ClassId};
 use crate::sym::Sym;
 use crate::term::{Bool, Int};
 

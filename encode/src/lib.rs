@@ -6,6 +6,7 @@
 pub mod analysis;
 pub mod annotations;
 mod cases;
+pub mod class;
 pub mod eval;
 pub mod impact;
 mod navigate;

@@ -19,8 +19,8 @@ use suture_specs::error::EvalErrorKind;
 use suture_specs::functions::{Func, Worlds, call_nav};
 use suture_specs::value::{ListValue, Value};
 
+use crate::class::ClassId;
 use crate::eval::{Evaluator, Fates, Refusal};
-use crate::scene::ClassId;
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int};
 

@@ -1,5 +1,5 @@
-//! Which outages need to be looked at: every choice of failing nodes, up to nodes that are alike, and of failing zones. Not
-//! both at a time: who asks for one node or one zone does not ask for one node beside one zone.
+//! Which outages need to be looked at: every choice of failing nodes, up to nodes that are alike, and of failing zones. Node
+//! faults and zone faults are never combined.
 //!
 //! Few fault scenarios are enumerated outside the solver: that folds more and tells better what failed. Two nodes are
 //! alike when they hold the same numbers of the same classes of the entities that the question reads and admit new pods
@@ -15,7 +15,8 @@ use suture_model::navigate::node_zone;
 use suture_model::object::{Body, Key, Object};
 use suture_model::value::Str;
 
-use crate::scene::{Class, EncodedGroup, Scene};
+use crate::class::{Class, EncodedGroup};
+use crate::scene::Scene;
 
 /// How many outages one question looks at; more is refused.
 pub const OUTAGES_MAX: usize = 4096;
@@ -69,66 +70,8 @@ fn node_classes_of_question(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<St
         let nodes = scene.state().list(&Kind::new("", "Node"), None).into_iter();
         return nodes.filter(|n| n.live()).map(|n| vec![n.key.name.clone()]).collect();
     }
-    let mut holds: Vec<(&Str, Number)> = Vec::new();
-    // pods that nothing controls are groups of their own; equal ones are alike all the same
-    let mut lone: BTreeMap<Lone, Number> = BTreeMap::new();
-    for (at, encoded) in scene.encoded_groups().iter().enumerate() {
-        for (class_at, class) in encoded.classes.iter().enumerate() {
-            let (at, class_at) = match Lone::of(scene, encoded, class) {
-                Some(signature) => *lone.entry(signature).or_insert((at, class_at)),
-                None => (at, class_at),
-            };
-            for entity in class.entities.iter() {
-                let node = encoded.group.entities.get(*entity).and_then(bound_to);
-                holds.extend(node.map(|node| (node, (at, class_at))));
-            }
-        }
-    }
-    holds.sort_unstable();
-    let by_node = holds.chunk_by(|(a, _), (b, _)| a == b);
-    let mut held: Vec<Holding<'_>> = by_node
-        .filter_map(|pods| {
-            let (node, _) = *pods.first()?;
-            Some(Holding { node, holds: pods.iter().map(|(_, class)| *class).collect(), admits: Vec::new() })
-        })
-        .collect();
-    // nodes that hold nothing, with what they admit
-    let mut empty: BTreeMap<Str, Vec<Number>> = BTreeMap::new();
-    if !scene.view.coarse {
-        let makers =
-            scene.encoded_groups().iter().enumerate().map(|(at, encoded)| (at, encoded, new_templates(&encoded.group)));
-        let makers: Vec<_> =
-            makers.filter(|(_, encoded, new)| encoded.group.name.is_some() && !new.is_empty()).collect();
-        // some stand for all, unless two workloads tell them apart
-        let most = if makers.len() == 1 { faults.nodes as usize } else { usize::MAX };
-        for (at, encoded, templates) in makers {
-            let Some(name) = &encoded.group.name else { continue };
-            let new = encoded.group.entities.iter().map(|e| i64::from(e.count)).sum();
-            let anti_affinity =
-                AntiAffinityPresence::of(encoded.group.entities.iter().filter_map(|e| e.object.as_ref()));
-            let demand = Demand {
-                anti_affinity,
-                most: new,
-                quiescent: encoded.group.quiescent,
-                caused_by_request: encoded.group.caused_by_request,
-            };
-            let classes = node_classes(scene.scenario, &name.ns, &templates, demand);
-            let admission = classes.admission();
-            for (nodes, number) in classes.nodes().zip(&admission) {
-                let free = nodes.iter().filter(|n| !holds_any(&held, n) && (most == usize::MAX || is_live(n)));
-                for node in free.take(most) {
-                    empty.entry(node.clone()).or_default().push((at, *number));
-                }
-            }
-            for holding in &mut held {
-                let class = classes.class_of(holding.node);
-                let looked_for = || classes.nodes().position(|nodes| nodes.contains(holding.node));
-                debug_assert!(!is_live(holding.node) || class == looked_for());
-                let number = class.and_then(|class| admission.get(class));
-                holding.admits.extend(number.map(|number| (at, *number)));
-            }
-        }
-    }
+    let mut held = holdings(scene);
+    let empty = if scene.view.coarse { BTreeMap::new() } else { admissions(scene, faults, &mut held, is_live) };
     let holding = held.iter().map(|known| (known.node, known.holds.as_slice(), known.admits.as_slice()));
     let empty = empty.iter().map(|(node, admits)| (node, &[][..], admits.as_slice()));
     let mut classes: BTreeMap<Likeness<'_>, Vec<Str>> = BTreeMap::new();
@@ -148,12 +91,78 @@ fn node_classes_of_question(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<St
     found
 }
 
+/// What each node holds of the entities that the question reads, in the order of the nodes' names.
+fn holdings<'q>(scene: &'q Scene<'_, '_>) -> Vec<Holding<'q>> {
+    let mut holds: Vec<(&Str, Number)> = Vec::new();
+    // pods that nothing controls are groups of their own; equal ones are alike all the same
+    let mut lone: BTreeMap<Lone, Number> = BTreeMap::new();
+    for (at, encoded) in scene.encoded_groups().iter().enumerate() {
+        for (class_at, class) in encoded.classes.iter().enumerate() {
+            let (at, class_at) = match Lone::of(scene, encoded, class) {
+                Some(signature) => *lone.entry(signature).or_insert((at, class_at)),
+                None => (at, class_at),
+            };
+            for entity in class.entities.iter() {
+                let node = encoded.group.entities.get(*entity).and_then(bound_to);
+                holds.extend(node.map(|node| (node, (at, class_at))));
+            }
+        }
+    }
+    holds.sort_unstable();
+    let by_node = holds.chunk_by(|(a, _), (b, _)| a == b);
+    let held = by_node.filter_map(|pods| {
+        let (node, _) = *pods.first()?;
+        Some(Holding { node, holds: pods.iter().map(|(_, class)| *class).collect(), admits: Vec::new() })
+    });
+    held.collect()
+}
+
+/// What each node admits of new pods: noted for those that hold something, given for the others.
+fn admissions(
+    scene: &Scene<'_, '_>,
+    faults: Faults,
+    held: &mut [Holding<'_>],
+    is_live: impl Fn(&Str) -> bool,
+) -> BTreeMap<Str, Vec<Number>> {
+    let mut empty: BTreeMap<Str, Vec<Number>> = BTreeMap::new();
+    let makers = scene.encoded_groups().iter().enumerate();
+    let makers = makers.filter_map(|(at, encoded)| Some((at, encoded, encoded.group.name.as_ref()?)));
+    let makers = makers.map(|(at, encoded, name)| (at, encoded, name, new_templates(&encoded.group)));
+    let makers: Vec<_> = makers.filter(|(.., new)| !new.is_empty()).collect();
+    // some stand for all, unless two workloads tell them apart
+    let most = if makers.len() == 1 { faults.nodes as usize } else { usize::MAX };
+    for (at, encoded, name, templates) in makers {
+        let demand = Demand {
+            anti_affinity: AntiAffinityPresence::of(encoded.group.entities.iter().filter_map(|e| e.object.as_ref())),
+            most: encoded.group.entities.iter().map(|e| i64::from(e.count)).sum(),
+            quiescent: encoded.group.quiescent,
+            caused_by_request: encoded.group.caused_by_request,
+        };
+        let classes = node_classes(scene.scenario, &name.ns, &templates, demand);
+        let admission = classes.admission();
+        for (nodes, number) in classes.nodes().zip(&admission) {
+            let free = nodes.iter().filter(|n| !holds_any(held, n) && (most == usize::MAX || is_live(n)));
+            for node in free.take(most) {
+                empty.entry(node.clone()).or_default().push((at, *number));
+            }
+        }
+        for holding in &mut *held {
+            let class = classes.class_of(holding.node);
+            let looked_for = || classes.nodes().position(|nodes| nodes.contains(holding.node));
+            debug_assert!(!is_live(holding.node) || class == looked_for());
+            let number = class.and_then(|class| admission.get(class));
+            holding.admits.extend(number.map(|number| (at, *number)));
+        }
+    }
+    empty
+}
+
 /// The node that an entity is on or, if it is a new pod of a DaemonSet, is made for.
 fn bound_to(entity: &Entity) -> Option<&Str> {
     let made = || {
         entity.fates.iter().find_map(|fate| match (&fate.remains, fate.place) {
             (Remains::New(pod), None) => Some(pod),
-            _ => None,
+            (Remains::New(_), Some(_)) | (Remains::Nothing | Remains::Itself | Remains::Changed(_), _) => None,
         })
     };
     let pod = entity.object.as_ref().or_else(made)?;

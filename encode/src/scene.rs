@@ -9,14 +9,14 @@
 //!
 //! Groups are added when something first asks about one of their entities: what nothing reads is not encoded.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::deletion::Expected;
-use suture_model::effects::{View, calm, group, group_name, own, when_down};
-use suture_model::futures::{Count, Entity, Fate, Faults, Group, LimitLabel, Outage, Remains};
+use suture_model::effects::{View, group, group_name, own};
+use suture_model::futures::{Count, Entity, Fate, Faults, Group, LimitLabel, Outage};
 use suture_model::interpret::{Choice, failed_node};
 use suture_model::object::{Body, Key, Object};
 use suture_model::scenario::Scenario;
@@ -25,6 +25,7 @@ use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::ir::Expr;
 
+use crate::class::{Class, ClassId, EncodedGroup, Members, Prepared, one_by_one};
 use crate::problem::Label;
 use crate::sym::Sym;
 use crate::term::{Assignment, Bool, Int, TermError, Vars};
@@ -38,123 +39,6 @@ pub struct Grain {
     pub nodes: bool,
     /// This one by itself: the instance.
     pub instance_key: Option<Key>,
-}
-
-/// Entities that no limit and no reading of the invariant tells apart.
-#[derive(Clone, Debug)]
-pub struct Class {
-    /// The entities, as indexes into the group.
-    pub entities: Rc<[usize]>,
-    /// The fates of any of them.
-    pub fates: Rc<Vec<Fate>>,
-    /// The first of them as the state shows it.
-    object: Option<Arc<Object>>,
-    /// How many of them met each fate.
-    pub counts: Vec<Int>,
-    /// How many there are.
-    pub total: u32,
-}
-
-impl Class {
-    /// What the first of its entities is in one of its fates.
-    pub fn object_in(&self, fate: &Fate) -> Option<Arc<Object>> {
-        fate.remains.of(self.object.as_ref())
-    }
-}
-
-/// A group with its classes.
-#[derive(Clone, Debug)]
-pub struct EncodedGroup {
-    /// The group.
-    pub group: Rc<Group>,
-    /// Its classes.
-    pub classes: Vec<Class>,
-    prepared: Rc<Prepared>,
-}
-
-/// A group and its quotient, as far as it does not depend on the instance: shared by the questions of one decision.
-#[derive(Debug)]
-pub struct Prepared {
-    group: Rc<Group>,
-    /// Entities by class, in the order of their first one.
-    classes: Vec<Members>,
-    /// The fates of classes whose entities do not have them in the group: their nodes fail.
-    down: BTreeMap<usize, Rc<Vec<Fate>>>,
-    /// The entity of each existing object, and its class; worked out when it is asked for.
-    entity_of: OnceCell<BTreeMap<Key, (usize, usize)>>,
-}
-
-/// The entities of a class.
-#[derive(Clone, Debug)]
-struct Members {
-    entities: Rc<[usize]>,
-    /// How many there are of them all.
-    total: u32,
-}
-
-impl Members {
-    fn of(group: &Group, entities: Vec<usize>) -> Self {
-        let total = entities.iter().filter_map(|at| group.entities.get(*at)).map(|e| e.count).sum();
-        Self { entities: entities.into(), total }
-    }
-}
-
-impl Prepared {
-    /// The entity of an existing object, and its class.
-    fn entity_of(&self, key: &Key) -> Option<(usize, usize)> {
-        let all = self.entity_of.get_or_init(|| {
-            let by_class = self.classes.iter().enumerate();
-            let by_class = by_class.flat_map(|(class, members)| members.entities.iter().map(move |at| (*at, class)));
-            let named =
-                by_class.filter_map(|(at, class)| Some((self.group.entities.get(at)?.key()?.clone(), (at, class))));
-            named.collect()
-        });
-        all.get(key).copied()
-    }
-
-    /// The same group where no node fails.
-    fn calm(&self) -> Self {
-        let group = Rc::new(calm(&self.group));
-        Self { group, classes: self.classes.clone(), down: BTreeMap::new(), entity_of: OnceCell::new() }
-    }
-
-    /// The same group where these nodes fail.
-    fn failing(&self, scenario: &Scenario<'_>, nodes: &BTreeSet<Str>) -> Self {
-        let mut classes = Vec::with_capacity(self.classes.len() + 1);
-        let (mut failed, mut down) = (Vec::new(), BTreeMap::new());
-        for members in &self.classes {
-            let entity = |at: &usize| self.group.entities.get(*at);
-            let fails =
-                |at: &usize| entity(at).and_then(|e| e.object.as_ref()).is_some_and(|o| nodes.contains(&o.node));
-            let (here, others): (Vec<usize>, Vec<usize>) = members.entities.iter().partition(|at| fails(at));
-            let fates = here.first().and_then(entity).map(|first| Rc::new(when_down(scenario, first)));
-            match fates {
-                Some(fates) if others.is_empty() => {
-                    down.insert(classes.len(), fates);
-                    classes.push(members.clone());
-                }
-                Some(fates) => {
-                    classes.push(Members::of(&self.group, others));
-                    failed.push((here, fates));
-                }
-                None => classes.push(members.clone()),
-            }
-        }
-        for (members, fates) in failed {
-            down.insert(classes.len(), fates);
-            classes.push(Members::of(&self.group, members));
-        }
-        Self { group: self.group.clone(), classes, down, entity_of: OnceCell::new() }
-    }
-
-    /// The same of the instance, which is seldom in a group.
-    fn position_of(&self, key: &Key) -> Option<(usize, usize)> {
-        // what exists in a group is of one kind
-        self.group.entities.iter().find_map(Entity::key).filter(|first| first.kind == key.kind)?;
-        let at = self.group.entities.iter().position(|entity| entity.key() == Some(key))?;
-        let class = self.classes.iter().position(|members| members.entities.contains(&at))?;
-        Some((at, class))
-    }
 }
 
 /// By scenario, namespace and selector.
@@ -184,9 +68,6 @@ pub enum GroupId {
     /// The object alone, whatever becomes of its pods.
     Own(Key),
 }
-
-/// Where an entity is: group and class.
-pub type ClassId = (usize, usize);
 
 /// A scenario under a view, with what has been encoded of it so far.
 pub struct Scene<'s, 'a> {
@@ -444,9 +325,7 @@ impl<'s, 'a> Scene<'s, 'a> {
                 None => classes.push(vec![at]),
             }
         }
-        let classes = classes.into_iter().map(|entities| Members::of(&group, entities)).collect();
-        let down = BTreeMap::new();
-        let prepared = Rc::new(Prepared { group: Rc::new(group), classes, down, entity_of: OnceCell::new() });
+        let prepared = Rc::new(Prepared::new(group, classes));
         if keeps {
             self.preparations.groups.borrow_mut().insert(key, prepared.clone());
         }
@@ -591,36 +470,6 @@ impl<'s, 'a> Scene<'s, 'a> {
         }
         Ok(choices)
     }
-}
-
-/// Up to so many new pods of a kind are told apart; any two of them are alike, and their order would be guessed over.
-const NEW_APART_MAX: u32 = 8;
-
-/// The group with pods that are not made yet one by one, where they are few.
-fn one_by_one(mut group: Group) -> Group {
-    let several = |e: &Entity| e.object.is_none() && (2..=NEW_APART_MAX).contains(&e.count);
-    if group.entities.iter().any(several) {
-        let entities = std::mem::take(&mut group.entities).into_iter();
-        group.entities = entities
-            .flat_map(
-                |e| if several(&e) { (1..=e.count).map(|number| numbered(&e, number)).collect() } else { vec![e] },
-            )
-            .collect();
-    }
-    group
-}
-
-/// One of the new pods that an entity stands for, under a name of its own.
-fn numbered(entity: &Entity, number: u32) -> Entity {
-    let named = |o: &Arc<Object>| {
-        let name = format!("{}-{number}", o.key.name).into();
-        Arc::new(Object { key: Key { name, ..o.key.clone() }, ..(**o).clone() })
-    };
-    let fates = entity.fates.iter().map(|f| match &f.remains {
-        Remains::New(object) => Fate { remains: Remains::New(named(object)), ..f.clone() },
-        _ => f.clone(),
-    });
-    Entity { count: 1, fates: Rc::new(fates.collect()), ..entity.clone() }
 }
 
 /// What makes two entities interchangeable.

@@ -6,7 +6,7 @@ use suture_model::object::Object;
 use suture_specs::error::EvalError;
 use suture_specs::value::Value;
 
-use crate::scene::ClassId;
+use crate::class::ClassId;
 use crate::term::{Bool, Int, TermError, Vars};
 
 /// A symbolic value.

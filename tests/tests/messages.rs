@@ -164,16 +164,20 @@ fn what_is_wrong_with_grants_is_as_shown() {
 }
 
 /// The sources of the texts that a verdict is made of.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 20] = [
     "model/src/deletion/edges.rs",
     "model/src/deletion/expected.rs",
     "model/src/futures.rs",
     "model/src/scenario.rs",
     "encode/src/eval.rs",
     "encode/src/outage.rs",
-    "checker/src/engine.rs",
+    "checker/src/answer.rs",
+    "checker/src/blame.rs",
     "checker/src/explain.rs",
-    "checker/src/solve.rs",
+    "checker/src/instance.rs",
+    "checker/src/judge.rs",
+    "checker/src/prove.rs",
+    "checker/src/suggest.rs",
     "service/src/grants.rs",
     "service/src/grants/budget.rs",
     "service/src/grants/scope.rs",

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use suture_encode::problem::{Label, Problem};
-use suture_encode::term::{Assignment, Int, Vars};
+use suture_encode::term::{Assignment, Int, TermError, Vars};
 use z3::{Params, SatResult, Solver, StatisticsValue, ast};
 
-use super::{Answer, Budget, Maximum, Reason, Solved, Spent};
+use crate::answer::{Answer, Budget, Check, Maximum, Reason, Solved, Spent};
 use crate::lower::Lowered;
 use crate::minimize;
 
@@ -86,13 +86,6 @@ impl Prepared {
     }
 }
 
-/// The outcome of one check.
-pub(crate) enum Check {
-    Sat,
-    Unsat(Vec<Label>),
-    Unknown(Reason),
-}
-
 /// A problem in a solver, and what is left of its budget.
 struct Session<'a> {
     solver: &'a Solver,
@@ -158,7 +151,7 @@ impl<'a> Session<'a> {
 
     /// Leaves in `best` the greatest value, or the greatest so far when it fails.
     fn maximize(&mut self, objective: &Int, best: &mut Option<(i64, Assignment)>) -> Result<(), Reason> {
-        let other = |error: suture_encode::term::TermError| Reason::Other(error.to_string());
+        let other = |error: TermError| Reason::Other(error.to_string());
         let all: Vec<Label> = self.lowered.literals().keys().copied().collect();
         let sum = self.lowered.sum(objective).map_err(other)?;
         let mut max = upper_bound(objective, &self.problem.vars).map_err(other)?;
@@ -175,8 +168,9 @@ impl<'a> Session<'a> {
                 (Check::Unknown(reason), ..) => return Err(reason),
                 (Check::Unsat(_), _, None) => return Ok(()),
                 (Check::Unsat(_), _, Some(wanted)) => max = wanted.saturating_sub(1),
-                (Check::Sat, witness, _) => {
-                    let witness = witness.unwrap_or(Err(Reason::Deadline))?;
+                (Check::Sat, None, _) => return Err(Reason::Other("the solver has no model".to_owned())),
+                (Check::Sat, Some(witness), _) => {
+                    let witness = witness?;
                     *best = Some((objective.eval(&witness).map_err(other)?, witness));
                 }
             }
@@ -217,7 +211,7 @@ impl<'a> Session<'a> {
     }
 }
 
-fn upper_bound(objective: &Int, vars: &Vars) -> Result<i64, suture_encode::term::TermError> {
+fn upper_bound(objective: &Int, vars: &Vars) -> Result<i64, TermError> {
     Ok(i64::try_from(objective.bounds(vars)?.max).unwrap_or(i64::MAX))
 }
 

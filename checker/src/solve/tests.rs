@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::testing::{self, Lcg, market_split, random, restricted, rollout, witnesses};
+use suture_encode::problem::Label;
 use suture_encode::smtlib;
-use suture_encode::term::{Bool, Vars};
+use suture_encode::term::{Assignment, Bool, Vars};
 
 const BUDGET: Budget = Budget { rlimit: 4_000_000, deadline_ms: 20_000 };
 

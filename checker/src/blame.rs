@@ -1,0 +1,90 @@
+//! Whether the change is to blame: what breaks when certain changes in flight have landed is compared with what would
+//! break then without the change.
+
+use suture_model::scenario::{Scenario, describe};
+use suture_specs::spec::Violations;
+
+use crate::instance::{InvariantRun, Undecided, Violation};
+use crate::prove::{Examined, Proof};
+
+/// The violation that the change is to blame for, if there is one.
+pub(crate) fn blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
+    let mut found = first_to_blame(proof)?;
+    if let Some(violation) = &mut found {
+        violation.open = not_landed(proof, violation.question.scene.scenario);
+    }
+    Ok(found)
+}
+
+fn first_to_blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
+    let InvariantRun { with, baseline, .. } = proof.instance.run;
+    let (key, compiled) = (&proof.instance.object.key, proof.instance.run.compiled());
+    let mut unclear = None;
+    for scenario in with.iter().filter(|scenario| scenario.ever_existed(key)) {
+        let violation = match proof.examine(scenario, None) {
+            Examined::Holds => continue,
+            Examined::Breaks(violation) => violation,
+            Examined::Unclear(why) => {
+                unclear = unclear.or(Some(why));
+                continue;
+            }
+        };
+        if compiled.violations == Violations::Strict {
+            return Ok(Some(violation));
+        }
+        // where what is in flight may be refused yet, nothing of it has landed without the change
+        let same = |without: &&Scenario<'a>| without.landed == scenario.landed || baseline.len() == 1;
+        let Some(without) = baseline.iter().find(same).filter(|without| without.ever_existed(key)) else {
+            return Ok(Some(violation));
+        };
+        let before = match proof.examine(without, None) {
+            Examined::Holds => return Ok(Some(violation)),
+            Examined::Unclear(why) => return Err(why),
+            Examined::Breaks(_) if compiled.degree.is_none() => continue,
+            Examined::Breaks(before) => before,
+        };
+        // broken before: the change is to blame only if it can make it worse than it could become without
+        let worst = worst_degree(proof, without, &before)?;
+        match proof.examine(scenario, Some(worst)) {
+            Examined::Holds => {}
+            Examined::Breaks(violation) => return Ok(Some(violation)),
+            Examined::Unclear(why) => unclear = unclear.or(Some(why)),
+        }
+    }
+    unclear.map_or(Ok(None), Err)
+}
+
+/// The greatest degree over the violating futures of a scenario, of which one is known. Never more than that: one that
+/// has no value counts least, so that it excuses nothing.
+fn worst_degree<'s, 'a>(
+    proof: &mut Proof<'_, 's, 'a>,
+    scenario: &'s Scenario<'a>,
+    known: &Violation<'_, '_>,
+) -> Result<i64, Undecided> {
+    let Some(mut worst) = known.degree(&proof.instance) else { return Ok(i64::MIN) };
+    loop {
+        match proof.examine(scenario, Some(worst)) {
+            Examined::Holds => return Ok(worst),
+            Examined::Unclear(why) => return Err(why),
+            Examined::Breaks(violation) => match violation.degree(&proof.instance) {
+                Some(degree) if degree > worst => worst = degree,
+                Some(_) | None => return Ok(worst),
+            },
+        }
+    }
+}
+
+/// The changes in flight that have not landed in a scenario, if the instance holds where all have.
+fn not_landed<'s, 'a>(proof: &mut Proof<'_, 's, 'a>, broken: &Scenario<'a>) -> Vec<String> {
+    let InvariantRun { context, with, .. } = proof.instance.run;
+    let most = with.iter().max_by_key(|scenario| scenario.landed.count_ones()).map_or(0, |most| most.landed);
+    let missing = most & !broken.landed;
+    let at = with.iter().filter(|s| s.landed == broken.landed).position(|s| std::ptr::eq(s, broken));
+    let landed = at.and_then(|at| with.iter().filter(|s| s.landed == most).nth(at)).filter(|_| missing != 0);
+    let Some(landed) = landed else { return Vec::new() };
+    if landed.ever_existed(&proof.instance.object.key) && !matches!(proof.examine(landed, None), Examined::Holds) {
+        return Vec::new();
+    }
+    let in_flight = context.in_flight.iter().enumerate();
+    in_flight.filter(|(at, _)| missing & (1 << at) != 0).map(|(_, request)| describe(request)).collect()
+}

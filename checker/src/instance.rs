@@ -1,0 +1,157 @@
+//! One instance of an invariant: what is asked about it, and how it fares in one concrete future.
+
+use std::sync::Arc;
+
+use suture_encode::analysis::Analysis;
+use suture_encode::eval::Refusal;
+use suture_encode::question::{Judged, Question, encode, replay};
+use suture_encode::scene::Scene;
+use suture_encode::term::Assignment;
+use suture_model::effects::View;
+use suture_model::futures::{FateKind, Outage};
+use suture_model::interpret::{Choice, realize};
+use suture_model::object::{Key, Object};
+use suture_model::scenario::Scenario;
+use suture_model::state::State;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::functions::Worlds;
+
+use crate::request::DecisionContext;
+
+/// Why an instance is undecided.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undecided {
+    /// The question cannot be encoded, or a kind was not read.
+    #[error("{0}")]
+    Refused(String),
+    /// The solver's budget ran out.
+    #[error("{0}")]
+    Solver(String),
+    /// The invariant's expression has no value in some future.
+    #[error("the invariant cannot be evaluated in some future: {0}")]
+    Fails(String),
+    /// A counterexample that the concrete interpreter does not reach. A bug.
+    #[error("distrust: the counterexample does not replay ({0})")]
+    ReplayMismatch(String),
+}
+
+/// One invariant in the scenarios of a change.
+#[derive(Clone, Copy)]
+pub(crate) struct InvariantRun<'s, 'a> {
+    pub context: &'s DecisionContext<'s, 'a>,
+    pub analysis: &'s Analysis,
+    /// With the change.
+    pub with: &'s [Scenario<'a>],
+    /// Without it.
+    pub baseline: &'s [Scenario<'a>],
+}
+
+impl<'s, 'a> InvariantRun<'s, 'a> {
+    /// The invariant.
+    pub fn compiled(&self) -> &'s CompiledInvariant {
+        &self.analysis.compiled
+    }
+
+    /// With the change and without it.
+    pub fn scenarios(&self) -> impl Iterator<Item = &'s Scenario<'a>> + use<'s, 'a> {
+        self.with.iter().chain(self.baseline)
+    }
+
+    /// The object of this name, as it was before or else as a scenario has it.
+    pub fn find(&self, key: &Key) -> Option<&'s Arc<Object>> {
+        self.context.before.get(key).or_else(|| self.with.iter().find_map(|scenario| scenario.state.get(key)))
+    }
+
+    /// What is asked about one object.
+    pub fn instance(self, object: &'s Arc<Object>) -> Instance<'s, 'a> {
+        Instance { run: self, object }
+    }
+}
+
+/// Whether an object is an instance that the invariant judges; a NamespacedInvariant judges those of its namespace.
+pub(crate) fn judges(compiled: &CompiledInvariant, object: &Object) -> bool {
+    compiled.matches.admits(object) && compiled.namespaced.as_ref().is_none_or(|ns| *ns == object.key.ns)
+}
+
+/// One instance with what is needed to ask about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Instance<'s, 'a> {
+    pub run: InvariantRun<'s, 'a>,
+    pub object: &'s Arc<Object>,
+}
+
+impl<'s, 'a> Instance<'s, 'a> {
+    /// Whether another object is judged too, and differs from the instance in its header only.
+    pub fn is_judged_as(&self, other: &Key) -> bool {
+        let before = self.run.context.before;
+        let same =
+            |(a, b): (&Arc<Object>, &Arc<Object>)| Arc::ptr_eq(&a.body, &b.body) && judges(self.run.compiled(), a);
+        other.ns == self.object.key.ns && before.get(other).zip(before.get(&self.object.key)).is_some_and(same)
+    }
+
+    /// Whether some future of a scenario under an outage violates it. With new pods placed precisely, or (`coarse`)
+    /// anywhere.
+    pub fn question(
+        &self,
+        scenario: &'s Scenario<'a>,
+        outage: Outage,
+        coarse: bool,
+    ) -> Result<Question<'s, 'a>, Undecided> {
+        let InvariantRun { context, .. } = self.run;
+        let compiled = self.run.compiled();
+        let view = View { moment: compiled.hold, outage, places: !coarse, merge_equivalent_nodes: true, coarse };
+        let start =
+            |grain| Scene::new(context.before, scenario, view.clone(), compiled.faults, grain, &context.preparations);
+        encode(compiled, self.object, &context.inputs, &start).map_err(|refusal| match refusal {
+            Refusal::Unknown(why) => Undecided::Refused(why),
+            other => Undecided::Refused(other.to_string()),
+        })
+    }
+
+    /// How it fares in one concrete future.
+    pub fn replay(&self, now: &State<'_>) -> Judged {
+        let DecisionContext { inputs, before, .. } = self.run.context;
+        replay(self.run.compiled(), self.object, inputs, Worlds { before, now })
+    }
+
+    /// Why its invariant has no value in a future.
+    pub fn failure(&self, question: &Question<'s, 'a>, solution: &Assignment) -> Undecided {
+        let Ok((_, world)) = question.world(solution) else {
+            return Undecided::ReplayMismatch("the solution does not decode".to_owned());
+        };
+        match self.replay(&world) {
+            Judged::Fails(why) => Undecided::Fails(why),
+            Judged::Holds | Judged::Violated { .. } => Undecided::Fails("an expression has no value".to_owned()),
+        }
+    }
+}
+
+/// A violating future that replays.
+pub(crate) struct Violation<'s, 'a> {
+    /// The changes in flight, in words, that have not landed in it, if it takes that: the instance holds once they have.
+    pub open: Vec<String>,
+    pub question: Question<'s, 'a>,
+    pub choices: Vec<Choice>,
+    pub message: String,
+    pub clause: usize,
+}
+
+impl Violation<'_, '_> {
+    /// Whether new pods are ready in it that nothing was asked about a place for.
+    pub fn ignores_places(&self) -> bool {
+        let groups = self.question.scene.encoded_groups().iter().zip(&self.choices);
+        let entities = groups.flat_map(|(encoded, choice)| encoded.group.entities.iter().zip(choice));
+        let mut fates = entities.flat_map(|(entity, numbers)| entity.fates.iter().zip(numbers));
+        self.question.scene.view.coarse && fates.any(|(fate, number)| fate.kind == FateKind::NewReady && *number > 0)
+    }
+
+    /// How badly it breaks the instance, where the invariant says so and it has a value.
+    pub fn degree(&self, instance: &Instance<'_, '_>) -> Option<i64> {
+        let scene = &self.question.scene;
+        let groups: Vec<_> = scene.encoded_groups().iter().map(|c| &*c.group).zip(&self.choices).collect();
+        match instance.replay(&realize(scene.scenario, &scene.view.outage, &groups)) {
+            Judged::Violated { degree, .. } => degree,
+            Judged::Holds | Judged::Fails(_) => None,
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The verdicts on all instances that a change reaches: each is judged in every scenario, unless the verdict on its class
+//! is known.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use suture_encode::analysis::Analysis;
+use suture_encode::impact::{Impact, Reached};
+use suture_encode::scene::Preparations;
+use suture_model::futures::Moment;
+use suture_model::navigate::UnknownKind;
+use suture_model::object::{Key, Object};
+use suture_model::scenario::TooManyInFlight;
+use suture_model::state::State;
+use suture_model::value::Str;
+use suture_specs::spec::Action;
+
+use crate::blame::blame;
+use crate::cache::Verdicts;
+use crate::decision::{Effort, Finding, Outcome, Verdict};
+use crate::explain::{self, StepCache};
+use crate::instance::{InvariantRun, Undecided, judges};
+use crate::prove::Proof;
+use crate::request::{DecisionContext, Input, ScenarioSet, ScenarioSource, Settings, expression_inputs};
+use crate::symmetry_memo::{ClassKey, SharedVerdict, SymmetryMemo};
+
+/// Once so many instances are refused the others are left out: people read the first few, and a deletion that thousands
+/// of objects depend on is denied in the time of one that some do.
+const REFUSALS_MAX: usize = 64;
+/// A deletion that takes more objects along than these is first judged without them: to mark them takes a millisecond.
+const FOLLOWERS_MAX: usize = 512;
+
+/// More instances are not judged at once: a few take some microseconds each where no pod is concerned.
+const AT_ONCE_INSTANCES_MAX: u64 = 16;
+/// Nor is a change that takes more objects along.
+const AT_ONCE_FOLLOWERS_MAX: usize = 4;
+
+/// What is judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scope<'v> {
+    /// Only these instances, by invariant and name; all that the change reaches when there are none.
+    pub only: Option<&'v BTreeSet<(String, String)>>,
+    /// Whether the first instance that is not proved ends it.
+    pub first: bool,
+    /// Whether nothing has followed the change yet: only what holds at every moment, and denies, is asked.
+    pub at_first: bool,
+    /// Whether only what is soon judged is judged: all else cuts it short.
+    pub at_once: bool,
+}
+
+/// What was found out about the instances that a change reaches.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub verdicts: Vec<Verdict>,
+    pub proved: u64,
+    /// Whether some were left out, since the change is denied whatever they say.
+    pub cut_short: bool,
+}
+
+impl Findings {
+    fn is_denied(&self) -> bool {
+        self.verdicts.iter().any(|v| v.decides() == Outcome::Denied)
+    }
+
+    /// Whether all that was judged is proved.
+    pub fn all_hold(&self) -> bool {
+        self.verdicts.iter().all(|v| v.outcome == Finding::Proved)
+    }
+}
+
+/// Judges a change by a set of invariants.
+pub(crate) struct Judge<'e> {
+    pub analyses: &'e [Analysis],
+    pub settings: &'e Settings,
+    /// The invariants that do not bind the authors of the change.
+    pub unbound: &'e BTreeSet<Str>,
+    pub verdicts: &'e mut Verdicts,
+    pub effort: Effort,
+}
+
+impl<'e> Judge<'e> {
+    /// The verdicts on all instances that the change reaches. Where the scenarios cannot be told apart, no invariant is
+    /// decided.
+    pub fn all(&mut self, input: &Input<'_>, scope: Scope<'_>) -> Findings {
+        self.in_steps(input, scope).unwrap_or_else(|error| {
+            let (target, why) = (input.target(), Undecided::Refused(error.to_string()));
+            let undecided = |analysis: &Analysis| explain::undecided(&analysis.compiled, &target, &why);
+            Findings { verdicts: self.analyses.iter().map(undecided).collect(), ..Findings::default() }
+        })
+    }
+
+    /// A deletion that takes very many objects along is looked at in two steps: first what can happen before anything
+    /// follows it, which decides most of them, since such a deletion is mostly refused for its own sake.
+    fn in_steps(&mut self, input: &Input<'_>, scope: Scope<'_>) -> Result<Findings, TooManyInFlight> {
+        let in_flight = input.relevant_in_flight(self.analyses);
+        let source = ScenarioSource { input, in_flight: &in_flight, unsure: self.settings.unsure };
+        let (during, whole) = source.during(if scope.at_once { AT_ONCE_FOLLOWERS_MAX } else { FOLLOWERS_MAX })?;
+        if scope.at_once && !whole {
+            return Ok(Findings { cut_short: true, ..Findings::default() });
+        }
+        let (baseline, known) = source.baseline(FOLLOWERS_MAX)?;
+        if !whole && known {
+            let (at_first, _) = source.during(0)?;
+            let set = ScenarioSet { during: at_first, after: None, baseline: baseline.clone() };
+            let mut found = self.in_scenarios(source, Scope { at_first: true, ..scope }, &set);
+            if found.is_denied() {
+                // what is proved so far is proved of the beginning only
+                found.verdicts.retain(|v| v.outcome == Finding::Refuted);
+                return Ok(Findings { proved: 0, cut_short: true, ..found });
+            }
+        }
+        let during = if whole { during } else { source.during(usize::MAX)?.0 };
+        let baseline = if known { baseline } else { source.baseline(usize::MAX)?.0 };
+        // a single request has no states in between
+        let single = input.change.requests.len() == 1;
+        let after = if single { None } else { Some(source.after()?) };
+        Ok(self.in_scenarios(source, scope, &ScenarioSet { during, after, baseline }))
+    }
+
+    /// The verdicts on all instances that these scenarios reach.
+    fn in_scenarios(&mut self, source: ScenarioSource<'_>, scope: Scope<'_>, set: &ScenarioSet<'_>) -> Findings {
+        let ScenarioSource { input, in_flight, .. } = source;
+        let before = State::new(input.snapshot);
+        let mut found = Findings::default();
+        let landed = set.baseline.iter().filter(|scenario| scenario.landed != 0);
+        let mut impact = Impact::new(&before, set.during.iter().chain(landed));
+        if scope.at_once && !impact.leaves_pods_alone() {
+            return Findings { cut_short: true, ..found };
+        }
+        let inputs = expression_inputs(input.change.requests.first(), input.time);
+        let context =
+            DecisionContext { input, in_flight, inputs, before: &before, preparations: Preparations::default() };
+        let steps = StepCache::default();
+        let analyses = self.analyses;
+        for analysis in analyses {
+            if !self.asks(analysis, input, scope) {
+                continue;
+            }
+            let with = set.at(analysis.compiled.hold);
+            let run = InvariantRun { context: &context, analysis, with, baseline: &set.baseline };
+            let memo = SymmetryMemo::new(run);
+            let mut judged = InvariantJudge { judge: self, run, memo, scope, steps: &steps, found: &mut found };
+            if judged.all(&mut impact).is_break() {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Whether an invariant is asked about a change.
+    fn asks(&self, analysis: &Analysis, input: &Input<'_>, scope: Scope<'_>) -> bool {
+        let compiled = &analysis.compiled;
+        let asked = scope.only.is_none_or(|only| only.iter().any(|(invariant, _)| *invariant == *compiled.name));
+        asked
+            && input.is_bound_by(compiled)
+            && !self.unbound.contains(&compiled.name)
+            && (!scope.at_first || (compiled.hold == Moment::During && compiled.action == Action::Deny))
+    }
+}
+
+/// An object that is reached for its constraint on nodes, and the key of its class.
+type Known<'s> = (&'s Arc<Object>, Option<Arc<ClassKey>>);
+
+/// Judges the instances of one invariant, one after the other. It breaks off where what was found suffices: more would not
+/// make another decision of it.
+struct InvariantJudge<'j, 'e, 's, 'a> {
+    judge: &'j mut Judge<'e>,
+    run: InvariantRun<'s, 'a>,
+    memo: SymmetryMemo<'s, 'a>,
+    scope: Scope<'j>,
+    steps: &'j StepCache,
+    found: &'j mut Findings,
+}
+
+impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
+    /// Judges all instances that the change reaches.
+    fn all(&mut self, impact: &mut Impact<'s, 'a>) -> ControlFlow<()> {
+        let Reached { mut keys, pod_classes, admitting } = impact.reached(self.run.analysis);
+        let many = keys.len() as u64 + self.judge.effort.instances > AT_ONCE_INSTANCES_MAX || !admitting.is_empty();
+        if self.scope.at_once && many {
+            self.found.cut_short = true;
+            return ControlFlow::Break(());
+        }
+        let exposed = self.memo.exposed(&pod_classes);
+        if !exposed.is_empty() {
+            keys.extend(impact.pods_of_classes(|known| exposed.contains(known)));
+        }
+        for key in &keys {
+            if self.asks(key) {
+                self.instance(key, None);
+            }
+            self.suffices()?;
+        }
+        let reached: BTreeSet<*const Object> = match admitting.is_empty() {
+            true => BTreeSet::new(),
+            false => keys.iter().filter_map(|key| self.run.context.before.get(key)).map(Arc::as_ptr).collect(),
+        };
+        for object in admitting {
+            for mut same_constraint in impact.of_node_constraint(object, self.run.analysis) {
+                same_constraint.retain(|object| !reached.contains(&Arc::as_ptr(object)));
+                self.same_constraint(&same_constraint)?;
+                self.suffices()?;
+            }
+        }
+        self.unread(impact);
+        ControlFlow::Continue(())
+    }
+
+    /// Adds that the invariant is undecided where it reads a kind that was not read, unless that was said.
+    fn unread(&mut self, impact: &Impact<'_, '_>) {
+        let (compiled, input) = (self.run.compiled(), self.run.context.input);
+        let undecided = |v: &Verdict| v.outcome == Finding::Undecided && *v.invariant == *compiled.name;
+        let targets = input.change.requests.iter().map(|request| &request.target);
+        if !self.found.verdicts.iter().any(undecided)
+            && let Some(unread) = impact.unread(self.run.analysis, targets)
+        {
+            let why = Undecided::Refused(UnknownKind(unread).to_string());
+            self.found.verdicts.push(explain::undecided(compiled, &input.target(), &why));
+        }
+    }
+
+    /// Judges objects of one kind that are reached for the constraint on nodes that they share.
+    fn same_constraint(&mut self, objects: &[&'s Arc<Object>]) -> ControlFlow<()> {
+        let (compiled, input) = (self.run.compiled(), self.run.context.input);
+        let class_key = objects.first().and_then(|object| self.memo.key_of(object));
+        let all = compiled.matches.is_every() && compiled.namespaced.is_none() && input.exemptions.is_empty();
+        let mut class_verdict: Option<Arc<SharedVerdict>> = None;
+        for object in objects {
+            let key = &object.key;
+            if !self.asks(key) {
+                continue;
+            }
+            let is_judged = || all || (judges(compiled, object) && !input.exempts(compiled, key));
+            match &class_verdict {
+                Some(verdict) if is_judged() && self.memo.stands_for(verdict, object) => self.count(key, verdict),
+                Some(_) | None => {
+                    self.instance(key, Some((object, class_key.clone())));
+                    class_verdict = class_key.as_ref().and_then(|class_key| self.memo.of_class(class_key));
+                }
+            }
+            self.suffices()?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Judges an instance, unless the verdict on its class is known.
+    fn instance(&mut self, key: &Key, known: Option<Known<'s>>) {
+        let (run, compiled) = (self.run, self.run.compiled());
+        if run.context.input.exempts(compiled, key) {
+            return;
+        }
+        if let Some(verdict) = self.memo.of_member(key) {
+            return self.count(key, &verdict);
+        }
+        let object = known.as_ref().map(|(object, _)| *object).or_else(|| run.find(key));
+        let Some(object) = object.filter(|object| judges(compiled, object)) else { return };
+        let class_key = known.map_or_else(|| self.memo.key_of(object), |(_, class_key)| class_key);
+        let class_verdict = class_key.as_ref().and_then(|class_key| self.memo.of_class(class_key));
+        if let Some(verdict) = class_verdict.filter(|verdict| self.memo.stands_for(verdict, object)) {
+            return self.count(key, &verdict);
+        }
+        self.judge.effort.instances += 1;
+        let instance = run.instance(object);
+        let class = self.memo.class_of(object, class_key);
+        let Judge { verdicts, settings, effort, .. } = &mut *self.judge;
+        let mut proof = Proof::new(instance, class, verdicts, settings.budget, effort);
+        let violation = blame(&mut proof);
+        let Proof { class, assumed, .. } = proof;
+        match violation {
+            Ok(None) => {
+                let verdict = self.memo.proof(&class, assumed);
+                self.add(key, &verdict);
+                self.memo.share(class, verdict);
+            }
+            Ok(Some(violation)) => {
+                let verdict = explain::refuted(&instance, &violation, self.steps);
+                if class.shares(&instance, &violation) {
+                    self.memo.share(class, SharedVerdict::Refuted(Box::new(verdict.clone())));
+                }
+                self.found.verdicts.push(verdict);
+            }
+            Err(why) => self.found.verdicts.push(explain::undecided(compiled, key, &why)),
+        }
+    }
+
+    /// Counts an instance that fares as its class does.
+    fn count(&mut self, key: &Key, verdict: &SharedVerdict) {
+        self.judge.effort.instances += 1;
+        self.add(key, verdict);
+    }
+
+    /// Adds the verdict on its class for an instance.
+    fn add(&mut self, key: &Key, verdict: &SharedVerdict) {
+        match verdict {
+            SharedVerdict::Proved { assumed, .. } => {
+                self.found.proved += 1;
+                if self.judge.settings.verbose {
+                    self.found.verdicts.push(explain::proved(self.run.compiled(), key, assumed.clone()));
+                }
+            }
+            SharedVerdict::Refuted(verdict) => {
+                self.found.verdicts.extend(self.run.find(key).map(|object| explain::same_as(verdict, object)));
+            }
+        }
+    }
+
+    /// Whether this instance is among those that are asked about.
+    fn asks(&self, key: &Key) -> bool {
+        let named = || (self.run.compiled().name.to_string(), key.to_string());
+        self.scope.only.is_none_or(|only| only.contains(&named()))
+    }
+
+    /// Breaks off where what was found suffices.
+    fn suffices(&mut self) -> ControlFlow<()> {
+        if self.scope.first && !self.found.all_hold() {
+            return ControlFlow::Break(());
+        }
+        let verdicts = &self.found.verdicts;
+        let many = verdicts.len() >= REFUSALS_MAX && !self.judge.settings.verbose;
+        let refusals = || verdicts.iter().filter(|v| v.decides() == Outcome::Denied).count();
+        self.found.cut_short = many && refusals() >= REFUSALS_MAX;
+        match self.found.cut_short {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}

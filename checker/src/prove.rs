@@ -1,0 +1,271 @@
+//! One instance in one scenario: whether some future violates it.
+//!
+//! Every outage that the invariant must survive is a problem. Most fold to a constant or have a plain witness; the others
+//! go to the solver by way of a cache that isomorphic problems share. A witness counts only when the concrete interpreter
+//! reaches the same violation ([`Undecided::ReplayMismatch`] otherwise).
+
+use std::collections::BTreeSet;
+
+use suture_encode::class::Class;
+use suture_encode::outage::outages;
+use suture_encode::problem::Label;
+use suture_encode::question::{Judged, Question};
+use suture_encode::term::{Assignment, Bool};
+use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
+use suture_model::interpret::broken_limit;
+use suture_model::navigate::UnknownKind;
+use suture_model::scenario::Scenario;
+
+use crate::answer::{Answer, Budget};
+use crate::cache::Verdicts;
+use crate::clock::Stopwatch;
+use crate::decision::Effort;
+use crate::instance::{Instance, Undecided, Violation};
+use crate::symmetry_memo::InstanceClass;
+
+/// What one scenario says about an instance.
+pub(crate) enum Examined<'s, 'a> {
+    Holds,
+    Breaks(Box<Violation<'s, 'a>>),
+    Unclear(Undecided),
+}
+
+/// The questions about one instance.
+pub(crate) struct Proof<'p, 's, 'a> {
+    pub instance: Instance<'s, 'a>,
+    /// Who is judged with it: whom no question so far tells from it.
+    pub class: InstanceClass<'s>,
+    /// What the proofs so far rely on.
+    pub assumed: BTreeSet<String>,
+    verdicts: &'p mut Verdicts,
+    budget: Budget,
+    effort: &'p mut Effort,
+}
+
+impl<'p, 's, 'a> Proof<'p, 's, 'a> {
+    /// Nothing was asked yet about an instance that stands for this class.
+    pub fn new(
+        instance: Instance<'s, 'a>,
+        class: InstanceClass<'s>,
+        verdicts: &'p mut Verdicts,
+        budget: Budget,
+        effort: &'p mut Effort,
+    ) -> Self {
+        Self { instance, class, assumed: BTreeSet::new(), verdicts, budget, effort }
+    }
+
+    /// Whether some future of one scenario, under some outage, violates the instance.
+    pub fn examine(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
+        let compiled = self.instance.run.compiled();
+        // where new pods are placed does not always matter: most proofs hold wherever they are
+        if compiled.hold == Moment::After || compiled.faults != Faults::default() {
+            if matches!(self.outages(scenario, worse_than, true), Examined::Holds) {
+                return Examined::Holds;
+            }
+        } else {
+            let question = match self.question(scenario, Outage::default(), true) {
+                Ok(question) => question,
+                Err(why) => return Examined::Unclear(why),
+            };
+            self.class.narrow(&question.scene);
+            if lacks_nodes(&question) {
+                return Examined::Unclear(unread_nodes());
+            }
+            match self.answer(question, worse_than) {
+                Examined::Breaks(violation) if violation.ignores_places() => {}
+                Examined::Unclear(Undecided::Fails(_)) => {}
+                examined => return examined,
+            }
+        }
+        self.outages(scenario, worse_than, false)
+    }
+
+    fn question(
+        &self,
+        scenario: &'s Scenario<'a>,
+        outage: Outage,
+        coarse: bool,
+    ) -> Result<Question<'s, 'a>, Undecided> {
+        self.instance.question(scenario, outage, coarse)
+    }
+
+    /// [`Self::examine`] with new pods placed precisely, or (`coarse`) anywhere: then only a proof counts.
+    fn outages(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>, coarse: bool) -> Examined<'s, 'a> {
+        let question = match self.question(scenario, Outage::default(), coarse) {
+            Ok(question) => question,
+            Err(why) => return Examined::Unclear(why),
+        };
+        self.class.narrow(&question.scene);
+        let possible = match outages(&question.scene, self.instance.run.compiled().faults) {
+            Ok(possible) => possible,
+            Err(error) => return Examined::Unclear(Undecided::Refused(error.to_string())),
+        };
+        let mut unclear = None;
+        let mut first = Some(question);
+        for outage in possible {
+            let question = match first.take_if(|_| outage == Outage::default()) {
+                Some(question) => Ok(question),
+                None => self.question(scenario, outage, coarse),
+            };
+            let examined = match question {
+                Ok(question) if lacks_nodes(&question) => Examined::Unclear(unread_nodes()),
+                Ok(question) if coarse => self.proves(&question, worse_than),
+                Ok(question) => self.answer(question, worse_than),
+                Err(why) => Examined::Unclear(why),
+            };
+            match examined {
+                Examined::Holds => {}
+                Examined::Unclear(why) if coarse => return Examined::Unclear(why),
+                Examined::Unclear(why) => unclear = unclear.or(Some(why)),
+                breaks @ Examined::Breaks(_) => return breaks,
+            }
+        }
+        unclear.map_or(Examined::Holds, Examined::Unclear)
+    }
+
+    /// Whether a question about more futures than there are has no violation among them.
+    fn proves(&mut self, question: &Question<'s, 'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
+        let goal = Bool::or([question.problem.goal.clone(), question.fails.clone()]);
+        if worse_than.is_some() && !goal.is_false() {
+            return Examined::Unclear(Undecided::Refused("a degree is compared precisely".to_owned()));
+        }
+        match self.solve(question, goal) {
+            Answer::Unsat { core } => {
+                self.rely(question, &core);
+                Examined::Holds
+            }
+            Answer::Sat(_) | Answer::Unknown(_) => {
+                Examined::Unclear(Undecided::Refused("new pods must be placed precisely".to_owned()))
+            }
+        }
+    }
+
+    /// Notes what a proof relies on.
+    fn rely(&mut self, question: &Question<'_, '_>, core: &[Label]) {
+        let relied = core.iter().filter_map(|label| question.meaning(*label));
+        self.assumed.extend(relied.map(ToString::to_string));
+    }
+
+    /// Answers one question, and replays what the solver found.
+    fn answer(&mut self, mut question: Question<'s, 'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
+        if let Some(bound) = worse_than {
+            let worse = question.degree.as_ref().map(|degree| degree.exceeds(bound, &question.problem.vars));
+            match worse {
+                Some(Ok(worse)) => question.problem.goal = Bool::and([question.problem.goal.clone(), worse]),
+                Some(Err(error)) => return Examined::Unclear(Undecided::Refused(error.to_string())),
+                // without a violation there is no degree to compare
+                None => return Examined::Holds,
+            }
+        }
+        match self.solve(&question, question.problem.goal.clone()) {
+            Answer::Sat(solution) => self.confirm(question, &solution),
+            Answer::Unknown(reason) => Examined::Unclear(Undecided::Solver(reason.to_string())),
+            Answer::Unsat { core } => {
+                self.rely(&question, &core);
+                if question.fails.is_false() {
+                    return Examined::Holds;
+                }
+                match self.solve(&question, question.fails.clone()) {
+                    Answer::Unsat { .. } => Examined::Holds,
+                    Answer::Unknown(reason) => Examined::Unclear(Undecided::Solver(reason.to_string())),
+                    Answer::Sat(solution) => Examined::Unclear(self.instance.failure(&question, &solution)),
+                }
+            }
+        }
+    }
+
+    /// Solves a question's futures for a goal: by folding, by a plain witness, from the cache, or with the solver.
+    fn solve(&mut self, question: &Question<'_, '_>, goal: Bool) -> Answer {
+        let problem = question.with_goal(goal);
+        let watch = Stopwatch::start();
+        let answer = self.verdicts.solve(&problem, self.budget, self.effort);
+        self.effort.solver_micros = self.effort.solver_micros.saturating_add(watch.micros());
+        answer
+    }
+
+    /// A violation, if the concrete interpreter sees one in the solution; the smallest one that can be had cheaply.
+    fn confirm(&self, question: Question<'s, 'a>, solution: &Assignment) -> Examined<'s, 'a> {
+        let mismatch = |why: String| Examined::Unclear(Undecided::ReplayMismatch(why));
+        let minimized = minimize_counterexample(&question, solution);
+        for solution in minimized.iter().chain([solution]) {
+            let (choices, world) = match question.world(solution) {
+                Ok(found) => found,
+                Err(error) => return mismatch(error.to_string()),
+            };
+            for (encoded, choice) in question.scene.encoded_groups().iter().zip(&choices) {
+                if let Some(limit) = broken_limit(&encoded.group, choice) {
+                    return mismatch(format!("breaks the limit that {}", limit.label));
+                }
+            }
+            if let Judged::Violated { clause, message, .. } = self.instance.replay(&world) {
+                return Examined::Breaks(Box::new(Violation { open: Vec::new(), question, choices, message, clause }));
+            }
+        }
+        mismatch("the concrete evaluator finds no violation".to_owned())
+    }
+}
+
+/// A solution with fewer events that is a violating future too, if a greedy search finds one.
+fn minimize_counterexample(question: &Question<'_, '_>, solution: &Assignment) -> Option<Assignment> {
+    let problem = &question.problem;
+    let mut best = solution.clone();
+    let mut changed = false;
+    for class in question.scene.encoded_groups().iter().flat_map(|c| &c.classes) {
+        for fate in 1..class.counts.len() {
+            loop {
+                let here = class.counts.get(fate).and_then(|c| c.eval(&best).ok()).unwrap_or(0);
+                let mut step = here;
+                let mut moved = None;
+                while step > 0 {
+                    let tried = shifted(class, fate, step, &best);
+                    if let Some(tried) = tried.filter(|t| problem.is_witness(t) == Ok(true)) {
+                        moved = Some(tried);
+                        break;
+                    }
+                    step /= 2;
+                }
+                match moved {
+                    Some(tried) => {
+                        best = tried;
+                        changed = true;
+                    }
+                    None => break,
+                }
+            }
+        }
+    }
+    changed.then_some(best)
+}
+
+/// `number` entities of a class moved from one fate to the first, the least eventful.
+fn shifted(class: &Class, fate: usize, number: i64, from: &Assignment) -> Option<Assignment> {
+    let mut to = from.clone();
+    let variable = |at: usize| match class.counts.get(at)?.as_lin()?.terms() {
+        [(var, 1)] => Some(*var),
+        _ => None,
+    };
+    let first = variable(0)?;
+    to.set(first, from.get(first).ok()? + number).ok()?;
+    if let Some(var) = variable(fate).filter(|_| fate + 1 < class.counts.len()) {
+        to.set(var, from.get(var).ok()? - number).ok()?;
+    }
+    Some(to)
+}
+
+/// Whether a question places new pods on nodes that were not read.
+fn lacks_nodes(question: &Question<'_, '_>) -> bool {
+    let scene = &question.scene;
+    let is_new = |fate: &Fate| match fate.kind {
+        FateKind::NewUnready | FateKind::NewReady => true,
+        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => false,
+        FateKind::Terminating | FateKind::Gone | FateKind::NotMade => false,
+    };
+    let mut entities = scene.encoded_groups().iter().flat_map(|encoded| &encoded.group.entities);
+    !scene.view.coarse
+        && scene.state().base().unknown().contains("Node")
+        && entities.any(|entity| entity.fates.iter().any(is_new))
+}
+
+fn unread_nodes() -> Undecided {
+    Undecided::Refused(UnknownKind("Node".into()).to_string())
+}

@@ -1,0 +1,207 @@
+//! What is asked: a change and what is known beside it, what an expression may read of them, and the concrete clusters
+//! that the change is judged in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use suture_encode::analysis::Analysis;
+use suture_encode::question::Inputs;
+use suture_encode::relevance::Relevance;
+use suture_encode::scene::Preparations;
+use suture_model::change::{Change, Request};
+use suture_model::futures::Moment;
+use suture_model::object::Key;
+use suture_model::scenario::{Scenario, TooManyInFlight, scenarios, scenarios_within};
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::error::EvalError;
+use suture_specs::spec::Exemption;
+use suture_specs::time::parse_timestamp;
+use suture_specs::value::{MapKey, Value};
+
+use crate::answer::Budget;
+
+/// How an engine works.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What one question may cost.
+    pub budget: Budget,
+    /// Whether proved instances are listed too.
+    pub verbose: bool,
+    /// How many bytes of decisions are kept, and how many of answers of the solver.
+    pub cache_bytes: usize,
+    /// Whether a denial says what would have been allowed; costs a few decisions more.
+    pub suggest: bool,
+    /// Whether what is in flight may be refused yet by whoever decides about it: then each may land, and none excuses a
+    /// change that breaks the same.
+    pub unsure: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { budget: Budget::OFFLINE, verbose: false, cache_bytes: 8 << 20, suggest: true, unsure: false }
+    }
+}
+
+/// What is to be decided.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// What the watch shows.
+    pub snapshot: &'a Snapshot,
+    /// Requests that were admitted and not seen yet, oldest first.
+    pub in_flight: &'a [Request],
+    /// The change.
+    pub change: &'a Change,
+    /// The clock, RFC 3339; without it no exemption is in force.
+    pub time: Option<&'a str>,
+    /// The exemptions.
+    pub exemptions: &'a [Exemption],
+}
+
+/// More changes in flight than these are looked at first, whether they matter: each doubles the scenarios.
+const IN_FLIGHT_FEW: usize = 4;
+
+impl<'a> Input<'a> {
+    /// The changes in flight that can matter to the change, oldest first, if they are more than a few; else all of them.
+    pub(crate) fn relevant_in_flight(&self, analyses: &[Analysis]) -> Vec<&'a Request> {
+        if self.in_flight.len() <= IN_FLIGHT_FEW {
+            return self.in_flight.iter().collect();
+        }
+        let relevance = Relevance::new(self.snapshot, analyses);
+        // what matters to one request of a batch may do so by way of another one
+        let all = || self.in_flight.iter().chain(&self.change.requests);
+        let matter = self.change.requests.iter().flat_map(|request| relevance.select(all(), request).places);
+        let places: BTreeSet<usize> = matter.collect();
+        places.iter().filter_map(|at| self.in_flight.get(*at)).collect()
+    }
+
+    /// What the first request is about.
+    pub(crate) fn target(&self) -> Key {
+        self.change.requests.first().map_or_else(|| Key::of("Namespace", "", ""), |request| request.target.clone())
+    }
+
+    /// The uid that the answer has: that of the first request.
+    pub(crate) fn uid(&self) -> String {
+        self.change.requests.first().map(|request| request.uid.to_string()).unwrap_or_default()
+    }
+
+    /// Whether the invariant judges requests of this change's authors.
+    pub(crate) fn is_bound_by(&self, compiled: &CompiledInvariant) -> bool {
+        compiled.subjects.is_empty()
+            || self.change.requests.iter().any(|r| compiled.subjects.iter().any(|s| s.covers(&r.user)))
+    }
+
+    /// Whether an exemption in force covers the instance for every author of the change.
+    pub(crate) fn exempts(&self, compiled: &CompiledInvariant, key: &Key) -> bool {
+        if self.exemptions.is_empty() {
+            return false;
+        }
+        // an exemption that cannot be dated is not in force
+        let Some(Ok(now)) = self.time.map(parse_timestamp) else { return false };
+        let name = key.to_string();
+        self.exemptions.iter().any(|exemption| {
+            let authors = self.change.requests.iter().map(|request| &request.user);
+            exemption.spec.lifts(&compiled.name, &name, now, authors)
+        })
+    }
+}
+
+/// What an expression reads of a request and the clock; without a request (an audit) its fields are empty.
+pub(crate) fn expression_inputs(request: Option<&Request>, time: Option<&str>) -> Inputs {
+    let text = |s: &str| Value::str(s);
+    let user = request.map(|r| &r.user);
+    let groups = user.map(|u| u.groups.iter().map(|g| text(g)).collect()).unwrap_or_default();
+    let user = map([
+        ("username", text(user.map_or("", |u| &u.username))),
+        ("groups", Value::list(groups)),
+        ("uid", text(user.map_or("", |u| &u.uid))),
+    ]);
+    let kind = map([
+        ("group", text(request.map_or("", |r| &r.target.kind.group))),
+        ("kind", text(request.map_or("", |r| &r.target.kind.kind))),
+    ]);
+    let fields = map([
+        ("user", user),
+        ("uid", text(request.map_or("", |r| &r.uid))),
+        ("operation", text(request.map_or("", |r| r.operation.as_str()))),
+        ("subresource", text(request.map_or("", |r| &r.subresource))),
+        ("kind", kind),
+        ("namespace", text(request.map_or("", |r| &r.target.ns))),
+        ("name", text(request.map_or("", |r| &r.target.name))),
+        ("dryRun", Value::Bool(request.is_some_and(|r| r.dry_run))),
+        ("options", request.map_or(Value::Null, |r| Value::from(&r.options))),
+    ]);
+    let time = time.ok_or_else(no_clock).and_then(parse_timestamp).map(Value::Timestamp);
+    Inputs { request: fields, time }
+}
+
+fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
+    let entries: BTreeMap<MapKey, Value> =
+        entries.into_iter().filter_map(|(k, v)| Some((MapKey::from_value(&Value::str(k))?, v))).collect();
+    Value::map(entries)
+}
+
+/// The error of an expression that asks for a clock where there is none.
+fn no_clock() -> EvalError {
+    EvalError::invalid("the time is not known")
+}
+
+/// What scenarios are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct ScenarioSource<'i> {
+    pub input: &'i Input<'i>,
+    /// The changes in flight that matter.
+    pub in_flight: &'i [&'i Request],
+    /// Whether they may be refused yet ([`Settings::unsure`]).
+    pub unsure: bool,
+}
+
+impl<'i> ScenarioSource<'i> {
+    /// The scenarios with the change, or a prefix of a batch, with at most so many objects taken along, and whether that
+    /// is all of them.
+    pub fn during(&self, followers_max: usize) -> Result<(Vec<Scenario<'i>>, bool), TooManyInFlight> {
+        let Input { snapshot, change, .. } = *self.input;
+        scenarios_within(snapshot, self.in_flight, Some(change), Moment::During, followers_max)
+    }
+
+    /// The scenarios with the whole change.
+    pub fn after(&self) -> Result<Vec<Scenario<'i>>, TooManyInFlight> {
+        scenarios(self.input.snapshot, self.in_flight, Some(self.input.change), Moment::After)
+    }
+
+    /// The scenarios without the change, like [`Self::during`].
+    pub fn baseline(&self, followers_max: usize) -> Result<(Vec<Scenario<'i>>, bool), TooManyInFlight> {
+        let in_flight = if self.unsure { &[] } else { self.in_flight };
+        scenarios_within(self.input.snapshot, in_flight, None, Moment::During, followers_max)
+    }
+}
+
+/// The concrete clusters that a change is judged in.
+pub(crate) struct ScenarioSet<'a> {
+    /// With the change, or a prefix of a batch.
+    pub during: Vec<Scenario<'a>>,
+    /// With all of it, where that is something else.
+    pub after: Option<Vec<Scenario<'a>>>,
+    /// Without it.
+    pub baseline: Vec<Scenario<'a>>,
+}
+
+impl<'a> ScenarioSet<'a> {
+    /// With the change, as an invariant looks at it that must hold then.
+    pub fn at(&self, moment: Moment) -> &[Scenario<'a>] {
+        match moment {
+            Moment::During => &self.during,
+            Moment::After => self.after.as_ref().unwrap_or(&self.during),
+        }
+    }
+}
+
+/// What all invariants are judged with.
+pub(crate) struct DecisionContext<'s, 'a> {
+    pub input: &'s Input<'s>,
+    /// The changes in flight that matter.
+    pub in_flight: &'s [&'s Request],
+    pub inputs: Inputs,
+    pub before: &'s State<'a>,
+    pub preparations: Preparations,
+}

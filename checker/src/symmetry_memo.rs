@@ -1,0 +1,267 @@
+//! Verdicts that stand for more than one instance of an invariant.
+//!
+//! An [`InstanceClass`] is judged by its representative. A verdict on the representative is that of a member too when
+//! nothing that was read about the representative tells the two apart, when both meet the same in every scenario
+//! ([`SymmetryMemo::stands_for`]), and when a refutation, as it is told, names no member.
+//!
+//! | what is read of an object | key | members |
+//! |---|---|---|
+//! | its constraint on nodes, and whether it is there | kind and constraint | all objects with the key that meet no other fate |
+//! | whether it is there; pods whose owners and references stay | namespace, body, whether it is live | all pods with the key |
+//! | of a pod, whatever names and nodes do not show | none | the pods that no question told from it |
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use suture_encode::impact::PodClass;
+use suture_encode::question::Judged;
+use suture_encode::scene::Scene;
+use suture_encode::symmetry::blind_message;
+use suture_model::deletion::{Expected, expected_to_go, takes_along};
+use suture_model::effects::DELETION_TIME;
+use suture_model::futures::Faults;
+use suture_model::kinds::{Kind, KindTraits};
+use suture_model::navigate::owner_object;
+use suture_model::object::{Key, Object};
+use suture_model::references::{names_its_own, references};
+use suture_model::scenario::Scenario;
+use suture_model::snapshot::constraint_of;
+use suture_model::state::State;
+use suture_model::value::Val;
+
+use crate::decision::Verdict;
+use crate::explain;
+use crate::instance::{Instance, InvariantRun, Violation};
+
+/// Instances that are judged by one of them.
+#[derive(Debug)]
+pub(crate) struct InstanceClass<'s> {
+    /// The one that is judged.
+    pub representative: &'s Arc<Object>,
+    /// All that is read of a member, where that is little enough to look the class up by it.
+    pub key: Option<Arc<ClassKey>>,
+    /// The others.
+    pub members: Members,
+}
+
+/// All that is read of the members of a class.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ClassKey {
+    /// Objects of a kind with the same constraint on nodes.
+    NodeConstraint(Kind, Val),
+    /// Pods of a namespace with the same body.
+    Pods(PodClass),
+}
+
+/// The members of a class.
+#[derive(Debug)]
+pub(crate) enum Members {
+    /// The representative alone.
+    Alone,
+    /// All objects with the key of the class, as far as they meet no other fate.
+    WithKey,
+    /// Those that no question tells from the representative; none was asked yet.
+    Unasked,
+    /// These, the representative among them.
+    Are(BTreeSet<Key>),
+}
+
+impl InstanceClass<'_> {
+    /// Leaves out the members that a question tells from the representative.
+    pub fn narrow(&mut self, scene: &Scene<'_, '_>) {
+        let found = || {
+            let found = scene.symmetric_entities(&self.representative.key);
+            found.filter(|_| !scene.grain.identity && !scene.grain.nodes)
+        };
+        self.members = match std::mem::replace(&mut self.members, Members::Alone) {
+            Members::Alone => Members::Alone,
+            Members::WithKey if scene.encoded_groups().is_empty() => Members::WithKey,
+            Members::WithKey => Members::Alone,
+            Members::Unasked => match found() {
+                Some(found) => Members::Are(found.into_iter().cloned().collect()),
+                None => Members::Alone,
+            },
+            Members::Are(known) => match found() {
+                Some(found) => {
+                    let found: BTreeSet<&Key> = found.into_iter().collect();
+                    Members::Are(known.into_iter().filter(|key| found.contains(key)).collect())
+                }
+                None => Members::Alone,
+            },
+        };
+    }
+
+    /// Whether a violation, as it is told, is one of each member as well.
+    pub fn shares(&self, instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> bool {
+        match &self.members {
+            Members::Alone | Members::Unasked => false,
+            Members::WithKey => true,
+            Members::Are(members) => blind_message(instance.run.compiled()) && explain::names_none(violation, members),
+        }
+    }
+}
+
+/// What was found out about a representative.
+#[derive(Clone, Debug)]
+pub(crate) enum SharedVerdict {
+    /// It holds.
+    Proved {
+        /// What the proof relies on.
+        assumed: Vec<String>,
+        /// Whether it holds in every scenario, whether the instance stays, terminates or is gone.
+        holds_if_deleted: bool,
+    },
+    /// The change breaks it.
+    Refuted(Box<Verdict>),
+}
+
+/// The verdicts on the classes of one invariant's instances.
+pub(crate) struct SymmetryMemo<'s, 'a> {
+    run: InvariantRun<'s, 'a>,
+    /// Whether pods that differ in their names only may stand for one another.
+    blind: bool,
+    by_key: BTreeMap<Arc<ClassKey>, Arc<SharedVerdict>>,
+    /// By the names of members, where the class has no key.
+    by_member: BTreeMap<Key, Arc<SharedVerdict>>,
+    expected: Expected<'s, 'a>,
+    quiet: OnceCell<bool>,
+}
+
+impl<'s, 'a> SymmetryMemo<'s, 'a> {
+    /// Nothing is known yet.
+    pub fn new(run: InvariantRun<'s, 'a>) -> Self {
+        Self {
+            run,
+            // faults tell nodes apart, and what else is on them
+            blind: run.compiled().faults == Faults::default() && run.analysis.blind_to_identity,
+            by_key: BTreeMap::new(),
+            by_member: BTreeMap::new(),
+            expected: Expected::new(run.context.before),
+            quiet: OnceCell::new(),
+        }
+    }
+
+    /// All that is read of an object, if that is its constraint on nodes.
+    pub fn key_of(&self, object: &Object) -> Option<Arc<ClassKey>> {
+        let kind = &object.key.kind;
+        let alone = self.run.compiled().faults == Faults::default() && self.run.analysis.reads_nodes_only(kind);
+        let constraint = constraint_of(object).filter(|_| alone && self.run.context.before.adapter(object).is_none());
+        constraint.map(|constraint| Arc::new(ClassKey::NodeConstraint(kind.clone(), constraint)))
+    }
+
+    /// Who may stand for an object with this key, before anything is asked about it.
+    pub fn class_of(&self, object: &'s Arc<Object>, key: Option<Arc<ClassKey>>) -> InstanceClass<'s> {
+        let members = match key {
+            Some(_) => Members::WithKey,
+            None if self.blind && may_have_equals(object) => Members::Unasked,
+            None => Members::Alone,
+        };
+        InstanceClass { representative: object, key, members }
+    }
+
+    /// The verdict on the class of this object, if it was a member of one without a key.
+    pub fn of_member(&self, key: &Key) -> Option<Arc<SharedVerdict>> {
+        self.by_member.get(key).cloned()
+    }
+
+    /// The verdict on a class, whomever it was found for.
+    pub fn of_class(&self, key: &ClassKey) -> Option<Arc<SharedVerdict>> {
+        self.by_key.get(key).cloned()
+    }
+
+    /// Whether a verdict on its class is that of this object, too: it meets the same as the representative, which stays as
+    /// it is, or, where what becomes of it does not matter, is the same in every scenario.
+    pub fn stands_for(&self, verdict: &SharedVerdict, member: &Arc<Object>) -> bool {
+        match verdict {
+            SharedVerdict::Proved { holds_if_deleted: true, .. } => self.is_same(member),
+            SharedVerdict::Proved { holds_if_deleted: false, .. } | SharedVerdict::Refuted(_) => {
+                self.stays_as_it_is(member)
+            }
+        }
+    }
+
+    /// The proof of a representative.
+    pub fn proof(&self, class: &InstanceClass<'s>, assumed: BTreeSet<String>) -> SharedVerdict {
+        let with_key = matches!(class.members, Members::WithKey);
+        let holds_if_deleted = with_key && self.holds_if_deleted(&self.run.instance(class.representative));
+        SharedVerdict::Proved { assumed: assumed.into_iter().collect(), holds_if_deleted }
+    }
+
+    /// Notes the verdict on a representative for its class.
+    pub fn share(&mut self, class: InstanceClass<'s>, verdict: SharedVerdict) {
+        let InstanceClass { representative, key, members } = class;
+        match (members, key) {
+            (Members::Are(members), _) => {
+                let verdict = Arc::new(verdict);
+                let instance = self.run.instance(representative);
+                let members = members.into_iter().filter(|key| instance.is_judged_as(key));
+                self.by_member.extend(members.map(|key| (key, verdict.clone())));
+            }
+            (Members::WithKey, Some(key)) if self.stays_as_it_is(representative) => {
+                self.by_key.insert(key, Arc::new(verdict));
+            }
+            (Members::WithKey | Members::Alone | Members::Unasked, _) => {}
+        }
+    }
+
+    /// The classes of pods whose members may fail to hold, as plain evaluation tells: of a class that is left out, the
+    /// members are proved without a question.
+    pub fn exposed<'k>(&self, pods: &'k BTreeMap<PodClass, Arc<Object>>) -> BTreeSet<&'k PodClass> {
+        let exposed = |(key, pod): &(&PodClass, &Arc<Object>)| {
+            let key = Some(Arc::new(ClassKey::Pods((*key).clone())));
+            !self.trivially_holds(&InstanceClass { representative: pod, key, members: Members::WithKey })
+        };
+        pods.iter().filter(exposed).map(|(key, _)| key).collect()
+    }
+
+    /// Whether nothing that may become of a class of pods can break the invariant, as plain evaluation tells: it reads
+    /// nothing but who is there, all whom the pods name stay in every scenario, and it holds with the pod and without.
+    fn trivially_holds(&self, class: &InstanceClass<'_>) -> bool {
+        let pod = class.representative;
+        // no other pod takes the name of one of these
+        let unnamed = pod.controller().is_some_and(|owner| owner.kind.has(KindTraits::generates_names));
+        let alone = self.blind && self.run.analysis.reads_presence_only && unnamed && self.is_same(pod);
+        alone
+            && self.run.with.iter().all(|scenario| all_named_stay(&scenario.state, pod))
+            && self.holds_if_deleted(&self.run.instance(pod))
+    }
+
+    /// Whether an instance holds in every scenario as it is, while it terminates, and when it is gone: all that can happen
+    /// to those of which no more is read.
+    fn holds_if_deleted(&self, instance: &Instance<'_, '_>) -> bool {
+        let holds = |now: &State<'_>| instance.replay(now) == Judged::Holds;
+        self.run.with.iter().all(|scenario| {
+            let (mut terminating, mut gone) = (scenario.state.clone(), scenario.state.clone());
+            terminating.put(instance.object.with_deletion(DELETION_TIME));
+            gone.take(&instance.object.key);
+            [&scenario.state, &terminating, &gone].into_iter().all(holds)
+        })
+    }
+
+    /// Whether an object of the cluster before is the same in every scenario; it may go all the same. No look is taken at
+    /// the object: there may be thousands.
+    fn is_same(&self, object: &Arc<Object>) -> bool {
+        !self.run.scenarios().any(|scenario| scenario.state.may_differ(object))
+    }
+
+    /// Whether nothing may happen to it, either.
+    fn stays_as_it_is(&self, object: &Arc<Object>) -> bool {
+        object.live()
+            && !object.has_pod_as_owner()
+            && self.is_same(object)
+            && !self.expected.goes(object)
+            && (self.is_quiet() || !self.run.scenarios().any(|scenario| expected_to_go(&scenario.state, object)))
+    }
+
+    fn is_quiet(&self) -> bool {
+        let before = self.run.context.before;
+        *self.quiet.get_or_init(|| self.run.scenarios().all(|scenario| is_quiet(scenario, before)))
+    }
+}
+
+/// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name, or what is named
+/// after them.
+fn may_have_equals(object: &Object) -> bool {
+    object.key.kind.is("Pod") && !object.has_pod_as_owner() && !names_its_own(object)
+}
