@@ -117,14 +117,14 @@ pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>
     }
 }
 
-/// The verdict on an instance that fares as the one of another verdict does, for the same reason.
-pub(crate) fn same_as(verdict: &Verdict, instance: &Object) -> Verdict {
+/// The verdict on an instance, of this resourceVersion, that fares as the one of another verdict does, for the same reason.
+pub(crate) fn same_as(verdict: &Verdict, instance: &Key, version: &str) -> Verdict {
     let mut proved_against = verdict.proved_against.clone();
-    let name = instance.key.to_string();
-    if !instance.resource_version.is_empty() && !proved_against.contains_key(&name) {
+    let name = instance.to_string();
+    if !version.is_empty() && !proved_against.contains_key(&name) {
         let others = Arc::make_mut(&mut proved_against);
         others.remove(&verdict.instance);
-        others.insert(name.clone(), instance.resource_version.to_string());
+        others.insert(name.clone(), version.to_owned());
     }
     Verdict { instance: name, proved_against, ..verdict.clone() }
 }

@@ -11,7 +11,6 @@ use suture_encode::scene::Preparations;
 use suture_model::futures::Moment;
 use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
-use suture_model::scenario::TooManyInFlight;
 use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::spec::Action;
@@ -22,7 +21,7 @@ use crate::decision::{Effort, Finding, Outcome, Verdict};
 use crate::explain::{self, StepCache};
 use crate::instance::{InvariantRun, Undecided, judges};
 use crate::prove::Proof;
-use crate::request::{DecisionContext, Input, ScenarioSet, ScenarioSource, Settings, expression_inputs};
+use crate::request::{DecisionContext, Input, NoScenarios, ScenarioSet, ScenarioSource, Settings, expression_inputs};
 use crate::symmetry_memo::{ClassKey, SharedVerdict, SymmetryMemo};
 
 /// Once so many instances are refused the others are left out: people read the first few, and a deletion that thousands
@@ -80,8 +79,7 @@ pub(crate) struct Judge<'e> {
 }
 
 impl<'e> Judge<'e> {
-    /// The verdicts on all instances that the change reaches. Where the scenarios cannot be told apart, no invariant is
-    /// decided.
+    /// The verdicts on all instances that the change reaches. Where there are no scenarios, no invariant is decided.
     pub fn all(&mut self, input: &Input<'_>, scope: Scope<'_>) -> Findings {
         self.in_steps(input, scope).unwrap_or_else(|error| {
             let (target, why) = (input.target(), Undecided::Refused(error.to_string()));
@@ -92,7 +90,7 @@ impl<'e> Judge<'e> {
 
     /// A deletion that takes very many objects along is looked at in two steps: first what can happen before anything
     /// follows it, which decides most of them, since such a deletion is mostly refused for its own sake.
-    fn in_steps(&mut self, input: &Input<'_>, scope: Scope<'_>) -> Result<Findings, TooManyInFlight> {
+    fn in_steps(&mut self, input: &Input<'_>, scope: Scope<'_>) -> Result<Findings, NoScenarios> {
         let in_flight = input.relevant_in_flight(self.analyses);
         let source = ScenarioSource { input, in_flight: &in_flight, unsure: self.settings.unsure };
         let (during, whole) = source.during(if scope.at_once { AT_ONCE_FOLLOWERS_MAX } else { FOLLOWERS_MAX })?;
@@ -300,7 +298,8 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
                 }
             }
             SharedVerdict::Refuted(verdict) => {
-                self.found.verdicts.extend(self.run.find(key).map(|object| explain::same_as(verdict, object)));
+                let version = self.run.find(key).map_or("", |object| &object.resource_version);
+                self.found.verdicts.push(explain::same_as(verdict, key, version));
             }
         }
     }

@@ -10,7 +10,7 @@ use suture_encode::scene::Preparations;
 use suture_model::change::{Change, Request};
 use suture_model::futures::Moment;
 use suture_model::object::Key;
-use suture_model::scenario::{Scenario, TooManyInFlight, scenarios, scenarios_within};
+use suture_model::scenario::{Scenario, TooManyInFlight, scenarios_within};
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_specs::compile::CompiledInvariant;
@@ -146,6 +146,18 @@ fn no_clock() -> EvalError {
     EvalError::invalid("the time is not known")
 }
 
+/// Why there are no scenarios to judge a change in. Nothing would be wrong in none of them.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoScenarios {
+    #[error(transparent)]
+    TooManyInFlight(#[from] TooManyInFlight),
+    /// What the change proves to have landed cannot land.
+    #[error(
+        "the change names an owner whose creation is in flight, but that creation has no effect on the cluster as it is"
+    )]
+    Contradictory,
+}
+
 /// What scenarios are made of.
 #[derive(Clone, Copy)]
 pub(crate) struct ScenarioSource<'i> {
@@ -159,20 +171,29 @@ pub(crate) struct ScenarioSource<'i> {
 impl<'i> ScenarioSource<'i> {
     /// The scenarios with the change, or a prefix of a batch, with at most so many objects taken along, and whether that
     /// is all of them.
-    pub fn during(&self, followers_max: usize) -> Result<(Vec<Scenario<'i>>, bool), TooManyInFlight> {
-        let Input { snapshot, change, .. } = *self.input;
-        scenarios_within(snapshot, self.in_flight, Some(change), Moment::During, followers_max)
+    pub fn during(&self, followers_max: usize) -> Result<(Vec<Scenario<'i>>, bool), NoScenarios> {
+        self.with_change(Moment::During, followers_max)
     }
 
     /// The scenarios with the whole change.
-    pub fn after(&self) -> Result<Vec<Scenario<'i>>, TooManyInFlight> {
-        scenarios(self.input.snapshot, self.in_flight, Some(self.input.change), Moment::After)
+    pub fn after(&self) -> Result<Vec<Scenario<'i>>, NoScenarios> {
+        self.with_change(Moment::After, usize::MAX).map(|(all, _)| all)
+    }
+
+    fn with_change(&self, moment: Moment, followers_max: usize) -> Result<(Vec<Scenario<'i>>, bool), NoScenarios> {
+        let Input { snapshot, change, .. } = *self.input;
+        let found = scenarios_within(snapshot, self.in_flight, Some(change), moment, followers_max)?;
+        // a batch of nothing needs none
+        if found.0.is_empty() && !change.requests.is_empty() {
+            return Err(NoScenarios::Contradictory);
+        }
+        Ok(found)
     }
 
     /// The scenarios without the change, like [`Self::during`].
-    pub fn baseline(&self, followers_max: usize) -> Result<(Vec<Scenario<'i>>, bool), TooManyInFlight> {
+    pub fn baseline(&self, followers_max: usize) -> Result<(Vec<Scenario<'i>>, bool), NoScenarios> {
         let in_flight = if self.unsure { &[] } else { self.in_flight };
-        scenarios_within(self.input.snapshot, in_flight, None, Moment::During, followers_max)
+        Ok(scenarios_within(self.input.snapshot, in_flight, None, Moment::During, followers_max)?)
     }
 }
 

@@ -1,0 +1,58 @@
+//! What cannot be judged is undecided: where there is nothing to look at, nothing is proved.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop where it fails")]
+
+use std::sync::Arc;
+
+use suture_checker::decision::Outcome;
+use suture_checker::engine::{Engine, Input, Settings};
+use suture_model::change::{Change, Operation, Request, User};
+use suture_model::ingest;
+use suture_model::object::Key;
+use suture_model::snapshot::Snapshot;
+use suture_specs::compile::compile_invariant;
+use suture_specs::library::Library;
+use suture_specs::spec::{Spec, parse_specs};
+
+fn engine(spec: &str) -> Engine {
+    let text = format!("kind: Invariant\nmetadata: {{name: asked}}\nspec: {spec}\n");
+    let parsed = parse_specs(&text, "test").expect("it parses");
+    let [Spec::Invariant(invariant)] = parsed.as_slice() else { panic!("{spec}") };
+    let compiled = compile_invariant(invariant, &Library::shipped().expect("it compiles")).expect("it compiles");
+    Engine::new(vec![Arc::new(compiled)], Settings::default()).expect("Z3 is new enough")
+}
+
+/// A cluster of ConfigMaps.
+fn cluster(config_maps: &[&str]) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    for metadata in config_maps {
+        let text = format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{namespace: a, {metadata}}}}}");
+        ingest::ingest(&mut snapshot, &text, "cluster").expect("it is a cluster");
+    }
+    snapshot
+}
+
+/// The creation of a ConfigMap of a cluster.
+fn creation(cluster: &Snapshot, name: &str) -> Request {
+    let target = Key::of("ConfigMap", "a", name);
+    let object = cluster.get(&target).expect("it is there").to_val();
+    let bare = Request::evict(User::admin(), target);
+    Request { operation: Operation::Create, subresource: String::new(), object: Some(object), ..bare }
+}
+
+#[test]
+fn a_change_that_relies_on_a_creation_without_effect_is_undecided() {
+    let owner = "name: owner, uid: o";
+    let owned = "name: new, uid: n, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: o}]";
+    let (snapshot, wanted) = (cluster(&[owner]), cluster(&[owner, owned]));
+    // the watch shows the object already
+    let in_flight = [creation(&wanted, "owner")];
+    let change = Change::from(creation(&wanted, "new"));
+    let mut engine = engine("{forEach: {var: m, kind: ConfigMap}, require: [{expression: \"m.name() != 'new'\"}]}");
+    let input = Input { snapshot: &snapshot, in_flight: &in_flight, change: &change, time: None, exemptions: &[] };
+    let decision = engine.decide(&input);
+    assert_eq!(decision.decision, Outcome::Undecided);
+    let reasons: Vec<&str> = decision.verdicts.iter().filter_map(|verdict| verdict.reason.as_deref()).collect();
+    let why = "the change names an owner whose creation is in flight, but that creation has no effect on the cluster as it is";
+    assert_eq!(reasons, [why]);
+    assert!(engine.decide_at_once(&input).is_none());
+}
