@@ -96,11 +96,13 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
             Err(why) => return Examined::Unclear(why),
         };
         self.class.narrow(&question.scene);
-        let possible = match outages(&question.scene, self.instance.run.compiled().faults) {
+        let faults = self.instance.run.compiled().faults;
+        let possible = match outages(&question.scene, faults) {
             Ok(possible) => possible,
             Err(error) => return Examined::Unclear(Undecided::Refused(error.to_string())),
         };
-        let mut unclear = None;
+        // nodes that were not read may fail as well
+        let mut unclear = (faults != Faults::default() && nodes_are_unread(&question)).then(unread_nodes);
         let mut first = Some(question);
         for outage in possible {
             let question = match first.take_if(|_| outage == Outage::default()) {
@@ -261,9 +263,11 @@ fn lacks_nodes(question: &Question<'_, '_>) -> bool {
         FateKind::Terminating | FateKind::Gone | FateKind::NotMade => false,
     };
     let mut entities = scene.encoded_groups().iter().flat_map(|encoded| &encoded.group.entities);
-    !scene.view.coarse
-        && scene.state().base().unknown().contains("Node")
-        && entities.any(|entity| entity.fates.iter().any(is_new))
+    !scene.view.coarse && nodes_are_unread(question) && entities.any(|entity| entity.fates.iter().any(is_new))
+}
+
+fn nodes_are_unread(question: &Question<'_, '_>) -> bool {
+    question.scene.state().base().unknown().contains("Node")
 }
 
 fn unread_nodes() -> Undecided {

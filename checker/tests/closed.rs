@@ -56,3 +56,23 @@ fn a_change_that_relies_on_a_creation_without_effect_is_undecided() {
     assert_eq!(reasons, [why]);
     assert!(engine.decide_at_once(&input).is_none());
 }
+
+#[test]
+fn nodes_that_were_not_read_may_fail() {
+    let mut snapshot = Snapshot::default();
+    let service =
+        "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: a, uid: s}, spec: {selector: {app: web}}}";
+    ingest::ingest(&mut snapshot, service, "cluster").expect("it is a cluster");
+    for name in ["n1", "n2"] {
+        let pod = format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}, namespace: a, uid: {name}, labels: {{app: web}}}}, \
+             spec: {{nodeName: {name}}}, status: {{phase: Running, conditions: [{{type: Ready, status: 'True'}}]}}}}"
+        );
+        ingest::ingest(&mut snapshot, &pod, "cluster").expect("it is a cluster");
+    }
+    snapshot.mark_unknown("Node");
+    let change = Change::from(Request::evict(User::admin(), Key::of("Pod", "a", "n2")));
+    let mut engine = engine("{template: service-survives-fault}");
+    let input = Input { snapshot: &snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
+    assert_eq!(engine.decide(&input).decision, Outcome::Undecided);
+}
