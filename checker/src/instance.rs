@@ -81,14 +81,6 @@ pub(crate) struct Instance<'s, 'a> {
 }
 
 impl<'s, 'a> Instance<'s, 'a> {
-    /// Whether another object is judged too, and differs from the instance in its header only.
-    pub fn is_judged_as(&self, other: &Key) -> bool {
-        let before = self.run.context.before;
-        let same =
-            |(a, b): (&Arc<Object>, &Arc<Object>)| Arc::ptr_eq(&a.body, &b.body) && judges(self.run.compiled(), a);
-        other.ns == self.object.key.ns && before.get(other).zip(before.get(&self.object.key)).is_some_and(same)
-    }
-
     /// Whether some future of a scenario under an outage violates it. With new pods placed precisely, or (`coarse`)
     /// anywhere.
     pub fn question(

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_encode::analysis::Analysis;
@@ -22,7 +23,7 @@ use crate::explain::{self, StepCache};
 use crate::instance::{InvariantRun, Undecided, judges};
 use crate::prove::Proof;
 use crate::request::{DecisionContext, Input, NoScenarios, ScenarioSet, ScenarioSource, Settings, expression_inputs};
-use crate::symmetry_memo::{ClassKey, SharedVerdict, SymmetryMemo};
+use crate::symmetry_memo::{ClassKey, ClassVerdict, SharedVerdict, SymmetryMemo};
 
 /// Once so many instances are refused the others are left out: people read the first few, and a deletion that thousands
 /// of objects depend on is denied in the time of one that some do.
@@ -158,7 +159,7 @@ impl<'e> Judge<'e> {
 }
 
 /// An object that is reached for its constraint on nodes, and the key of its class.
-type Known<'s> = (&'s Arc<Object>, Option<Arc<ClassKey>>);
+type Known<'s> = (&'s Arc<Object>, Option<Rc<ClassKey>>);
 
 /// Judges the instances of one invariant, one after the other. It breaks off where what was found suffices: more would not
 /// make another decision of it.
@@ -223,18 +224,18 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         let (compiled, input) = (self.run.compiled(), self.run.context.input);
         let class_key = objects.first().and_then(|object| self.memo.key_of(object));
         let all = compiled.matches.is_every() && compiled.namespaced.is_none() && input.exemptions.is_empty();
-        let mut class_verdict: Option<Arc<SharedVerdict>> = None;
+        let mut shared: Option<Rc<SharedVerdict<'s>>> = None;
         for object in objects {
             let key = &object.key;
             if !self.asks(key) {
                 continue;
             }
             let is_judged = || all || (judges(compiled, object) && !input.exempts(compiled, key));
-            match &class_verdict {
-                Some(verdict) if is_judged() && self.memo.stands_for(verdict, object) => self.count(key, verdict),
+            match &shared {
+                Some(shared) if is_judged() && self.memo.is_of(shared, object) => self.count(key, &shared.verdict),
                 Some(_) | None => {
                     self.instance(key, Some((object, class_key.clone())));
-                    class_verdict = class_key.as_ref().and_then(|class_key| self.memo.of_class(class_key));
+                    shared = class_key.as_ref().and_then(|class_key| self.memo.of_class(class_key));
                 }
             }
             self.suffices()?;
@@ -248,15 +249,15 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         if run.context.input.exempts(compiled, key) {
             return;
         }
-        if let Some(verdict) = self.memo.of_member(key) {
-            return self.count(key, &verdict);
+        if let Some(shared) = self.memo.of_member(key) {
+            return self.count(key, &shared.verdict);
         }
         let object = known.as_ref().map(|(object, _)| *object).or_else(|| run.find(key));
         let Some(object) = object.filter(|object| judges(compiled, object)) else { return };
         let class_key = known.map_or_else(|| self.memo.key_of(object), |(_, class_key)| class_key);
-        let class_verdict = class_key.as_ref().and_then(|class_key| self.memo.of_class(class_key));
-        if let Some(verdict) = class_verdict.filter(|verdict| self.memo.stands_for(verdict, object)) {
-            return self.count(key, &verdict);
+        let shared = class_key.as_ref().and_then(|class_key| self.memo.of_class(class_key));
+        if let Some(shared) = shared.filter(|shared| self.memo.is_of(shared, object)) {
+            return self.count(key, &shared.verdict);
         }
         self.judge.effort.instances += 1;
         let instance = run.instance(object);
@@ -267,14 +268,14 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         let Proof { class, assumed, .. } = proof;
         match violation {
             Ok(None) => {
-                let verdict = self.memo.proof(&class, assumed);
+                let verdict = ClassVerdict::Proved(assumed.into_iter().collect());
                 self.add(key, &verdict);
                 self.memo.share(class, verdict);
             }
             Ok(Some(violation)) => {
                 let verdict = explain::refuted(&instance, &violation, self.steps);
                 if class.shares(&instance, &violation) {
-                    self.memo.share(class, SharedVerdict::Refuted(Box::new(verdict.clone())));
+                    self.memo.share(class, ClassVerdict::Refuted(Box::new(verdict.clone())));
                 }
                 self.found.verdicts.push(verdict);
             }
@@ -283,21 +284,21 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
     }
 
     /// Counts an instance that fares as its class does.
-    fn count(&mut self, key: &Key, verdict: &SharedVerdict) {
+    fn count(&mut self, key: &Key, verdict: &ClassVerdict) {
         self.judge.effort.instances += 1;
         self.add(key, verdict);
     }
 
     /// Adds the verdict on its class for an instance.
-    fn add(&mut self, key: &Key, verdict: &SharedVerdict) {
+    fn add(&mut self, key: &Key, verdict: &ClassVerdict) {
         match verdict {
-            SharedVerdict::Proved { assumed, .. } => {
+            ClassVerdict::Proved(assumed) => {
                 self.found.proved += 1;
                 if self.judge.settings.verbose {
                     self.found.verdicts.push(explain::proved(self.run.compiled(), key, assumed.clone()));
                 }
             }
-            SharedVerdict::Refuted(verdict) => {
+            ClassVerdict::Refuted(verdict) => {
                 let version = self.run.find(key).map_or("", |object| &object.resource_version);
                 self.found.verdicts.push(explain::same_as(verdict, key, version));
             }

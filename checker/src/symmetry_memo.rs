@@ -1,17 +1,19 @@
 //! Verdicts that stand for more than one instance of an invariant.
 //!
-//! An [`InstanceClass`] is judged by its representative. A verdict on the representative is that of a member too when
-//! nothing that was read about the representative tells the two apart, when both meet the same in every scenario
-//! ([`SymmetryMemo::stands_for`]), and when a refutation, as it is told, names no member.
+//! An [`InstanceClass`] is judged by its representative. The rule by which the verdict is that of a member, too:
+//! 1. Nothing that is read about the representative tells the two apart: [`InstanceClass::narrow`].
+//! 2. Both meet the same in every scenario, or it does not matter: [`SymmetryMemo::is_of`].
+//! 3. A refutation, as it is told, names no member: [`InstanceClass::shares`].
 //!
 //! | what is read of an object | key | members |
 //! |---|---|---|
-//! | its constraint on nodes, and whether it is there | kind and constraint | all objects with the key that meet no other fate |
-//! | whether it is there; pods whose owners and references stay | namespace, body, whether it is live | all pods with the key |
-//! | of a pod, whatever names and nodes do not show | none | the pods that no question told from it |
+//! | whether it is there, and its constraint on nodes | kind and constraint | all objects with the key |
+//! | whether it is there, of a pod whose owners and references stay | namespace, body, whether it is live | all pods with the key |
+//! | of a pod, what neither names nor nodes show | none | the pods that no question told from it |
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_encode::impact::PodClass;
@@ -32,7 +34,7 @@ use suture_model::value::Val;
 
 use crate::decision::Verdict;
 use crate::explain;
-use crate::instance::{Instance, InvariantRun, Violation};
+use crate::instance::{Instance, InvariantRun, Violation, judges};
 
 /// Instances that are judged by one of them.
 #[derive(Debug)]
@@ -40,19 +42,14 @@ pub(crate) struct InstanceClass<'s> {
     /// The one that is judged.
     pub representative: &'s Arc<Object>,
     /// All that is read of a member, where that is little enough to look the class up by it.
-    pub key: Option<Arc<ClassKey>>,
+    pub key: Option<Rc<ClassKey>>,
     /// The others.
     pub members: Members,
 }
 
-/// All that is read of the members of a class.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ClassKey {
-    /// Objects of a kind with the same constraint on nodes.
-    NodeConstraint(Kind, Val),
-    /// Pods of a namespace with the same body.
-    Pods(PodClass),
-}
+/// All that is read of the members of a class: their kind and their constraint on nodes.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ClassKey(Kind, Val);
 
 /// The members of a class.
 #[derive(Debug)]
@@ -102,18 +99,31 @@ impl InstanceClass<'_> {
     }
 }
 
-/// What was found out about a representative.
-#[derive(Clone, Debug)]
-pub(crate) enum SharedVerdict {
-    /// It holds.
-    Proved {
-        /// What the proof relies on.
-        assumed: Vec<String>,
-        /// Whether it holds in every scenario, whether the instance stays, terminates or is gone.
-        holds_if_deleted: bool,
-    },
+/// The verdict on the representative of a class.
+#[derive(Debug)]
+pub(crate) enum ClassVerdict {
+    /// It holds, which relies on this.
+    Proved(Vec<String>),
     /// The change breaks it.
     Refuted(Box<Verdict>),
+}
+
+/// Which members meet the same as the representative.
+#[derive(Clone, Copy, Debug)]
+enum Sharing<'s> {
+    /// Those that differ from it in their headers only: what may become of either was part of the questions.
+    SameBody(&'s Arc<Object>),
+    /// Those that nothing happens to: nothing happens to the representative, either.
+    Unaffected,
+    /// Those that no scenario changes: the verdict is the same whether they stay, terminate or are gone.
+    WhateverBecomes,
+}
+
+/// A verdict, and whose it is.
+#[derive(Debug)]
+pub(crate) struct SharedVerdict<'s> {
+    pub verdict: ClassVerdict,
+    sharing: Sharing<'s>,
 }
 
 /// The verdicts on the classes of one invariant's instances.
@@ -121,9 +131,9 @@ pub(crate) struct SymmetryMemo<'s, 'a> {
     run: InvariantRun<'s, 'a>,
     /// Whether pods that differ in their names only may stand for one another.
     blind: bool,
-    by_key: BTreeMap<Arc<ClassKey>, Arc<SharedVerdict>>,
+    by_key: BTreeMap<Rc<ClassKey>, Rc<SharedVerdict<'s>>>,
     /// By the names of members, where the class has no key.
-    by_member: BTreeMap<Key, Arc<SharedVerdict>>,
+    by_member: BTreeMap<Key, Rc<SharedVerdict<'s>>>,
     expected: Expected<'s, 'a>,
     quiet: OnceCell<bool>,
 }
@@ -143,15 +153,15 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
     }
 
     /// All that is read of an object, if that is its constraint on nodes.
-    pub fn key_of(&self, object: &Object) -> Option<Arc<ClassKey>> {
+    pub fn key_of(&self, object: &Object) -> Option<Rc<ClassKey>> {
         let kind = &object.key.kind;
         let alone = self.run.compiled().faults == Faults::default() && self.run.analysis.reads_nodes_only(kind);
         let constraint = constraint_of(object).filter(|_| alone && self.run.context.before.adapter(object).is_none());
-        constraint.map(|constraint| Arc::new(ClassKey::NodeConstraint(kind.clone(), constraint)))
+        constraint.map(|constraint| Rc::new(ClassKey(kind.clone(), constraint)))
     }
 
     /// Who may stand for an object with this key, before anything is asked about it.
-    pub fn class_of(&self, object: &'s Arc<Object>, key: Option<Arc<ClassKey>>) -> InstanceClass<'s> {
+    pub fn class_of(&self, object: &'s Arc<Object>, key: Option<Rc<ClassKey>>) -> InstanceClass<'s> {
         let members = match key {
             Some(_) => Members::WithKey,
             None if self.blind && may_have_equals(object) => Members::Unasked,
@@ -161,64 +171,60 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
     }
 
     /// The verdict on the class of this object, if it was a member of one without a key.
-    pub fn of_member(&self, key: &Key) -> Option<Arc<SharedVerdict>> {
+    pub fn of_member(&self, key: &Key) -> Option<Rc<SharedVerdict<'s>>> {
         self.by_member.get(key).cloned()
     }
 
-    /// The verdict on a class, whomever it was found for.
-    pub fn of_class(&self, key: &ClassKey) -> Option<Arc<SharedVerdict>> {
+    /// The verdict on the class with a key.
+    pub fn of_class(&self, key: &ClassKey) -> Option<Rc<SharedVerdict<'s>>> {
         self.by_key.get(key).cloned()
     }
 
-    /// Whether a verdict on its class is that of this object, too: it meets the same as the representative, which stays as
-    /// it is, or, where what becomes of it does not matter, is the same in every scenario.
-    pub fn stands_for(&self, verdict: &SharedVerdict, member: &Arc<Object>) -> bool {
-        match verdict {
-            SharedVerdict::Proved { holds_if_deleted: true, .. } => self.is_same(member),
-            SharedVerdict::Proved { holds_if_deleted: false, .. } | SharedVerdict::Refuted(_) => {
-                self.stays_as_it_is(member)
+    /// Whether a verdict on its class is that of this object, too.
+    pub fn is_of(&self, shared: &SharedVerdict<'s>, member: &Arc<Object>) -> bool {
+        match shared.sharing {
+            Sharing::SameBody(representative) => {
+                member.key.ns == representative.key.ns
+                    && Arc::ptr_eq(&member.body, &representative.body)
+                    && judges(self.run.compiled(), member)
             }
+            Sharing::Unaffected => self.stays_as_it_is(member),
+            Sharing::WhateverBecomes => self.is_same(member),
         }
-    }
-
-    /// The proof of a representative.
-    pub fn proof(&self, class: &InstanceClass<'s>, assumed: BTreeSet<String>) -> SharedVerdict {
-        let with_key = matches!(class.members, Members::WithKey);
-        let holds_if_deleted = with_key && self.holds_if_deleted(&self.run.instance(class.representative));
-        SharedVerdict::Proved { assumed: assumed.into_iter().collect(), holds_if_deleted }
     }
 
     /// Notes the verdict on a representative for its class.
-    pub fn share(&mut self, class: InstanceClass<'s>, verdict: SharedVerdict) {
+    pub fn share(&mut self, class: InstanceClass<'s>, verdict: ClassVerdict) {
         let InstanceClass { representative, key, members } = class;
+        let before = self.run.context.before;
         match (members, key) {
-            (Members::Are(members), _) => {
-                let verdict = Arc::new(verdict);
-                let instance = self.run.instance(representative);
-                let members = members.into_iter().filter(|key| instance.is_judged_as(key));
-                self.by_member.extend(members.map(|key| (key, verdict.clone())));
+            (Members::Are(members), _) if before.get(&representative.key).is_some() => {
+                let shared = Rc::new(SharedVerdict { verdict, sharing: Sharing::SameBody(representative) });
+                let fares_so = |key: &Key| before.get(key).is_some_and(|member| self.is_of(&shared, member));
+                let members: Vec<Key> = members.into_iter().filter(fares_so).collect();
+                self.by_member.extend(members.into_iter().map(|key| (key, shared.clone())));
             }
             (Members::WithKey, Some(key)) if self.stays_as_it_is(representative) => {
-                self.by_key.insert(key, Arc::new(verdict));
+                let holds = matches!(verdict, ClassVerdict::Proved(_));
+                let sharing = match holds && self.holds_if_deleted(&self.run.instance(representative)) {
+                    true => Sharing::WhateverBecomes,
+                    false => Sharing::Unaffected,
+                };
+                self.by_key.insert(key, Rc::new(SharedVerdict { verdict, sharing }));
             }
-            (Members::WithKey | Members::Alone | Members::Unasked, _) => {}
+            (Members::Are(_) | Members::WithKey | Members::Alone | Members::Unasked, _) => {}
         }
     }
 
-    /// The classes of pods whose members may fail to hold, as plain evaluation tells: of a class that is left out, the
-    /// members are proved without a question.
+    /// The classes of pods whose members may fail to hold: those of the others are proved by plain evaluation of one.
     pub fn exposed<'k>(&self, pods: &'k BTreeMap<PodClass, Arc<Object>>) -> BTreeSet<&'k PodClass> {
-        let exposed = |(key, pod): &(&PodClass, &Arc<Object>)| {
-            let key = Some(Arc::new(ClassKey::Pods((*key).clone())));
-            !self.trivially_holds(&InstanceClass { representative: pod, key, members: Members::WithKey })
-        };
-        pods.iter().filter(exposed).map(|(key, _)| key).collect()
+        pods.iter().filter(|(_, pod)| !self.trivially_holds(pod)).map(|(class, _)| class).collect()
     }
 
-    /// Whether nothing that may become of a class of pods can break the invariant, as plain evaluation tells: it reads
-    /// nothing but who is there, all whom the pods name stay in every scenario, and it holds with the pod and without.
-    fn trivially_holds(&self, class: &InstanceClass<'_>) -> bool {
-        let pod = class.representative;
+    /// Whether nothing that may become of a pod, or of one of its class, can break the invariant, as plain evaluation tells:
+    /// it reads nothing but who is there, all whom the pod names stay in every scenario, and it holds with the pod and
+    /// without.
+    fn trivially_holds(&self, pod: &Arc<Object>) -> bool {
         // no other pod takes the name of one of these
         let unnamed = pod.controller().is_some_and(|owner| owner.kind.has(KindTraits::generates_names));
         let alone = self.blind && self.run.analysis.reads_presence_only && unnamed && self.is_same(pod);
