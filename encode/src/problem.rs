@@ -1,9 +1,7 @@
 //! One question for the solver, what it means, and its form that does not depend on names.
 
-mod canon;
+pub mod canon;
 mod narrow;
-
-pub use canon::Canon;
 
 use std::collections::BTreeSet;
 
@@ -66,32 +64,6 @@ impl Problem {
             }
         }
         Ok(true)
-    }
-
-    /// Answers if a condition is plainly false, if one of the caller's candidates or the two extreme corners is a violating
-    /// future, tried in this order: candidates, all variables least, all greatest; or if narrowing the variables' ranges
-    /// tells, also with one disjunction after the other taken apart.
-    pub fn presolve(&self, candidates: &[Assignment]) -> Result<Presolved, TermError> {
-        self.check()?;
-        if self.goal.is_false() {
-            return Ok(Presolved::Unsat { core: Vec::new() });
-        }
-        if let Some(label) = self.false_assertion() {
-            return Ok(Presolved::Unsat { core: vec![label] });
-        }
-        for candidate in candidates.iter().chain([&self.vars.all_lo(), &self.vars.all_hi()]) {
-            if self.is_witness(candidate)? {
-                return Ok(Presolved::Sat(candidate.clone()));
-            }
-        }
-        narrow::presolve(self)
-    }
-
-    /// The form that isomorphic problems share: same conditions, other variables, labels, names and order. Its `key` is what a cache
-    /// of verdicts is keyed by.
-    pub fn canonical(&self) -> Result<Canon, TermError> {
-        self.check()?;
-        canon::canonical(self)
     }
 
     /// The least label whose assertion is plainly false.

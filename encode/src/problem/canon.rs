@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Label, Problem};
+use crate::problem::{Label, Problem};
 use crate::term::{Assignment, Bool, Int, Kind, Lin, TermError, VarId, Vars};
 
 /// Refinement rounds before the remaining ties are broken by the caller's order: bounds the time to rounds × nodes. A problem takes
@@ -55,7 +55,16 @@ impl Canon {
     }
 }
 
-pub(super) fn canonical(problem: &Problem) -> Result<Canon, TermError> {
+impl Problem {
+    /// The form that isomorphic problems share: same conditions, other variables, labels, names and order. Its `key` is what a cache
+    /// of verdicts is keyed by.
+    pub fn canonical(&self) -> Result<Canon, TermError> {
+        self.check()?;
+        canonical(self)
+    }
+}
+
+fn canonical(problem: &Problem) -> Result<Canon, TermError> {
     let mut by_label: BTreeMap<Label, Vec<Bool>> = BTreeMap::new();
     for (label, condition) in &problem.assertions {
         by_label.entry(*label).or_default().push(condition.clone());

@@ -59,8 +59,29 @@ fn remainders(problem: &Problem) -> Vec<Remainder> {
     sums.into_iter().enumerate().map_while(with).collect()
 }
 
+impl Problem {
+    /// Answers if a condition is plainly false, if one of the caller's candidates or the two extreme corners is a violating
+    /// future, tried in this order: candidates, all variables least, all greatest; or if narrowing the variables' ranges
+    /// tells, also with one disjunction after the other taken apart.
+    pub fn presolve(&self, candidates: &[Assignment]) -> Result<Presolved, TermError> {
+        self.check()?;
+        if self.goal.is_false() {
+            return Ok(Presolved::Unsat { core: Vec::new() });
+        }
+        if let Some(label) = self.false_assertion() {
+            return Ok(Presolved::Unsat { core: vec![label] });
+        }
+        for candidate in candidates.iter().chain([&self.vars.all_lo(), &self.vars.all_hi()]) {
+            if self.is_witness(candidate)? {
+                return Ok(Presolved::Sat(candidate.clone()));
+            }
+        }
+        presolve(self)
+    }
+}
+
 /// What narrowing says of a problem. Where the ranges alone do not tell, its disjunctions are taken apart, one after the other.
-pub(super) fn presolve(problem: &Problem) -> Result<Presolved, TermError> {
+fn presolve(problem: &Problem) -> Result<Presolved, TermError> {
     let attempts = if problem.size() > SPLIT_SIZE_MAX { &[0][..] } else { &[0, SPLITS_MAX] };
     for splits in attempts.iter().copied() {
         let mut search = Search { problem, takes: &|_| true, used: Vec::new(), splits };
