@@ -82,27 +82,6 @@ impl Solved {
     }
 }
 
-/// The greatest value of an objective.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Maximum {
-    /// No assignment satisfies the problem.
-    Infeasible,
-    /// The greatest value, and an assignment that reaches it.
-    Reached {
-        /// The greatest value.
-        value: i64,
-        /// Reaches it.
-        witness: Assignment,
-    },
-    /// The budget ended the search.
-    Unknown {
-        /// Why.
-        reason: Reason,
-        /// A value that is reached, perhaps not the greatest, with its assignment.
-        at_least: Option<(i64, Assignment)>,
-    },
-}
-
 /// The outcome of one check.
 pub(crate) enum Check {
     Sat,

@@ -54,7 +54,7 @@ impl Lowered {
         values.collect::<Option<Vec<i64>>>().map(Assignment)
     }
 
-    pub(crate) fn condition(&self, condition: &term::Bool) -> Result<ast::Bool, TermError> {
+    fn condition(&self, condition: &term::Bool) -> Result<ast::Bool, TermError> {
         let list = |inner: &[term::Bool]| inner.iter().map(|c| self.condition(c)).collect::<Result<Vec<_>, _>>();
         Ok(match condition.kind() {
             Kind::True => ast::Bool::from_bool(true),
@@ -71,13 +71,6 @@ impl Lowered {
                 sum(summands).le(negated.unwrap_or_else(|| ast::Int::from_i128(-i128::from(offset))))
             }
         })
-    }
-
-    pub(crate) fn sum(&self, term: &term::Int) -> Result<ast::Int, TermError> {
-        let mut summands = self.products(term.lin())?;
-        summands.extend(self.cases(term)?);
-        summands.push(ast::Int::from_i64(term.lin().offset()));
-        Ok(sum(summands))
     }
 
     fn cases(&self, term: &term::Int) -> Result<Vec<ast::Int>, TermError> {

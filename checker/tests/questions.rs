@@ -188,31 +188,39 @@ fn app() -> Key {
     Key::new(Kind::new("example.org", "App"), "a", "app")
 }
 
+/// Nodes, and an `App`.
+fn apps() -> String {
+    nodes() + &object("example.org/v1", "App", "app", "", "")
+}
+
+/// A volume that a pod uses.
+fn used() -> String {
+    let user = ", spec: {nodeName: n1, containers: [{name: c, image: i}], volumes: [{name: d, persistentVolumeClaim: \
+                {claimName: data}}]}, status: {phase: Running}";
+    let claim = ", spec: {volumeName: pv}, status: {phase: Bound}";
+    apps()
+        + &object("v1", "PersistentVolumeClaim", "data", OF_APP, claim)
+        + &object("v1", "Pod", "user", "", user)
+        + "---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv, uid: pv}, \
+           spec: {persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: a, name: data, uid: data}}}\n"
+}
+
+/// A StatefulSet that is a quorum of three.
+fn group() -> String {
+    let spec = ", spec: {replicas: 3, selector: {matchLabels: {app: etcd}}, template: {metadata: {labels: {app: etcd}}, \
+                spec: {containers: [{name: c, image: i}]}}}";
+    let members = [("0", "n1"), ("1", "n1"), ("2", "n2")];
+    nodes()
+        + &object("apps/v1", "StatefulSet", "etcd", ", labels: {suture.dev/quorum: 'true'}", spec)
+        + &members.map(|(at, node)| pod(("StatefulSet", "etcd"), &format!("etcd-{at}"), node, true)).concat()
+}
+
 /// The question of each shipped template that is kept: a cluster, parameters, an instance and a request.
 fn asked(template: &str) -> Asked {
     let (none, of) = ("{}", |kind, name| Key::of(kind, "a", name));
-    let apps = || nodes() + &object("example.org/v1", "App", "app", "", "");
     let serving = || {
         let pods = [("a", "n1"), ("b", "n1"), ("c", "n2")];
         web(3, "") + &pods.map(|(name, node)| web_pod(&format!("web-1-{name}"), node)).concat()
-    };
-    let used = || {
-        let user = ", spec: {nodeName: n1, containers: [{name: c, image: i}], volumes: [{name: d, persistentVolumeClaim: \
-                    {claimName: data}}]}, status: {phase: Running}";
-        let claim = ", spec: {volumeName: pv}, status: {phase: Bound}";
-        apps()
-            + &object("v1", "PersistentVolumeClaim", "data", OF_APP, claim)
-            + &object("v1", "Pod", "user", "", user)
-            + "---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv, uid: pv}, \
-               spec: {persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: a, name: data, uid: data}}}\n"
-    };
-    let group = || {
-        let spec = ", spec: {replicas: 3, selector: {matchLabels: {app: etcd}}, template: {metadata: {labels: {app: etcd}}, \
-                    spec: {containers: [{name: c, image: i}]}}}";
-        let members = [("0", "n1"), ("1", "n1"), ("2", "n2")];
-        nodes()
-            + &object("apps/v1", "StatefulSet", "etcd", ", labels: {suture.dev/quorum: 'true'}", spec)
-            + &members.map(|(at, node)| pod(("StatefulSet", "etcd"), &format!("etcd-{at}"), node, true)).concat()
     };
     match template {
         "service-keeps-endpoints" => (serving(), "{floor: 2}", of("Service", "web"), scale("Deployment", "web", 2)),

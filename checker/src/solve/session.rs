@@ -3,16 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use suture_encode::problem::{Label, Problem};
-use suture_encode::term::{Assignment, Int, TermError, Vars};
+use suture_encode::term::Assignment;
 use z3::{Params, SatResult, Solver, StatisticsValue, ast};
 
-use crate::answer::{Answer, Budget, Check, Maximum, Reason, Solved, Spent};
+use crate::answer::{Answer, Budget, Check, Reason, Solved, Spent};
 use crate::lower::Lowered;
 use crate::minimize;
-
-/// How often [`Prepared::maximize`] asks for a greater value. Each question halves the distance to the bound, and a distance is at
-/// most 2^64.
-const STRENGTHEN_MAX: u32 = 66;
 
 /// A solver that has done, in the context of this thread, whatever the first question would otherwise wait for. It answers one
 /// question: its context remembers. Dropping it takes as long as a check; pass the answer on first.
@@ -66,23 +62,6 @@ impl Prepared {
             Check::Unknown(reason) => (Answer::Unknown(reason), true),
         };
         Solved { answer, spent: session.spent, core_is_minimal }
-    }
-
-    pub(crate) fn maximize(&self, problem: &Problem, objective: &Int, budget: Budget) -> (Maximum, Spent) {
-        let stop = AtomicBool::new(false);
-        let (mut best, mut spent) = (None, Spent::default());
-        let started = Session::start(&self.solver, problem, budget, Some(budget.deadline_ms), &stop);
-        let result = started.and_then(|mut session| {
-            let result = session.maximize(objective, &mut best);
-            spent = session.spent;
-            result
-        });
-        let maximum = match (result, best) {
-            (Err(reason), at_least) => Maximum::Unknown { reason, at_least },
-            (Ok(()), Some((value, witness))) => Maximum::Reached { value, witness },
-            (Ok(()), None) => Maximum::Infeasible,
-        };
-        (maximum, spent)
     }
 }
 
@@ -149,42 +128,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Leaves in `best` the greatest value, or the greatest so far when it fails.
-    fn maximize(&mut self, objective: &Int, best: &mut Option<(i64, Assignment)>) -> Result<(), Reason> {
-        let other = |error: TermError| Reason::Other(error.to_string());
-        let all: Vec<Label> = self.lowered.literals().keys().copied().collect();
-        let sum = self.lowered.sum(objective).map_err(other)?;
-        let mut max = upper_bound(objective, &self.problem.vars).map_err(other)?;
-        let mut wanted: Option<i64> = None;
-        for _ in 0..STRENGTHEN_MAX {
-            self.solver.push();
-            if let Some(wanted) = wanted {
-                self.solver.assert(sum.ge(wanted));
-            }
-            let check = self.check(&all);
-            let found = matches!(check, Check::Sat).then(|| self.witness());
-            self.solver.pop(1);
-            match (check, found, wanted) {
-                (Check::Unknown(reason), ..) => return Err(reason),
-                (Check::Unsat(_), _, None) => return Ok(()),
-                (Check::Unsat(_), _, Some(wanted)) => max = wanted.saturating_sub(1),
-                (Check::Sat, None, _) => return Err(Reason::Other("the solver has no model".to_owned())),
-                (Check::Sat, Some(witness), _) => {
-                    let witness = witness?;
-                    *best = Some((objective.eval(&witness).map_err(other)?, witness));
-                }
-            }
-            let reached = best.as_ref().map_or(i64::MIN, |(value, _)| *value);
-            if reached >= max {
-                return Ok(());
-            }
-            // the bound is often reached: ask for it first, then for the upper half of what is left
-            let half = (i128::from(reached) + i128::from(max) + 1).div_euclid(2);
-            wanted = Some(if wanted.is_none() { max } else { i64::try_from(half).unwrap_or(max) });
-        }
-        Err(Reason::Rlimit)
-    }
-
     /// Charges what was spent since the last look.
     fn settle(&mut self) {
         let now = rlimit_count(self.solver);
@@ -209,10 +152,6 @@ impl<'a> Session<'a> {
             Reason::Other(format!("the solver gave up: {text}"))
         }
     }
-}
-
-fn upper_bound(objective: &Int, vars: &Vars) -> Result<i64, TermError> {
-    Ok(i64::try_from(objective.bounds(vars)?.max).unwrap_or(i64::MAX))
 }
 
 /// What the context has spent so far, cut to 32 bits.
