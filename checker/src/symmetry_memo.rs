@@ -266,6 +266,28 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
     }
 }
 
+/// Whether all that a pod names as owner, or refers to, is there or not in all that follows on a state: the claims of
+/// pods may come and go with them.
+fn all_named_stay(state: &State<'_>, pod: &Object) -> bool {
+    let stays = |named: &Arc<Object>| {
+        named.live() && !named.key.kind.is("Pod") && !named.has_pod_as_owner() && !expected_to_go(state, named)
+    };
+    let mut owners = pod.owners().iter();
+    let mut referred = references(pod, state.base().adapters().as_ref()).into_iter().map(|reference| reference.target);
+    owners.all(|owner| owner_object(state, pod, owner).is_none_or(stays))
+        && referred.all(|key| !key.kind.is("PersistentVolumeClaim") && state.resolve(&key).is_none_or(stays))
+}
+
+/// Whether no namespace and no owner comes or goes in a scenario: what is not changed there itself goes if it did before.
+fn is_quiet(scenario: &Scenario<'_>, before: &State<'_>) -> bool {
+    scenario.state.delta().iter().all(|(key, now)| {
+        let Some(was) = before.get(key) else { return false };
+        let same = |now: &Arc<Object>| now.live() && now.uid == was.uid && now.owners() == was.owners();
+        let stays = was.live() && now.as_ref().is_some_and(same);
+        stays || (!takes_along(before, &key.kind) && before.owned_by(&was.uid).is_empty())
+    })
+}
+
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name, or what is named
 /// after them.
 fn may_have_equals(object: &Object) -> bool {
