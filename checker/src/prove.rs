@@ -5,6 +5,7 @@
 //! reaches the same violation ([`Undecided::ReplayMismatch`] otherwise).
 
 use std::collections::BTreeSet;
+use std::iter::successors;
 
 use suture_encode::class::Class;
 use suture_encode::outage::outages;
@@ -214,25 +215,16 @@ fn minimize_counterexample(question: &Question<'_, '_>, solution: &Assignment) -
     let mut changed = false;
     for class in question.scene.encoded_groups().iter().flat_map(|c| &c.classes) {
         for fate in 1..class.counts.len() {
-            loop {
-                let here = class.counts.get(fate).and_then(|c| c.eval(&best).ok()).unwrap_or(0);
-                let mut step = here;
-                let mut moved = None;
-                while step > 0 {
-                    let tried = shifted(class, fate, step, &best);
-                    if let Some(tried) = tried.filter(|t| problem.is_witness(t) == Ok(true)) {
-                        moved = Some(tried);
-                        break;
-                    }
-                    step /= 2;
-                }
-                match moved {
-                    Some(tried) => {
-                        best = tried;
-                        changed = true;
-                    }
-                    None => break,
-                }
+            // as many at once as can be
+            let moved = |best: &Assignment| {
+                let all = class.counts.get(fate)?.eval(best).ok()?;
+                let numbers = successors(Some(all), |number| Some(number / 2)).take_while(|number| *number > 0);
+                let mut tried = numbers.filter_map(|number| shifted(class, fate, number, best));
+                tried.find(|tried| problem.is_witness(tried) == Ok(true))
+            };
+            while let Some(fewer) = moved(&best) {
+                best = fewer;
+                changed = true;
             }
         }
     }
