@@ -56,8 +56,8 @@ pub struct Announcer {
 /// What was announced, as the watch shows it.
 struct Board {
     ledger: Ledger,
-    /// Announcements by name: the place in the order, and when it was made.
-    names: BTreeMap<Str, (u64, Option<Clock>)>,
+    /// Announcements by name.
+    names: BTreeMap<Str, Announced>,
     /// Our own, by place: taken away when they end.
     own: BTreeMap<u64, Str>,
     /// Everything up to this resourceVersion is shown.
@@ -68,22 +68,24 @@ struct Board {
     listed: bool,
 }
 
+/// One announcement, as it is remembered.
+struct Announced {
+    /// Its place in the order; before all others where it does not say.
+    order: u64,
+    /// When it was made.
+    made: Option<Clock>,
+    /// Whether its request may be in flight and cannot be read: nothing later is decided meanwhile.
+    unreadable: bool,
+}
+
 impl Announcer {
     /// Announces in this namespace. Entries end after so many seconds. To be called on a tokio runtime.
     pub fn new(client: Client, namespace: &str, lifetime_seconds: i128) -> Self {
-        let board = Board {
-            ledger: Ledger::lasting(lifetime_seconds),
-            names: BTreeMap::new(),
-            own: BTreeMap::new(),
-            position: None,
-            barrier: None,
-            listed: false,
-        };
         Self {
             client,
             collection: format!("/api/v1/namespaces/{namespace}/configmaps"),
             runtime: Handle::current(),
-            board: Mutex::new(board),
+            board: Mutex::new(Board::new(lifetime_seconds)),
             shown: Condvar::new(),
             lifetime_seconds,
         }
@@ -106,7 +108,7 @@ impl Announcer {
     /// # Errors
     /// When it cannot be written, or is not shown in time: then nothing may be decided.
     pub fn announce(&self, request: &Request, deadline: Instant) -> Result<u64, String> {
-        let text = written(request);
+        let text = written(request)?;
         if text.len() > TEXT_MAX_BYTES {
             return Err("the request is too large to be announced to other replicas".to_owned());
         }
@@ -139,7 +141,7 @@ impl Announcer {
         let mut board = self.board();
         board.own.insert(order, name);
         loop {
-            if board.position.is_some_and(|position| position >= order) && board.barrier.is_none() {
+            if board.shows(order) {
                 let micros = |from: Instant, to: Instant| to.saturating_duration_since(from).as_micros();
                 let shown = now();
                 tracing::debug!(
@@ -153,7 +155,7 @@ impl Announcer {
             if left.is_zero() {
                 drop(board);
                 self.withdraw(order);
-                return Err("announcements of other replicas are not shown in time".to_owned());
+                return Err("announcements of other replicas are not shown, or cannot be read, in time".to_owned());
             }
             board = self.shown.wait_timeout(board, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -260,7 +262,8 @@ impl Announcer {
         let now = Clock::now();
         let limit = self.lifetime_seconds.saturating_mul(ORPHANED_LIFETIMES);
         let mut board = self.board();
-        let old = board.names.iter().filter(|(_, (_, made))| made.is_some_and(|made| now.seconds_since(made) > limit));
+        let old =
+            board.names.iter().filter(|(_, known)| known.made.is_some_and(|made| now.seconds_since(made) > limit));
         let old: Vec<Str> = old.map(|(name, _)| name.clone()).collect();
         board.names.retain(|name, _| !old.contains(name));
         drop(board);
@@ -307,32 +310,52 @@ async fn call(client: &Client, method: &str, path: &str, body: Option<Value>) ->
 }
 
 impl Board {
+    fn new(lifetime_seconds: i128) -> Self {
+        Self {
+            ledger: Ledger::lasting(lifetime_seconds),
+            names: BTreeMap::new(),
+            own: BTreeMap::new(),
+            position: None,
+            barrier: None,
+            listed: false,
+        }
+    }
+
     fn put(&mut self, object: &Val, view: &View) {
         let Some((_, name)) = name_of(object) else { return };
         let denied = object.at_some(&["metadata", "annotations", DENIED]).is_some();
-        if let Some((order, _)) = self.names.get(&name) {
+        if let Some(known) = self.names.get_mut(&name) {
             if denied {
-                self.ledger.withdraw(*order);
+                known.unreadable = false;
+                self.ledger.withdraw(known.order);
             }
             return;
         }
         if denied {
             return;
         }
-        let order = object.str_at(&["metadata", "resourceVersion"]).and_then(|version| version.parse::<u64>().ok());
+        let order = version_of(object);
         let request = object.str_at(&["data", "request"]).and_then(|text| read(text));
         let made = object.str_at(&["metadata", "creationTimestamp"]).and_then(|time| Clock::parse(time).ok());
         let (Some(order), Some(request)) = (order, request) else {
             tracing::warn!(name = &*name, "an announcement cannot be read");
+            self.names.insert(name, Announced { order: order.unwrap_or(0), made, unreadable: true });
             return;
         };
-        self.names.insert(name, (order, made));
+        self.names.insert(name, Announced { order, made, unreadable: false });
         self.ledger.record_at(order, &request, &view.snapshot, Some(Clock::now()));
+    }
+
+    /// Whether everything that was announced up to this place is known.
+    fn shows(&self, order: u64) -> bool {
+        self.position.is_some_and(|position| position >= order)
+            && self.barrier.is_none()
+            && !self.names.values().any(|known| known.unreadable && known.order < order)
     }
 }
 
 /// What others need to know of a request; values of secrets are not part of it.
-fn written(request: &Request) -> String {
+fn written(request: &Request) -> Result<String, String> {
     let text = |text: &str| Val::str(text);
     let kept = |object: &Option<Val>| {
         object.as_ref().map(|object| project(object).without_at(&["metadata", "managedFields"])).unwrap_or_default()
@@ -359,8 +382,7 @@ fn written(request: &Request) -> String {
         ("preconditionUid", optional(&request.preconditions.uid)),
         ("preconditionVersion", optional(&request.preconditions.resource_version)),
     ]);
-    // texts, numbers and maps with text keys: nothing that JSON lacks
-    serde_json::to_string(&val).unwrap_or_default()
+    serde_json::to_string(&val).map_err(|error| format!("the request cannot be announced: {error}"))
 }
 
 /// A request as it was announced.
@@ -378,7 +400,8 @@ fn read(text: &str) -> Option<Request> {
         Some("Background") => Some(Propagation::Background),
         Some("Foreground") => Some(Propagation::Foreground),
         Some("Orphan") => Some(Propagation::Orphan),
-        _ => None,
+        Some(_) => return None,
+        None => None,
     };
     Some(Request {
         uid: field("uid")?,
@@ -397,7 +420,10 @@ fn read(text: &str) -> Option<Request> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::serve::policies::Policies;
 
     #[test]
     fn what_is_announced_is_read_back_without_values_of_secrets() {
@@ -419,7 +445,7 @@ mod tests {
             dry_run: false,
             options: Val::Null,
         };
-        let text = written(&request);
+        let text = written(&request).unwrap();
         assert!(!text.contains("c2VjcmV0"));
         let back = read(&text).unwrap();
         assert_eq!(back.target, request.target);
@@ -427,5 +453,22 @@ mod tests {
         assert_eq!(back.propagation, request.propagation);
         assert_eq!(back.preconditions, request.preconditions);
         assert_eq!(back.old, request.old.as_ref().map(project));
+    }
+
+    #[test]
+    fn nothing_is_decided_after_an_announcement_that_cannot_be_read_until_it_is_denied() {
+        let view = Store::new(Arc::new(Policies::default().load().wanting_nothing())).read();
+        let mut board = Board::new(1);
+        let announcement = |more: &str| -> Val {
+            let text = r#"{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"MORE},"data":{"request":"{}"}}"#;
+            serde_json::from_str(&text.replace("MORE", more)).unwrap()
+        };
+        board.position = Some(9);
+        assert!(board.shows(9));
+        board.put(&announcement(""), &view);
+        assert!(!board.shows(9));
+        assert!(board.shows(6), "what came before it does not depend on it");
+        board.put(&announcement(r#","annotations":{"suture.dev/denied":"true"}"#), &view);
+        assert!(board.shows(9));
     }
 }
