@@ -108,7 +108,8 @@ impl Kinds {
 
     /// The kinds that the cluster serves. Those of a group that does not answer are the ones followed already.
     async fn all(&self) -> Result<BTreeSet<Kind>, String> {
-        let groups = get::<Groups>(&self.client, "/apis").await?.map(|found| found.groups).unwrap_or_default();
+        let found = get::<Groups>(&self.client, "/apis").await?;
+        let Groups { groups } = found.ok_or("the API server does not say which groups it serves")?;
         let names = std::iter::once(String::new()).chain(groups.into_iter().map(|group| group.name));
         let looked = join_all(names.map(|group| async {
             let resources = resources(&self.client, &group).await;

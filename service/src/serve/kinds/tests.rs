@@ -89,3 +89,10 @@ async fn kinds_are_followed_as_they_are_wanted_and_served() {
     .unwrap();
     running.abort();
 }
+
+#[tokio::test]
+async fn which_kinds_there_are_is_not_known_where_the_groups_are_not_listed() {
+    let (events, _told) = channel();
+    let kinds = Kinds::new(server(Arc::default()), events, Arc::default(), watch::channel(0).1);
+    assert!(kinds.all().await.is_err());
+}
