@@ -220,7 +220,11 @@ impl Policies {
         if let Some((_, known)) = self.adapters.as_ref().filter(|(of, _)| *of == text) {
             return known.clone();
         }
-        let set = Arc::new(AdapterSet::compile(good).unwrap_or_default());
+        let set = AdapterSet::compile(good).unwrap_or_else(|errors| {
+            problems.push(Problem { resource: "ResourceAdapters".to_owned(), message: told(&errors) });
+            AdapterSet::default()
+        });
+        let set = Arc::new(set);
         self.adapters = Some((text, set.clone()));
         set
     }
@@ -231,7 +235,10 @@ fn compile(documents: &mut Documents, problems: &mut Vec<Problem>) -> Policy {
     let mut note = |origin: &Origin, errors: &[SpecError]| {
         problems.push(Problem { resource: origin.file.to_string(), message: told(errors) });
     };
-    let mut library = Library::shipped().unwrap_or_default();
+    let mut library = Library::shipped().unwrap_or_else(|errors| {
+        note(&Origin::named("the shipped library"), &errors);
+        Library::default()
+    });
     documents.templates.retain(|template| {
         let shipped = library.get(&template.name).is_some() || grants::TEMPLATES.contains(&&*template.name);
         let added = if shipped {
