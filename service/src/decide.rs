@@ -3,13 +3,14 @@
 //!
 //! Nothing is read and no clock is looked at: whoever asks brings both.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input};
 use suture_model::change::{Change, Request};
 use suture_model::snapshot::Snapshot;
+use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::{Action, OnUndecided};
 
@@ -91,11 +92,15 @@ pub fn undecided(policy: &Policy, request: &Request, reason: &str) -> Decision {
 
 fn judge_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> Decision {
     let unbound = policy.grants.unbound(question.change, &policy.invariants);
-    let unread: Vec<&Unread> = question.unread.iter().filter(|(i, _)| !unbound.contains(&i.name)).collect();
-    let skipped: BTreeSet<_> = unbound.into_iter().chain(unread.iter().map(|(i, _)| i.name.clone())).collect();
+    // the engine leaves out by name, which a cluster's invariant and a namespace's may share
+    let unread: BTreeMap<&Str, &str> = question.unread.iter().map(|(i, why)| (&i.name, why.as_str())).collect();
+    let unread =
+        |invariant: &CompiledInvariant| unread.get(&invariant.name).filter(|_| !unbound.contains(&invariant.name));
+    let left_out: Vec<_> = policy.invariants.iter().filter_map(|i| Some((i, *unread(i)?))).collect();
+    let skipped = unbound.iter().chain(left_out.iter().map(|(i, _)| &i.name)).cloned().collect();
     let mut decision = with_input(policy, question, |input| engine.decide_except(input, skipped));
     let instance = question.change.requests.first().map_or_else(String::new, |request| request.target.to_string());
-    decision.add(unread.into_iter().map(|(invariant, why)| unclear(invariant, &instance, why)));
+    decision.add(left_out.into_iter().map(|(invariant, why)| unclear(invariant, &instance, why)));
     decision
 }
 

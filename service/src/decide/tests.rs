@@ -85,3 +85,14 @@ fn an_invariant_that_reads_what_is_not_known_is_undecided_unless_it_binds_nobody
         assert_eq!(broken(&deleted_by("bot", &policy, &unread, true)), [("operator-in-scope", Finding::Refuted)]);
     }
 }
+
+#[test]
+fn an_invariant_whose_namesake_reads_what_is_not_known_is_undecided_as_well() {
+    let cluster = KEPT.replace("endpoints}", "endpoints, action: Audit}");
+    let namespace = KEPT.replace("Invariant", "NamespacedInvariant").replace("name: kept", "name: kept, namespace: n");
+    let policy = policy(&[&cluster, &namespace]);
+    let unread = [(policy.invariants[0].clone(), "Nodes were not read".to_owned())];
+    let decided = deleted_by("ana", &policy, &unread, true);
+    assert_eq!(broken(&decided), [("kept", Finding::Undecided); 2]);
+    assert!(!admits(&decided.decision, &policy), "the namespace's denies");
+}
