@@ -25,9 +25,9 @@ use crate::output::progress::Progress;
 use crate::output::terminal::{self, Paint};
 use crate::output::{self, junit, tests};
 use crate::policy::{self, Documents, Policy, diagnosed};
-use crate::request::{Asked, review_of};
+use crate::recorded::{self, RecordedCluster};
+use crate::request::{RequestedChange, review_of};
 use crate::suite;
-use crate::world::{self, World};
 
 #[cfg(feature = "serve")]
 mod emergency_off;
@@ -70,17 +70,17 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
     one_standard_input(&[&state.state, &policy.invariants, &policy.adapters, &apply, review.as_slice()])?;
     let policy = policy::load(&policy.invariants, &policy.adapters)?;
     let asked = match review {
-        Some(review) => Asked::Review(Box::new(review_of(&review)?)),
-        None if !apply.is_empty() => Asked::apply(&input::read(&apply)?)?,
-        None if !delete.is_empty() => Asked::Delete(delete, propagation_policy),
-        None => Asked::Scale(scale),
+        Some(review) => RequestedChange::Review(Box::new(review_of(&review)?)),
+        None if !apply.is_empty() => RequestedChange::apply(&input::read(&apply)?)?,
+        None if !delete.is_empty() => RequestedChange::Delete(delete, propagation_policy),
+        None => RequestedChange::Scale(scale),
     };
-    let (world, time) = load_state(&state, &policy, &asked)?;
+    let (recorded, time) = load_state(&state, &policy, &asked)?;
     let user = user.as_deref().map_or_else(User::admin, User::named);
-    let change = asked.change(&world.snapshot, &user, &world.last_applied)?;
+    let change = asked.change(&recorded.snapshot, &user, &recorded.last_applied)?;
     let mut engine = engine(common, &policy)?;
     let question = Question {
-        snapshot: &world.snapshot,
+        snapshot: &recorded.snapshot,
         change: &change,
         in_flight: &[],
         counted: &[],
@@ -102,8 +102,8 @@ fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
     let Audit { state, policy, output } = arguments;
     one_standard_input(&[&state.state, &policy.invariants, &policy.adapters])?;
     let policy = policy::load(&policy.invariants, &policy.adapters)?;
-    let (world, time) = load_state(&state, &policy, &Asked::Delete(Vec::new(), None))?;
-    let decision = engine(common, &policy)?.audit(&world.snapshot, time.map(|time| time.to_string()).as_deref());
+    let (recorded, time) = load_state(&state, &policy, &RequestedChange::Delete(Vec::new(), None))?;
+    let decision = engine(common, &policy)?.audit(&recorded.snapshot, time.map(|time| time.to_string()).as_deref());
     let paint = Paint::stdout(common.color);
     output::value(output, &decision, |decision| decision::text(decision, About::Present, paint, common.verbose))?;
     let found = |decision: &Decision, finding| decision.verdicts.iter().any(|verdict| verdict.outcome == finding);
@@ -122,14 +122,18 @@ fn engine(common: Common, policy: &Policy) -> Result<Engine, Failure> {
 }
 
 /// The recorded cluster, and the time it is there.
-fn load_state(state: &State, policy: &Policy, asked: &Asked) -> Result<(World, Option<Clock>), Failure> {
+fn load_state(
+    state: &State,
+    policy: &Policy,
+    asked: &RequestedChange,
+) -> Result<(RecordedCluster, Option<Clock>), Failure> {
     let State { state, unknown, time } = state;
-    let world = world::load(state, unknown, &asked.applied_keys(), policy.adapters.clone())?;
+    let recorded = recorded::load(state, unknown, &asked.applied_keys(), policy.adapters.clone())?;
     let time = match time {
         Some(time) => Some(Clock::parse(time).map_err(|error| Failure::invalid(format!("--time: {error}")))?),
-        None => world.newest,
+        None => recorded.newest,
     };
-    Ok((world, time))
+    Ok((recorded, time))
 }
 
 /// Standard input can be read once.

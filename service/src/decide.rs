@@ -15,7 +15,7 @@ use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::{Action, OnUndecided};
 
 use crate::clock::Clock;
-use crate::grants::{Asked, History, Spent};
+use crate::grants::{GrantQuestion, History, Spent};
 use crate::policy::Policy;
 
 /// An invariant that reads kinds of which nothing certain is known, and why not.
@@ -59,7 +59,7 @@ pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<
     if policy.grants.is_empty() {
         return Decided { decision, spent: Vec::new() };
     }
-    let judged = policy.grants.judge(&Asked {
+    let judged = policy.grants.judge(&GrantQuestion {
         snapshot: question.snapshot,
         change: question.change,
         in_flight: question.counted,

@@ -26,7 +26,7 @@ mod limit;
 mod scope;
 mod spent;
 
-pub use grant::Asked;
+pub use grant::GrantQuestion;
 pub use history::{History, Spent};
 
 use grant::Grant;
@@ -161,7 +161,7 @@ impl Grants {
     }
 
     /// Judges a change: each of its requests by the grants of its author.
-    pub fn judge(&self, asked: &Asked<'_>) -> Judged {
+    pub fn judge(&self, asked: &GrantQuestion<'_>) -> Judged {
         let mut judged = Judged::default();
         let bound: Vec<&Arc<Grant>> =
             self.grants.iter().filter(|g| asked.change.requests.iter().any(|r| g.covers(&r.user))).collect();
@@ -180,7 +180,7 @@ impl Grants {
         judged
     }
 
-    fn judge_budgets(&self, bound: &[&Arc<Grant>], asked: &Asked<'_>, judged: &mut Judged) {
+    fn judge_budgets(&self, bound: &[&Arc<Grant>], asked: &GrantQuestion<'_>, judged: &mut Judged) {
         let state = State::new(asked.snapshot);
         for grant in bound.iter().filter(|grant| !grant.limits.is_empty()) {
             let covers = |user: &User| grant.covers(user);
@@ -203,7 +203,7 @@ impl Grants {
         &self,
         judged: &mut Judged,
         grant: &Grant,
-        asked: &Asked<'_>,
+        asked: &GrantQuestion<'_>,
         template: &'static str,
         finding: Result<String, String>,
         steps: Vec<StepReport>,

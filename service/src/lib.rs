@@ -18,8 +18,8 @@ pub mod manifest;
 pub mod names;
 pub mod output;
 pub mod policy;
+pub mod recorded;
 pub mod request;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod suite;
-pub mod world;

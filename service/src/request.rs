@@ -15,11 +15,11 @@ use crate::failure::Failure;
 use crate::input::{self, Source};
 use crate::manifest::{self, LastApplied};
 use crate::names::Names;
-use crate::world::ingest_failure;
+use crate::recorded::ingest_failure;
 
 /// What is asked, before the state is known.
 #[derive(Clone, Debug)]
-pub enum Asked {
+pub enum RequestedChange {
     /// The request of an AdmissionReview.
     Review(Box<Request>),
     /// Manifests, each with the file that holds it.
@@ -46,7 +46,7 @@ pub fn review_of(path: &Path) -> Result<Request, Failure> {
     }
 }
 
-impl Asked {
+impl RequestedChange {
     /// The manifests of files and folders; Lists are taken apart.
     ///
     /// # Errors

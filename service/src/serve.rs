@@ -1,8 +1,8 @@
 //! `suture serve`: the admission backend in front of a cluster, all of its parts wired together.
 //!
-//! Watches tell the feed, which writes the store; the rounds after each write end what is in flight, say which kinds are
-//! wanted, and whether this replica is ready. Requests come in through the router, wait for a worker, and are judged
-//! with what the store and the book say.
+//! Watches tell the feed, which writes the store. The maintenance after each write ends what is in flight, and says which
+//! kinds are wanted and whether this replica is ready. Requests come in through the router, wait for a worker, and are
+//! judged with what the store and the in-flight log say.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -27,19 +27,20 @@ pub mod api;
 pub mod audits;
 pub mod certificates;
 pub mod configuration;
+pub mod emergency_switch;
 pub mod feed;
 #[cfg(test)]
 mod fixtures;
 pub mod health;
 pub mod in_flight_log;
-pub mod inert;
 pub mod judge;
 pub mod kind_events;
 pub mod kinds;
 pub mod lease;
 pub mod loaded;
+pub mod maintenance;
 pub mod metrics;
-pub mod off;
+pub mod no_op;
 pub mod options;
 pub mod page;
 pub mod peers;
@@ -50,7 +51,6 @@ pub mod register;
 pub mod reporter;
 pub mod resources;
 pub mod review;
-pub mod rounds;
 pub mod router;
 pub mod rules;
 pub mod secret;
@@ -71,6 +71,7 @@ use judge::{JudgePool, Replicas, SharedState};
 use kinds::Kinds;
 use lease::{Active, Candidate};
 use loaded::Wanted;
+use maintenance::Maintenance;
 use metrics::Metrics;
 use options::{Options, ReplicasMode};
 use peers::Peer;
@@ -78,7 +79,6 @@ use policies::Policies;
 use register::Registrar;
 use reporter::Reporter;
 use resources::{GROUP, RESOURCES, ResourceName};
-use rounds::Rounds;
 use router::Terms;
 use secret::SecretVault;
 use server::{Drain, Listeners};
@@ -226,10 +226,10 @@ fn follow(
     let probes = Probes::default();
     tokio::spawn(probe::run(client.clone(), probes.clone()));
     let (wanted, wants) = latest::channel(Wanted::default());
-    let rounds = Rounds::new(shared.clone(), wanted, readiness.clone(), metrics.clone());
+    let maintenance = Maintenance::new(shared.clone(), wanted, readiness.clone(), metrics.clone());
     let nudge = Arc::new(Notify::new());
     let lag_max = Duration::from_secs(options.lag_max_secs.into());
-    let feed = Feed::new(shared.store.clone(), probes, lag_max, nudge.clone(), rounds);
+    let feed = Feed::new(shared.store.clone(), probes, lag_max, nudge.clone(), maintenance);
     let (events, told) = channel();
     thread::spawn(move || feed.run(&told));
     tokio::spawn(Kinds::new(client.clone(), events, nudge.clone(), again.subscribe()).run(wants));

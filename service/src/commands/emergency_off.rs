@@ -5,7 +5,7 @@ use kube::Client;
 use crate::arguments::EmergencyOff;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::serve::off::Switch;
+use crate::serve::emergency_switch::Switch;
 
 pub(super) fn run(arguments: EmergencyOff) -> Result<Exit, Failure> {
     let EmergencyOff { reason, dry_run, undo, print } = arguments;

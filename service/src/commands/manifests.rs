@@ -9,7 +9,7 @@ use crate::arguments::{Manifests, Part};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::policy;
-use crate::serve::configuration::{Home, Reach, SERVICE_PORT, Target, static_webhook, webhook};
+use crate::serve::configuration::{Installation, Reach, SERVICE_PORT, Target, static_webhook, webhook};
 use crate::serve::{rbac, resources};
 
 pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
@@ -24,7 +24,7 @@ pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
         reach,
         ca_bundle: ca_bundle.unwrap_or_default(),
         failure_policy,
-        home: Home { namespace, service_account },
+        installation: Installation { namespace, service_account },
         ..Target::default()
     };
     let value = |configuration| serde_json::to_value(configuration).map_err(Failure::invalid);
@@ -33,7 +33,7 @@ pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
         documents.extend(resources::definitions());
     }
     if matches!(part, Part::Rbac | Part::All) {
-        documents.extend(rbac::manifests(&policy, &target.home));
+        documents.extend(rbac::manifests(&policy, &target.installation));
     }
     if matches!(part, Part::Webhook | Part::All) {
         documents.push(value(webhook(&policy, &target))?);

@@ -7,7 +7,7 @@ use suture_model::navigate::wanted_replicas;
 use suture_model::object::Key;
 use suture_model::state::State;
 
-use super::grant::{Asked, Grant};
+use super::grant::{Grant, GrantQuestion};
 use super::history::{Spent, Taken};
 use super::limit::Limit;
 use super::spent::present;
@@ -21,7 +21,7 @@ pub(super) fn exceeded(
     grant: &Grant,
     spent: &Spent,
     state: &State<'_>,
-    asked: &Asked<'_>,
+    asked: &GrantQuestion<'_>,
 ) -> Option<Result<String, String>> {
     let (before, scaled) = asked.history.within(&grant.name, limit.window, asked.now);
     if limit.percent.is_some() {

@@ -11,7 +11,7 @@ use super::limit::Limit;
 
 /// What is to be judged.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct GrantQuestion<'a> {
     /// What the watch shows.
     pub snapshot: &'a Snapshot,
     /// The change.
@@ -43,7 +43,7 @@ impl Grant {
     }
 
     /// Whether an exemption in force lets all authors that are its subjects break it.
-    pub fn is_lifted(&self, invariant: &str, asked: &Asked<'_>) -> bool {
+    pub fn is_lifted(&self, invariant: &str, asked: &GrantQuestion<'_>) -> bool {
         let instance = format!("OperatorGrant/{}", self.name);
         asked.now.is_some_and(|now| {
             asked.exemptions.iter().any(|exemption| {

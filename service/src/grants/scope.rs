@@ -10,7 +10,7 @@ use suture_model::state::State;
 use suture_specs::compile::glob_matches;
 use suture_specs::spec::{GroupKind, Scope};
 
-use super::grant::{Asked, Grant};
+use super::grant::{Grant, GrantQuestion};
 
 /// Controllers nest no deeper than this; a longer chain is a cycle or no controller's work.
 const OWNERS_MAX: usize = 16;
@@ -19,7 +19,7 @@ const OWNERS_MAX: usize = 16;
 const NEVER_SEEN: [&str; 4] = ["coordination.k8s.io", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io"];
 
 /// The first request of a grant's subjects that lies outside its scope, or of which that cannot be told.
-pub(super) fn outside<'a>(grant: &Grant, asked: &Asked<'a>) -> Option<(Result<String, String>, &'a Request)> {
+pub(super) fn outside<'a>(grant: &Grant, asked: &GrantQuestion<'a>) -> Option<(Result<String, String>, &'a Request)> {
     let scope = grant.spec.scope.as_ref()?;
     // what is in flight has been asked for and may be there: an owner that was just made counts
     let mut stored = State::new(asked.snapshot);

@@ -16,7 +16,7 @@ use suture_model::scenario::Scenario;
 use suture_model::state::State;
 use suture_model::value::Str;
 
-use super::grant::Asked;
+use super::grant::GrantQuestion;
 use super::history::{Spent, Taken};
 
 /// Up to so many changes in flight every subset of them is tried; beyond it none, each alone, and all.
@@ -27,7 +27,7 @@ const CONTROLLERS_MAX: usize = 16;
 
 impl Spent {
     /// What the requests of a grant's subjects take away in the worst case.
-    pub(super) fn of(grant: &Str, asked: &Asked<'_>, covers: &dyn Fn(&User) -> bool) -> Self {
+    pub(super) fn of(grant: &Str, asked: &GrantQuestion<'_>, covers: &dyn Fn(&User) -> bool) -> Self {
         let own = || asked.change.requests.iter().filter(|request| covers(&request.user));
         let mut spent = Self {
             grant: grant.clone(),
@@ -48,7 +48,7 @@ impl Spent {
         spent
     }
 
-    fn land(&mut self, scenario: &mut Scenario<'_>, asked: &Asked<'_>, covers: &dyn Fn(&User) -> bool) {
+    fn land(&mut self, scenario: &mut Scenario<'_>, asked: &GrantQuestion<'_>, covers: &dyn Fn(&User) -> bool) {
         for request in &asked.change.requests {
             let before = scenario.state.clone();
             let gone: BTreeSet<Key> = scenario.in_deletion_closure.keys().cloned().collect();

@@ -27,7 +27,7 @@ mod reconcile;
 mod target;
 
 pub use reconcile::{Note, reconcile};
-pub use target::{Home, NAME, OFF, Reach, SERVICE_PORT, TIMEOUT_SECONDS, Target};
+pub use target::{Installation, NAME, OFF_ANNOTATION, Reach, SERVICE_PORT, TIMEOUT_SECONDS, Target};
 
 /// How every name in a static manifest must end (KEP-5793).
 const STATIC_SUFFIX: &str = ".static.k8s.io";
@@ -76,7 +76,7 @@ fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
     let rules = rules::rules(policy);
     let granted = || policy.grants.subjects();
     if !rules.is_empty() {
-        let mut conditions = conditions::common(&target.home);
+        let mut conditions = conditions::common(&target.installation);
         if granted().next().is_some() {
             conditions.push(conditions::subjects(granted(), false));
         }
@@ -84,7 +84,7 @@ fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
         hooks.push(hook("decide", rules, conditions, target));
     }
     if granted().next().is_some() {
-        let mut conditions = conditions::common(&target.home);
+        let mut conditions = conditions::common(&target.installation);
         conditions.push(conditions::subjects(granted(), true));
         hooks.push(hook("grants", rules::grant_rules(), conditions, target));
     }
@@ -112,7 +112,7 @@ fn hook(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &
     let elsewhere = LabelSelectorRequirement {
         key: NAMESPACE_NAME.to_owned(),
         operator: "NotIn".to_owned(),
-        values: Some(vec![target.home.namespace.clone()]),
+        values: Some(vec![target.installation.namespace.clone()]),
     };
     ValidatingWebhook {
         name: format!("{name}.suture.dev"),
@@ -140,7 +140,7 @@ fn client_config(target: &Target) -> WebhookClientConfig {
         Reach::Service { name, port } => {
             let service = ServiceReference {
                 name: name.clone(),
-                namespace: target.home.namespace.clone(),
+                namespace: target.installation.namespace.clone(),
                 path: Some(PATH.to_owned()),
                 port: Some(*port),
             };

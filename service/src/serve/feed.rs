@@ -58,7 +58,7 @@ impl Probes {
 }
 
 /// What happens after each change of the store.
-pub trait Aftermath: Send {
+pub trait StoreObserver: Send {
     /// The store has changed.
     fn changed(&mut self, store: &Store);
     /// Some time has passed; how far each known kind lags.
@@ -71,7 +71,7 @@ pub struct Feed<A> {
     probes: Probes,
     lag_max: Duration,
     nudge: Arc<Notify>,
-    aftermath: A,
+    observer: A,
     kinds: BTreeMap<Kind, Known>,
 }
 
@@ -86,10 +86,10 @@ struct Known {
     shown: Option<Reading>,
 }
 
-impl<A: Aftermath> Feed<A> {
+impl<A: StoreObserver> Feed<A> {
     /// Writes to `store`; a kind that lags by more than `lag_max` is unknown. `nudge` is called when definitions change.
-    pub fn new(store: Arc<Store>, probes: Probes, lag_max: Duration, nudge: Arc<Notify>, aftermath: A) -> Self {
-        Self { store, probes, lag_max, nudge, aftermath, kinds: BTreeMap::new() }
+    pub fn new(store: Arc<Store>, probes: Probes, lag_max: Duration, nudge: Arc<Notify>, observer: A) -> Self {
+        Self { store, probes, lag_max, nudge, observer, kinds: BTreeMap::new() }
     }
 
     /// Takes in everything until nobody can tell any more.
@@ -116,11 +116,11 @@ impl<A: Aftermath> Feed<A> {
                 self.judge_lag(time, &mut changes);
                 self.store.write(changes);
                 let lags = self.kinds.iter().filter_map(|(kind, state)| Some((kind.clone(), state.lag?))).collect();
-                self.aftermath.changed(&self.store);
-                self.aftermath.tick(&self.store, &lags);
+                self.observer.changed(&self.store);
+                self.observer.tick(&self.store, &lags);
             } else if !changes.is_empty() {
                 self.store.write(changes);
-                self.aftermath.changed(&self.store);
+                self.observer.changed(&self.store);
             }
         }
     }

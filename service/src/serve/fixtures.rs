@@ -9,7 +9,7 @@ use suture_specs::spec::OnUndecided;
 
 use super::answer::{Answer, Label};
 use super::metrics::Metrics;
-use super::review::Asked;
+use super::review::AdmissionCall;
 use super::router::Terms;
 use super::workers::{Decider, Deciders, Limits, Workers};
 
@@ -49,7 +49,7 @@ struct Script {
 }
 
 impl Decider for Script {
-    fn decide(&mut self, asked: &Asked) -> Answer {
+    fn decide(&mut self, asked: &AdmissionCall) -> Answer {
         match asked.text(&["name"]) {
             "denied" => Answer::refused(Label::Denied, 403, "no endpoint would be left\n- web is deleted"),
             "panics" => panic!("scripted to panic"),

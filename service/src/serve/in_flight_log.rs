@@ -2,8 +2,8 @@
 //!
 //! | order | why nothing is lost |
 //! |---|---|
-//! | the writer publishes what the watch showed, then ends entries | who reads the book first and the store after it finds a change in one of them |
-//! | a worker reads the book, the store, judges, and enters if the book has not grown by anything that matters | of two that judge at the same time one enters first, the other looks at what that one entered |
+//! | the writer publishes what the watch showed, then ends entries | who reads the log first and the store after it finds a change in one of them |
+//! | a worker reads the log, the store, judges, and enters if the log has not grown by anything that matters | of two that judge at the same time one enters first, the other looks at what that one entered |
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
@@ -28,7 +28,7 @@ struct Inner {
     history: Arc<History>,
 }
 
-/// What the book said at one time.
+/// The log as it was at one time.
 #[derive(Clone, Debug)]
 pub struct LogSnapshot {
     /// What was in flight, oldest first.
@@ -73,7 +73,7 @@ impl InFlightLog {
     /// Enters a request that was judged with what a page says.
     ///
     /// # Errors
-    /// When the book has grown since.
+    /// When the log has grown since.
     pub fn enter(
         &self,
         log_snapshot: &LogSnapshot,

@@ -20,10 +20,10 @@ use suture_model::value::Str;
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
 use super::in_flight_log::{InFlightLog, LogSnapshot};
-use super::inert::{may_pass, writes};
 use super::lease::Active;
+use super::no_op::{may_be_no_op, writes};
 use super::resources;
-use super::review::Asked;
+use super::review::AdmissionCall;
 use super::store::{Reading, Store, View};
 use super::workers::{Decider, Deciders};
 use crate::clock::{Clock, now};
@@ -64,7 +64,7 @@ pub struct SharedState {
     pub replicas: Replicas,
 }
 
-/// The court, as workers get their judges from it.
+/// Makes judges for workers, and keeps those of what is decided at once.
 pub struct JudgePool {
     shared: Arc<SharedState>,
     /// Judges of what is decided at once, as many as ever were needed at a time.
@@ -72,7 +72,7 @@ pub struct JudgePool {
 }
 
 impl JudgePool {
-    /// The bench of a court.
+    /// A pool of judges that share this.
     pub fn new(shared: Arc<SharedState>) -> Self {
         Self { shared, free: Mutex::default() }
     }
@@ -87,7 +87,7 @@ impl Deciders for JudgePool {
         Box::new(Judge::new(self.shared.clone(), Budget::WEBHOOK))
     }
 
-    fn at_once(&self, asked: &Asked) -> Option<Answer> {
+    fn at_once(&self, asked: &AdmissionCall) -> Option<Answer> {
         let free = self.free().pop();
         let mut judge = free.unwrap_or_else(|| Judge::new(self.shared.clone(), Budget::AT_ONCE));
         let answer = judge.at_once(asked);
@@ -106,7 +106,7 @@ pub struct Judge {
 }
 
 /// A request before a view of the cluster.
-struct Case {
+struct RequestInView {
     view: Arc<View>,
     now: Clock,
     /// The request, with what the view tells of its object.
@@ -114,10 +114,10 @@ struct Case {
     /// The request as it is judged.
     effective: Request,
     /// Whether no decision can change by it.
-    inert: bool,
+    no_op: bool,
     /// All that is in flight: budgets count it.
     in_flight: Vec<Arc<Request>>,
-    /// What of it matters, once that is [`related`](Self::related); none where nothing is in flight, or the request is inert.
+    /// What of it matters, once that is [`related`](Self::related); none where nothing is in flight, or the request is no_op.
     relevant: Option<Relevant>,
     matter: Vec<Request>,
 }
@@ -133,7 +133,7 @@ struct Judged {
     /// What it takes of budgets.
     spent: Vec<Spent>,
     /// Whether no decision can change by the request.
-    inert: bool,
+    no_op: bool,
 }
 
 impl Judged {
@@ -152,7 +152,7 @@ struct Past<'p> {
 }
 
 impl Decider for Judge {
-    fn decide(&mut self, asked: &Asked) -> Answer {
+    fn decide(&mut self, asked: &AdmissionCall) -> Answer {
         let request = match Request::from_review(&asked.review) {
             Ok(request) => request,
             Err(error) => return Answer::refused(Label::Invalid, 400, error.to_string()),
@@ -185,7 +185,7 @@ impl SharedState {
     /// Enters what is admitted, and says what is answered. `None` when something was entered meanwhile that matters.
     fn enter(&self, mut log_snapshot: LogSnapshot, request: &Request, mut judged: Judged) -> Option<Answer> {
         let admits = judged.answer.allowed || matches!(self.replicas, Replicas::Audit);
-        let passes = judged.spent.is_empty() && judged.inert;
+        let passes = judged.spent.is_empty() && judged.no_op;
         if passes || !admits || request.dry_run || !writes(request) {
             return Some(judged.answer);
         }
@@ -211,25 +211,25 @@ impl SharedState {
     }
 }
 
-impl Case {
+impl RequestInView {
     fn of(request: &Request, entries: &[Entry], view: Arc<View>) -> Self {
         let request = request.clone().resolve(&State::new(&view.snapshot));
         let now = Clock::now();
         let effective = effective(&request, &view);
-        let inert = view.loaded.readers.pass_over(&effective, &view.loaded.policy);
-        let newer = if inert { None } else { newer(&request, &view) };
+        let no_op = view.loaded.relevant_fields.is_no_op(&effective, &view.loaded.policy);
+        let newer = if no_op { None } else { newer(&request, &view) };
         let view = match newer {
             Some(object) => Arc::new(view.showing(object)),
             None => view,
         };
         let in_flight: Vec<Arc<Request>> =
             open(&request, entries, &view, now).into_iter().map(|entry| entry.request.clone()).collect();
-        Self { view, now, request, effective, inert, in_flight, relevant: None, matter: Vec::new() }
+        Self { view, now, request, effective, no_op, in_flight, relevant: None, matter: Vec::new() }
     }
 
     /// With what of all that is in flight matters.
     fn related(mut self) -> Self {
-        if !self.in_flight.is_empty() && !self.inert {
+        if !self.in_flight.is_empty() && !self.no_op {
             let relevant = relevance(&self.view).select(self.in_flight.iter().map(Arc::as_ref), &self.effective);
             let matter = relevant.places.iter().filter_map(|at| self.in_flight.get(*at));
             self.matter = matter.map(|request| Request::clone(request)).collect();
@@ -240,7 +240,7 @@ impl Case {
 
     /// The invariants that cannot be judged; those that the request does not change stay as they are.
     fn unread(&self) -> Vec<Unread> {
-        if self.inert { Vec::new() } else { self.view.blind() }
+        if self.no_op { Vec::new() } else { self.view.blind() }
     }
 
     /// Why nothing can be said yet; none if something can. The watch has to be behind where it does not show the pod of
@@ -260,8 +260,8 @@ impl Case {
     }
 
     fn judged(self, answer: Answer, spent: Vec<Spent>) -> Judged {
-        let Self { view, effective, relevant, inert, .. } = self;
-        Judged { answer, view, request: effective, relevant, spent, inert }
+        let Self { view, effective, relevant, no_op, .. } = self;
+        Judged { answer, view, request: effective, relevant, spent, no_op }
     }
 }
 
@@ -273,14 +273,15 @@ impl Judge {
 
     /// Allows a request that changes nothing which is read, or that hardly anything depends on: on the thread of its
     /// connection, which saves two changes of threads. `None` when there is more to it.
-    fn at_once(&mut self, asked: &Asked) -> Option<Answer> {
+    fn at_once(&mut self, asked: &AdmissionCall) -> Option<Answer> {
         let shared = self.shared.clone();
         let Replicas::Single(active) = &shared.replicas else { return None };
         active.check().ok()?;
         let request = Request::from_review(&asked.review).ok()?;
         // what a worker has to look at anyway is not looked at twice
         let more = concerns_pods(&request.target.kind);
-        if &*request.target.kind.group == resources::GROUP || is_eviction(&request) || (more && !may_pass(&request)) {
+        if &*request.target.kind.group == resources::GROUP || is_eviction(&request) || (more && !may_be_no_op(&request))
+        {
             return None;
         }
         let _together = shared.in_flight_log.try_together()?;
@@ -288,8 +289,8 @@ impl Judge {
         if repeats(&log_snapshot.entries, &request) {
             return None;
         }
-        let case = Case::of(&request, &log_snapshot.entries, shared.store.read());
-        if (more && !case.inert) || !case.view.loaded.policy.grants.is_empty() {
+        let case = RequestInView::of(&request, &log_snapshot.entries, shared.store.read());
+        if (more && !case.no_op) || !case.view.loaded.policy.grants.is_empty() {
             return None;
         }
         let case = case.related();
@@ -307,7 +308,7 @@ impl Judge {
             time: Some(case.now),
             unread: &case.unread(),
         };
-        let engine = if case.inert { None } else { Some(self.engine(&case.view).ok()?) };
+        let engine = if case.no_op { None } else { Some(self.engine(&case.view).ok()?) };
         let decision = decide_at_once(policy, engine, &question)?;
         let answer = Answer::from_decision(&decision, policy);
         let entered = shared.enter(log_snapshot, &request, case.judged(answer, Vec::new()))?;
@@ -315,7 +316,7 @@ impl Judge {
     }
 
     /// Judges with what this process admitted, and enters what it admits.
-    fn alone(&mut self, request: Request, asked: &Asked) -> Answer {
+    fn alone(&mut self, request: Request, asked: &AdmissionCall) -> Answer {
         let shared = self.shared.clone();
         for attempt in 0..=TRIES_MAX {
             let (together, alone) = match attempt {
@@ -339,11 +340,11 @@ impl Judge {
 
     /// Announces, and judges with all that was announced before. Budgets over time count what this replica admitted, and
     /// what is in flight of the others'.
-    fn announced(&mut self, request: Request, announcer: &Announcer, asked: &Asked) -> Answer {
+    fn announced(&mut self, request: Request, announcer: &Announcer, asked: &AdmissionCall) -> Answer {
         let view = self.shared.store.read();
         let landing = landing(&request, &view);
-        let inert = view.loaded.readers.pass_over(&landing, &view.loaded.policy);
-        let silent = request.dry_run || !writes(&request) || inert || !matters(&landing, &view);
+        let no_op = view.loaded.relevant_fields.is_no_op(&landing, &view.loaded.policy);
+        let silent = request.dry_run || !writes(&request) || no_op || !matters(&landing, &view);
         drop(view);
         let announced = if silent { Ok(None) } else { announcer.announce(&landing, asked.deadline).map(Some) };
         let order = match announced {
@@ -364,10 +365,10 @@ impl Judge {
     }
 
     /// Judges with what is in flight.
-    fn judge(&mut self, request: &Request, past: &Past<'_>, asked: &Asked) -> Judged {
+    fn judge(&mut self, request: &Request, past: &Past<'_>, asked: &AdmissionCall) -> Judged {
         let patience = patience(asked);
         loop {
-            let case = Case::of(request, past.entries, self.shared.store.read()).related();
+            let case = RequestInView::of(request, past.entries, self.shared.store.read()).related();
             let crowd = case.matter.len();
             if crowd > RELEVANT_MAX && patience > now() {
                 drop(case);
@@ -386,9 +387,9 @@ impl Judge {
         }
     }
 
-    fn decide_on(&mut self, case: &Case, history: &History) -> (Answer, Vec<Spent>) {
+    fn decide_on(&mut self, case: &RequestInView, history: &History) -> (Answer, Vec<Spent>) {
         let (view, policy) = (&case.view, &case.view.loaded.policy);
-        let engine = if case.inert { Ok(None) } else { self.engine(view).map(Some) };
+        let engine = if case.no_op { Ok(None) } else { self.engine(view).map(Some) };
         let engine = match engine {
             Ok(engine) => engine,
             Err(why) => return (refusal(&why), Vec::new()),
@@ -444,7 +445,7 @@ fn newer(request: &Request, view: &View) -> Option<Object> {
 }
 
 /// Until when it may be waited for fewer changes in flight.
-fn patience(asked: &Asked) -> Instant {
+fn patience(asked: &AdmissionCall) -> Instant {
     let left = asked.deadline.saturating_duration_since(now());
     now() + left * WAIT_PERCENT / 100
 }

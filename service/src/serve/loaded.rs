@@ -6,7 +6,7 @@ use std::sync::Arc;
 use suture_encode::analysis::Analysis;
 use suture_model::kinds::Kind;
 
-use super::inert::Readers;
+use super::no_op::RelevantFields;
 use super::resources::ResourceName;
 use crate::policy::Policy;
 
@@ -27,7 +27,7 @@ pub struct Loaded {
     /// What is known of its invariants, in their order.
     pub analyses: Arc<[Analysis]>,
     /// What has to be told apart.
-    pub readers: Readers,
+    pub relevant_fields: RelevantFields,
     /// Which load this is; engines are made anew when it rises.
     pub generation: u64,
     /// The kinds that they read.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use suture_specs::spec::OnUndecided;
 
-use super::configuration::{Home, Reach, SERVICE_PORT, Target};
+use super::configuration::{Installation, Reach, SERVICE_PORT, Target};
 use crate::failure_policy::FailurePolicy;
 
 /// `suture serve`.
@@ -154,8 +154,9 @@ impl Options {
             (None, Some(url)) => Reach::Url(url.clone()),
             (None, None) => return None,
         };
-        let home = Home { namespace: self.namespace.clone(), service_account: self.service_account.clone() };
-        Some(Target { reach, failure_policy: self.failure_policy, home, ..Target::default() })
+        let installation =
+            Installation { namespace: self.namespace.clone(), service_account: self.service_account.clone() };
+        Some(Target { reach, failure_policy: self.failure_policy, installation, ..Target::default() })
     }
 
     /// The names under which the webhook is called.

@@ -19,9 +19,9 @@ use suture_specs::spec::{Invariant, Origin, ResourceAdapter, Spec, SpecError, pa
 use suture_specs::time::parse_timestamp;
 
 use super::health::Readiness;
-use super::inert::Readers;
 use super::kind_events::{KindEvent, List};
 use super::loaded::{Edition, Loaded, Problem, Wanted};
+use super::no_op::RelevantFields;
 use super::resources::{RESOURCES, ResourceName};
 use super::rules;
 use super::store::{Change, Store};
@@ -185,7 +185,7 @@ impl Policies {
         let resources = resources.map(|((kind, ns, name), edition)| (named(kind, ns, name), edition.clone())).collect();
         Loaded {
             analyses: Analysis::of_all(policy.invariants.iter().cloned()).into(),
-            readers: Readers::of(&policy),
+            relevant_fields: RelevantFields::of(&policy),
             policy,
             generation: self.generation,
             wanted,

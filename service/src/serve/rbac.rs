@@ -7,15 +7,15 @@ use serde_json::{Value as Json, json};
 use suture_model::change::plural;
 use suture_model::kinds::Kind;
 
-use super::configuration::{Home, NAME};
+use super::configuration::{Installation, NAME};
 use super::resources::{GROUP, RESOURCES};
 use super::rules::{watched, watches_every};
 use super::secret;
 use crate::policy::Policy;
 
 /// The service account, its roles, and what binds them.
-pub fn manifests(policy: &Policy, home: &Home) -> Vec<Json> {
-    let Home { namespace, service_account } = home;
+pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
+    let Installation { namespace, service_account } = installation;
     let labels = json!({"app.kubernetes.io/name": "suture"});
     let meta = |name: &str| json!({"name": name, "labels": labels});
     let inside = |name: &str| json!({"name": name, "namespace": namespace, "labels": labels});
@@ -101,7 +101,7 @@ fn own() -> Vec<Json> {
 mod tests {
     use super::manifests;
     use crate::policy::Documents;
-    use crate::serve::configuration::Home;
+    use crate::serve::configuration::Installation;
 
     /// What a role lets Suture write, outside of its own namespace.
     const WRITTEN: [&str; 2] = ["validatingwebhookconfigurations", "status of its own kinds"];
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn nothing_that_is_judged_can_be_written() {
         let Ok(policy) = Documents::default().compile() else { unreachable!("nothing compiles to nothing") };
-        for role in manifests(&policy, &Home::default()).iter().filter(|m| m["kind"] == "ClusterRole") {
+        for role in manifests(&policy, &Installation::default()).iter().filter(|m| m["kind"] == "ClusterRole") {
             for rule in role["rules"].as_array().into_iter().flatten() {
                 let reads = |verb: &serde_json::Value| ["get", "list", "watch"].contains(&verb.as_str().unwrap_or(""));
                 if rule["verbs"].as_array().into_iter().flatten().all(reads) {

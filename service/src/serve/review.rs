@@ -16,7 +16,7 @@ const HEAD_BYTES: usize = 4_096;
 
 /// One question of the API server.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct AdmissionCall {
     /// The `AdmissionReview`, as `Request::from_review` takes it; what is kept of no object is left out of its objects.
     pub review: Val,
     /// The uid of its request: the answer repeats it, and the API server may ask twice.
@@ -31,7 +31,7 @@ pub struct Asked {
     pub bytes: usize,
 }
 
-impl Asked {
+impl AdmissionCall {
     /// A text of the request; empty where there is none.
     pub fn text(&self, path: &[&str]) -> &str {
         text(&self.review, path)
@@ -69,7 +69,7 @@ impl Unreadable {
 ///
 /// # Errors
 /// When it is no review with a uid. What the request says beyond that is for the decider to read.
-pub fn read(body: &[u8], arrived: Instant, deadline: Instant) -> Result<Asked, Unreadable> {
+pub fn read(body: &[u8], arrived: Instant, deadline: Instant) -> Result<AdmissionCall, Unreadable> {
     let review =
         value(body).map_err(|error| Unreadable::scanned(body, 400, format!("the body is no JSON: {error}")))?;
     let version = review.str_at(&["apiVersion"]).and_then(|said| VERSIONS.into_iter().find(|known| **known == **said));
@@ -87,7 +87,7 @@ pub fn read(body: &[u8], arrived: Instant, deadline: Instant) -> Result<Asked, U
     if uid.is_empty() {
         return odd("the AdmissionReview has no request with a uid");
     }
-    Ok(Asked { review, uid, api_version, arrived, deadline, bytes: body.len() })
+    Ok(AdmissionCall { review, uid, api_version, arrived, deadline, bytes: body.len() })
 }
 
 /// A body as a value. Nobody reads who set which field of an object, which is often the half of it.

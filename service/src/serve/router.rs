@@ -19,7 +19,7 @@ use tracing::{Instrument, Span};
 
 use super::answer::{Answer, Label};
 use super::metrics::Metrics;
-use super::review::{self, Asked, Unreadable};
+use super::review::{self, AdmissionCall, Unreadable};
 use super::telemetry;
 use super::workers::Workers;
 use crate::clock::now;
@@ -82,7 +82,13 @@ async fn validate(State(handler): State<WebhookHandler>, request: Request) -> Re
 
 impl WebhookHandler {
     /// Reads and parses a body; a large one not on a thread that serves connections.
-    async fn read(&self, headers: &HeaderMap, body: Body, arrived: Instant, due: Instant) -> Result<Asked, Unreadable> {
+    async fn read(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        arrived: Instant,
+        due: Instant,
+    ) -> Result<AdmissionCall, Unreadable> {
         let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
         let slow = || Unreadable::scanned(&[], 408, "the body did not come in time".to_owned());
         if length.is_some_and(|length| length < LARGE_MIN_BYTES) {
@@ -100,7 +106,7 @@ impl WebhookHandler {
         reading.await.map_err(failed)?
     }
 
-    async fn judge(&self, asked: Asked, headers: &HeaderMap) -> Response {
+    async fn judge(&self, asked: AdmissionCall, headers: &HeaderMap) -> Response {
         let (uid, api_version, arrived) = (asked.uid.clone(), asked.api_version, asked.arrived);
         let review = asked.review.clone();
         // to write down what all lines about a request have in common takes longer than to parse it

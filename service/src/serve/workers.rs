@@ -20,7 +20,7 @@ use tracing::Span;
 
 use super::answer::{Answer, Unanswered};
 use super::metrics::Metrics;
-use super::review::Asked;
+use super::review::AdmissionCall;
 use crate::clock::now;
 
 /// How often the watchdog looks: an overrun worker is missed for no longer.
@@ -31,7 +31,7 @@ const STUCK_MAX: usize = 16;
 /// Decides admission requests on one worker thread; each worker owns one (solver contexts are bound to their thread).
 pub trait Decider {
     /// Decides one request. It should be done by `asked.deadline`: later, nobody listens.
-    fn decide(&mut self, asked: &Asked) -> Answer;
+    fn decide(&mut self, asked: &AdmissionCall) -> Answer;
 }
 
 /// Makes the decider of a worker, on the worker's own thread.
@@ -40,7 +40,7 @@ pub trait Deciders: Send + Sync + 'static {
     fn decider(&self) -> Box<dyn Decider>;
 
     /// The answer to a request that can be had in no time, on whatever thread asks; most take a decider.
-    fn at_once(&self, _asked: &Asked) -> Option<Answer> {
+    fn at_once(&self, _asked: &AdmissionCall) -> Option<Answer> {
         None
     }
 }
@@ -86,7 +86,7 @@ struct Crew {
 }
 
 struct Job {
-    asked: Asked,
+    asked: AdmissionCall,
     reply: oneshot::Sender<Answer>,
     span: Span,
 }
@@ -130,7 +130,7 @@ impl Workers {
     ///
     /// # Errors
     /// At once when the queue is full, at its deadline when there is no answer, and when the decider panics.
-    pub async fn ask(&self, asked: Asked) -> Result<Answer, Unanswered> {
+    pub async fn ask(&self, asked: AdmissionCall) -> Result<Answer, Unanswered> {
         let crew = &self.owner.crew;
         match catch_unwind(AssertUnwindSafe(|| crew.deciders.at_once(&asked))) {
             Ok(Some(answer)) => {

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::grants;
 use crate::input;
 use crate::policy::{self, Documents, diagnosed};
-use crate::world::{Place, World};
+use crate::recorded::{Place, RecordedCluster};
 
 /// Finds the suites of files and folders. A file that is named must hold one; in a folder others are passed over.
 ///
@@ -100,7 +100,7 @@ pub fn check(suite: &Suite) -> Vec<miette::Report> {
             return Err(diagnosed(vec![SpecError::new(&suite.origin, "spec.invariants", reason)]));
         }
         let policy = documents.compile().map_err(diagnosed)?;
-        state(World::new(policy.adapters), suite)
+        state(RecordedCluster::new(policy.adapters), suite)
     });
     match checked {
         Ok(_) => Vec::new(),
@@ -113,23 +113,23 @@ pub fn check(suite: &Suite) -> Vec<miette::Report> {
 ///
 /// # Errors
 /// When a file cannot be read, or a document is broken.
-pub fn state(mut world: World, suite: &Suite) -> Result<World, Failure> {
+pub fn state(mut recorded: RecordedCluster, suite: &Suite) -> Result<RecordedCluster, Failure> {
     for kind in &suite.spec.unknown {
-        world.snapshot.mark_unknown(kind);
+        recorded.snapshot.mark_unknown(kind);
     }
     for (index, reference) in suite.spec.state.iter().enumerate() {
         match reference {
             FileOrInline::File(file) => {
                 for source in input::read(&[folder(suite).join(file)])? {
-                    world.read(&source, &BTreeSet::new())?;
+                    recorded.read(&source, &BTreeSet::new())?;
                 }
             }
             FileOrInline::Inline(val) => {
-                world.add(val, &place(suite, &format!("spec.state[{index}]")), &BTreeSet::new())?;
+                recorded.add(val, &place(suite, &format!("spec.state[{index}]")), &BTreeSet::new())?;
             }
         }
     }
-    Ok(world)
+    Ok(recorded)
 }
 
 /// Where a part of a suite stands.

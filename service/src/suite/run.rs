@@ -23,7 +23,7 @@ use crate::output::decision::{About, text};
 use crate::output::progress::Progress;
 use crate::output::terminal::Paint;
 use crate::policy::{Policy, diagnosed};
-use crate::world::{Place, World};
+use crate::recorded::{Place, RecordedCluster};
 
 /// Runs suites.
 ///
@@ -71,7 +71,7 @@ pub fn run_watched(suite: &Suite, saw: Option<&mut dyn FnMut(&Seen<'_>)>) -> Res
             let policy = documents.compile().map_err(diagnosed)?;
             let settings = Settings { verbose: saw.is_some(), ..Settings::default() };
             let engine = Engine::new(policy.invariants.clone(), settings).map_err(Failure::invalid)?;
-            let base = documents::state(World::new(policy.adapters.clone()), suite)?;
+            let base = documents::state(RecordedCluster::new(policy.adapters.clone()), suite)?;
             let mut runner = Runner { engine, policy, base, suite, folder: documents::folder(suite), saw };
             suite.spec.cases.iter().map(|case| runner.timed(case)).collect()
         }
@@ -86,7 +86,7 @@ fn failed(case: &Case, reason: &str) -> CaseReport {
 struct Runner<'s, 'o> {
     engine: Engine,
     policy: Policy,
-    base: World,
+    base: RecordedCluster,
     suite: &'s Suite,
     folder: PathBuf,
     saw: Option<&'o mut dyn FnMut(&Seen<'_>)>,
@@ -94,7 +94,7 @@ struct Runner<'s, 'o> {
 
 /// Where a case stands.
 struct Running {
-    world: World,
+    recorded: RecordedCluster,
     /// The time, if the suite or its state tells any.
     now: Option<Clock>,
     /// What has passed, on a clock that starts anywhere where the time is not told.
@@ -120,16 +120,16 @@ impl Runner<'_, '_> {
     }
 
     fn start(&self, case: &Case) -> Result<Running, String> {
-        let mut world = self.base.clone();
+        let mut recorded = self.base.clone();
         let place = place(self.suite, "");
         let observation = Observation { set: case.set.clone(), unset: case.unset.clone(), after: None };
-        show(&mut world, &observation, &place)?;
+        show(&mut recorded, &observation, &place)?;
         let now = match &self.suite.spec.time {
             Some(time) => Some(Clock::parse(time)?),
-            None => world.newest,
+            None => recorded.newest,
         };
         let passed = now.unwrap_or(Clock::ANY);
-        Ok(Running { world, now, passed, ledger: Ledger::default(), history: History::default() })
+        Ok(Running { recorded, now, passed, ledger: Ledger::default(), history: History::default() })
     }
 
     fn step(&mut self, running: &mut Running, step: &Step) -> Result<(), CaseFailure> {
@@ -138,13 +138,13 @@ impl Runner<'_, '_> {
             return self.observe(running, observation).map_err(fail);
         }
         let in_flight = running.ledger.requests();
-        let mut stored = State::new(&running.world.snapshot);
+        let mut stored = State::new(&running.recorded.snapshot);
         for request in &in_flight {
             apply(&mut stored, request);
         }
         let Built { change, effective } = steps::build(step, stored, &self.folder).map_err(fail)?;
         let question = Question {
-            snapshot: &running.world.snapshot,
+            snapshot: &running.recorded.snapshot,
             change: &change,
             in_flight: &in_flight,
             counted: &in_flight.iter().collect::<Vec<_>>(),
@@ -162,7 +162,7 @@ impl Runner<'_, '_> {
         }
         if admits(&decision, &self.policy) {
             for (request, _) in change.requests.iter().zip(effective).filter(|(_, effective)| *effective) {
-                running.ledger.record(request, &running.world.snapshot, Some(running.passed));
+                running.ledger.record(request, &running.recorded.snapshot, Some(running.passed));
             }
             spent.iter().for_each(|spent| running.history.record(spent, running.now.map(Clock::nanos)));
         }
@@ -170,35 +170,35 @@ impl Runner<'_, '_> {
     }
 
     fn observe(&self, running: &mut Running, observation: &Observation) -> Result<(), String> {
-        let shown = show(&mut running.world, observation, &place(self.suite, ""))?;
+        let shown = show(&mut running.recorded, observation, &place(self.suite, ""))?;
         if let Some(after) = &observation.after {
             running.now = running.now.map(|now| now.later(after)).transpose()?;
             running.passed = running.passed.later(after)?;
         }
-        let sight = Sight { snapshot: &running.world.snapshot, progress: Shown::Written(&shown) };
+        let sight = Sight { snapshot: &running.recorded.snapshot, progress: Shown::Written(&shown) };
         running.ledger.observe(sight, Some(running.passed));
         Ok(())
     }
 }
 
 /// Lets the watch show an observation, and says which objects it wrote.
-fn show(world: &mut World, observation: &Observation, place: &Place) -> Result<Vec<Key>, String> {
+fn show(recorded: &mut RecordedCluster, observation: &Observation, place: &Place) -> Result<Vec<Key>, String> {
     let mut shown = Vec::new();
     for manifest in &observation.set {
-        shown.extend(world.put(manifest, place).map_err(|error| error.to_string())?);
+        shown.extend(recorded.put(manifest, place).map_err(|error| error.to_string())?);
     }
     let mut gone = Vec::new();
     for object in &observation.unset {
-        let key = steps::key(object, &State::new(&world.snapshot))?;
-        if world.snapshot.remove(&key).is_none() {
+        let key = steps::key(object, &State::new(&recorded.snapshot))?;
+        if recorded.snapshot.remove(&key).is_none() {
             return Err(format!("`{key}`, which is to be taken out, is not in the state"));
         }
         gone.push(key);
     }
-    world.snapshot.complete();
+    recorded.snapshot.complete();
     // a Node that was taken out is gone, even while pods still name it
     for key in &gone {
-        world.snapshot.remove(key);
+        recorded.snapshot.remove(key);
     }
     Ok(shown)
 }

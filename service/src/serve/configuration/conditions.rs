@@ -13,7 +13,7 @@ use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 use suture_model::kinds::Kind;
 use suture_specs::spec::{API_VERSION, Subject, SubjectKind};
 
-use super::target::Home;
+use super::target::Installation;
 
 /// Users of the control plane whose requests are never judged.
 ///
@@ -76,8 +76,8 @@ pub const HOUSEKEEPING: [&str; 6] = [
 const SUBRESOURCE: &str = "(has(request.subResource) ? request.subResource : '')";
 
 /// The conditions of every webhook that judges.
-pub fn common(home: &Home) -> Vec<MatchCondition> {
-    let own = format!("system:serviceaccount:{}:{}", home.namespace, home.service_account);
+pub fn common(installation: &Installation) -> Vec<MatchCondition> {
+    let own = format!("system:serviceaccount:{}:{}", installation.namespace, installation.service_account);
     vec![
         condition("not-suture", format!("request.userInfo.username != {}", quote(&own))),
         condition("not-own-resources", format!("request.resource.group != {}", quote(own_group()))),

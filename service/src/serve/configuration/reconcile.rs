@@ -13,7 +13,7 @@ use kube::{Client, ResourceExt};
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::target::{NAME, OFF};
+use super::target::{NAME, OFF_ANNOTATION};
 
 /// Between two writes: two replicas that are not yet of the same policy must not chase each other.
 const WRITE_PERIOD: Duration = Duration::from_secs(1);
@@ -122,13 +122,13 @@ fn tell(last: &mut Option<Note>, note: &mut impl FnMut(Note), now: Note) {
 }
 
 fn is_off(live: &ValidatingWebhookConfiguration) -> bool {
-    live.annotations().contains_key(OFF)
+    live.annotations().contains_key(OFF_ANNOTATION)
 }
 
 fn step(live: Option<&ValidatingWebhookConfiguration>, wanted: &ValidatingWebhookConfiguration) -> Step {
     match live {
         None => Step::Create,
-        Some(live) => match live.annotations().get(OFF) {
+        Some(live) => match live.annotations().get(OFF_ANNOTATION) {
             Some(reason) => Step::LeaveOff(reason.clone()),
             None if live.webhooks == wanted.webhooks => Step::Nothing,
             None => Step::Replace,
@@ -156,7 +156,7 @@ async fn write(
 
 #[cfg(test)]
 mod tests {
-    use super::{OFF, Step, step};
+    use super::{OFF_ANNOTATION, Step, step};
     use crate::policy::Documents;
     use crate::serve::configuration::{Target, webhook};
 
@@ -170,7 +170,7 @@ mod tests {
         live.webhooks = Some(Vec::new());
         assert_eq!(step(Some(&live), &wanted), Step::Replace);
         let annotations = live.metadata.annotations.get_or_insert_default();
-        annotations.insert(OFF.to_owned(), "incident 4711".to_owned());
+        annotations.insert(OFF_ANNOTATION.to_owned(), "incident 4711".to_owned());
         assert_eq!(step(Some(&live), &wanted), Step::LeaveOff("incident 4711".to_owned()));
     }
 }

@@ -5,7 +5,7 @@ use crate::failure_policy::FailurePolicy;
 /// The name of the configuration.
 pub const NAME: &str = "suture";
 /// Whoever sets this annotation on the configuration turns Suture off until it is taken away.
-pub const OFF: &str = "suture.dev/off";
+pub const OFF_ANNOTATION: &str = "suture.dev/off";
 /// The seconds that the API server waits. A decision takes milliseconds; what takes longer is undecided.
 pub const TIMEOUT_SECONDS: i32 = 2;
 
@@ -14,14 +14,14 @@ pub const SERVICE_PORT: i32 = 443;
 
 /// Where Suture lives in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct Installation {
     /// Its namespace.
     pub namespace: String,
     /// Its service account.
     pub service_account: String,
 }
 
-impl Default for Home {
+impl Default for Installation {
     fn default() -> Self {
         Self { namespace: "suture-system".to_owned(), service_account: "suture".to_owned() }
     }
@@ -53,7 +53,7 @@ pub struct Target {
     /// What becomes of a request when Suture does not answer.
     pub failure_policy: FailurePolicy,
     /// Where Suture lives.
-    pub home: Home,
+    pub installation: Installation,
 }
 
 impl Default for Target {
@@ -63,7 +63,7 @@ impl Default for Target {
             ca_bundle: Vec::new(),
             timeout_seconds: TIMEOUT_SECONDS,
             failure_policy: FailurePolicy::Fail,
-            home: Home::default(),
+            installation: Installation::default(),
         }
     }
 }

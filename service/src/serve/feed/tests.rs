@@ -10,7 +10,7 @@ use crate::serve::policies::Policies;
 
 struct Nothing;
 
-impl Aftermath for Nothing {
+impl StoreObserver for Nothing {
     fn changed(&mut self, _: &Store) {}
     fn tick(&mut self, _: &Store, _: &BTreeMap<Kind, Duration>) {}
 }
@@ -25,7 +25,7 @@ impl Notes {
     }
 }
 
-impl Aftermath for Notes {
+impl StoreObserver for Notes {
     fn changed(&mut self, store: &Store) {
         self.add("changed", store);
     }
@@ -46,11 +46,11 @@ fn feed(lag_max: Duration) -> Fed {
     feed_with(lag_max, Nothing)
 }
 
-fn feed_with(lag_max: Duration, aftermath: impl Aftermath + 'static) -> Fed {
+fn feed_with(lag_max: Duration, observer: impl StoreObserver + 'static) -> Fed {
     let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
     let probes = Probes::default();
     let (events, told) = channel();
-    let feed = Feed::new(store.clone(), probes.clone(), lag_max, Arc::default(), aftermath);
+    let feed = Feed::new(store.clone(), probes.clone(), lag_max, Arc::default(), observer);
     let thread = std::thread::spawn(move || feed.run(&told));
     Fed { store, probes, events, thread }
 }

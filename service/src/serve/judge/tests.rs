@@ -53,7 +53,7 @@ fn shared(sets: usize, replicas: Replicas) -> Arc<SharedState> {
 }
 
 /// A question that deletes a pod.
-fn asked(uid: &str, pod: &Val) -> Asked {
+fn asked(uid: &str, pod: &Val) -> AdmissionCall {
     let text = |field: &str| pod.str_at(&["metadata", field]).unwrap().clone();
     let review = Val::object([
         ("apiVersion", Val::str("admission.k8s.io/v1")),
@@ -76,22 +76,22 @@ fn asked(uid: &str, pod: &Val) -> Asked {
         ),
     ]);
     let (arrived, deadline) = (now(), now() + Duration::from_secs(20));
-    Asked { review, uid: uid.to_owned(), api_version: "admission.k8s.io/v1", arrived, deadline, bytes: 0 }
+    AdmissionCall { review, uid: uid.to_owned(), api_version: "admission.k8s.io/v1", arrived, deadline, bytes: 0 }
 }
 
 /// What a judge that enters what it admits says.
-fn enforced(judge: &mut Judge, asked: &Asked) -> Answer {
+fn enforced(judge: &mut Judge, asked: &AdmissionCall) -> Answer {
     let request = Request::from_review(&asked.review).unwrap();
     judge.alone(request, asked)
 }
 
-/// A court whose book takes what is allowed only: that of the active replica.
+/// Judges whose log takes what is allowed only: that of the active replica.
 fn strict(sets: usize) -> Arc<SharedState> {
     shared(sets, Replicas::Single(Active::held()))
 }
 
 /// A question that creates an object of the core group.
-fn creates(uid: &str, kind: &str, name: &str) -> Asked {
+fn creates(uid: &str, kind: &str, name: &str) -> AdmissionCall {
     let metadata = Val::object([("name", Val::str(name)), ("namespace", Val::str("n"))]);
     let object = Val::object([("apiVersion", Val::str("v1")), ("kind", Val::str(kind)), ("metadata", metadata)]);
     let kind = Val::object([("group", Val::str("")), ("version", Val::str("v1")), ("kind", Val::str(kind))]);
@@ -320,7 +320,7 @@ fn what_may_not_land_excuses_nothing() {
     }
 }
 
-/// The court of one service whose pods have been made since, as `c` and `d`, and are not shown yet.
+/// Judges of one service whose pods have been made since, as `c` and `d`, and are not shown yet.
 fn behind() -> (Arc<SharedState>, Judge) {
     let shared = strict(1);
     let of = |name: &str| suture_model::object::Key::of("Pod", "n", &format!("s0-{name}"));

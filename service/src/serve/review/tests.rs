@@ -3,7 +3,7 @@
 use super::*;
 use crate::serve::fixtures::{instant, review};
 
-fn read_value(value: &serde_json::Value) -> Result<Asked, Unreadable> {
+fn read_value(value: &serde_json::Value) -> Result<AdmissionCall, Unreadable> {
     read(value.to_string().as_bytes(), instant(), instant())
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::serve::fixtures::{Scripted, review, series, until, workers};
 use crate::serve::review::read;
 
-fn asked(name: &str, due: Duration) -> Asked {
+fn asked(name: &str, due: Duration) -> AdmissionCall {
     let body = review("u-1", name).to_string();
     read(body.as_bytes(), now(), now() + due).unwrap()
 }

@@ -13,15 +13,15 @@ const WRITING: [&str; 8] = ["", "status", "scale", "eviction", "binding", "ephem
 /// Subresources whose requests carry the whole object.
 const WHOLE: [&str; 4] = ["", "status", "ephemeralcontainers", "resize"];
 
-/// What has to be told apart under a policy.
+/// The fields that a policy reads: a request that changes none of them is a no-op.
 #[derive(Debug)]
-pub struct Readers {
+pub struct RelevantFields {
     annotations: Annotations,
     /// Whether an invariant blames whoever leaves an instance broken, also with a write that changes nothing.
     strict: bool,
 }
 
-impl Readers {
+impl RelevantFields {
     /// Of a policy's invariants.
     pub fn of(policy: &Policy) -> Self {
         let modelled = suture_model::annotations::MODELLED.map(Str::from);
@@ -31,8 +31,8 @@ impl Readers {
     }
 
     /// Whether a request leaves every fact as it is: what it changes is not known to Suture, or read by nothing.
-    pub fn pass_over(&self, request: &Request, policy: &Policy) -> bool {
-        if self.strict || !may_pass(request) {
+    pub fn is_no_op(&self, request: &Request, policy: &Policy) -> bool {
+        if self.strict || !may_be_no_op(request) {
             return false;
         }
         // an adapter may read anything of its kind's objects
@@ -56,8 +56,8 @@ impl Readers {
     }
 }
 
-/// Whether there are requests like this one that are passed over.
-pub fn may_pass(request: &Request) -> bool {
+/// Whether there are requests like this one that are no-ops.
+pub fn may_be_no_op(request: &Request) -> bool {
     request.operation == Operation::Update && WHOLE.contains(&&*request.subresource)
 }
 

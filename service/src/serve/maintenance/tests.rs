@@ -1,4 +1,4 @@
-//! What the rounds say.
+//! What the maintenance says.
 
 use suture_model::object::{Key, Object};
 use suture_model::value::Val;
@@ -28,23 +28,23 @@ fn objects_are_counted_kinds_wanted_and_readiness_said() {
         Arc::new(SharedState { store: store.clone(), in_flight_log: Arc::new(InFlightLog::lasting(60)), replicas });
     let (sender, wanted) = watch::channel(Wanted::default());
     let (readiness, metrics) = (Readiness::expecting(&["kinds"]), Metrics::default());
-    let mut rounds = Rounds::new(shared, sender, readiness.clone(), metrics.clone());
+    let mut maintenance = Maintenance::new(shared, sender, readiness.clone(), metrics.clone());
     let (pods, owner) = (Kind::new("", "Pod"), Kind::new("x.io", "X"));
     let objects = |kind: &str| series(&metrics, &format!("suture_objects{{kind=\"{kind}\"}}"));
 
     store.write(vec![Change::Read(pods.clone(), Reading::Known), pod("a"), pod("b"), pod("b")]);
-    rounds.tick(&store, &BTreeMap::new());
+    maintenance.tick(&store, &BTreeMap::new());
     assert_eq!((objects("Pod"), objects("X")), (2.0, 0.0));
     assert!(wanted.borrow().kinds.contains(&owner), "somebody names an owner of it");
     assert!(readiness.ready().is_err_and(|why| why.iter().any(|why| why.contains("X"))));
 
     store.write(vec![Change::Read(owner.clone(), Reading::Known), Change::Remove(Key::of("Pod", "n", "a"))]);
-    rounds.tick(&store, &BTreeMap::new());
+    maintenance.tick(&store, &BTreeMap::new());
     assert_eq!(objects("Pod"), 1.0);
     assert_eq!(readiness.ready(), Ok(()));
 
     store.write(vec![Change::Forget(pods)]);
-    rounds.tick(&store, &BTreeMap::new());
+    maintenance.tick(&store, &BTreeMap::new());
     assert!(!metrics.text().unwrap().contains("kind=\"Pod\""), "it is watched no more");
     assert!(!wanted.borrow().kinds.contains(&owner), "nothing names an owner of it any more");
 }

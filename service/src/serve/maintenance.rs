@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use suture_model::kinds::Kind;
 use tokio::sync::watch::Sender;
 
-use super::feed::Aftermath;
+use super::feed::StoreObserver;
 use super::health::Readiness;
 use super::judge::{Replicas, SharedState};
 use super::loaded::Wanted;
@@ -19,8 +19,8 @@ use crate::clock::{Clock, now};
 /// what reads it is undecided meanwhile, and to leave the service for that would be worse.
 const NEW_KIND_GRACE: Duration = Duration::from_secs(30);
 
-/// Makes the rounds.
-pub struct Rounds {
+/// Does what is to be done after each change of the store.
+pub struct Maintenance {
     shared: Arc<SharedState>,
     wanted: Sender<Wanted>,
     readiness: Readiness,
@@ -32,10 +32,10 @@ pub struct Rounds {
     told: BTreeMap<Kind, usize>,
 }
 
-impl Rounds {
+impl Maintenance {
     /// Says what is wanted to `wanted`.
     pub fn new(shared: Arc<SharedState>, wanted: Sender<Wanted>, readiness: Readiness, metrics: Metrics) -> Self {
-        let mut rounds = Self {
+        let mut maintenance = Self {
             shared,
             wanted,
             readiness,
@@ -45,9 +45,9 @@ impl Rounds {
             generation: 0,
             told: BTreeMap::new(),
         };
-        let view = rounds.shared.store.read();
-        rounds.want(&view);
-        rounds
+        let view = maintenance.shared.store.read();
+        maintenance.want(&view);
+        maintenance
     }
 
     /// The kinds that the policy and the effects read, and those that own something: an owner that is not shown would
@@ -92,7 +92,7 @@ impl Rounds {
     }
 }
 
-impl Aftermath for Rounds {
+impl StoreObserver for Maintenance {
     fn changed(&mut self, store: &Store) {
         let view = store.read();
         let time = Clock::now();

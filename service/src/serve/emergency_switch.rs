@@ -7,7 +7,7 @@ use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value as Json, json};
 
-use super::configuration::{NAME, OFF};
+use super::configuration::{NAME, OFF_ANNOTATION};
 use crate::failure::Failure;
 
 /// Off, or on again.
@@ -23,8 +23,8 @@ impl Switch {
     /// The merge patch of the configuration.
     pub fn patch(&self) -> Json {
         match self {
-            Self::Off(reason) => json!({"metadata": {"annotations": {OFF: reason}}, "webhooks": []}),
-            Self::On => json!({"metadata": {"annotations": {OFF: null}}}),
+            Self::Off(reason) => json!({"metadata": {"annotations": {OFF_ANNOTATION: reason}}, "webhooks": []}),
+            Self::On => json!({"metadata": {"annotations": {OFF_ANNOTATION: null}}}),
         }
     }
 
@@ -36,7 +36,7 @@ impl Switch {
                 let patch = self.patch().to_string().replace('\'', "'\\''");
                 format!("kubectl patch validatingwebhookconfiguration {NAME} --type=merge -p '{patch}'")
             }
-            Self::On => format!("kubectl annotate validatingwebhookconfiguration {NAME} {OFF}-"),
+            Self::On => format!("kubectl annotate validatingwebhookconfiguration {NAME} {OFF_ANNOTATION}-"),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::names::{NameError, Names};
 
 /// A cluster as it was recorded.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct RecordedCluster {
     /// Its objects.
     pub snapshot: Snapshot,
     /// The newest timestamp in it.
@@ -62,23 +62,23 @@ pub fn load(
     unknown: &[String],
     wanted: &BTreeSet<Key>,
     adapters: Arc<dyn Adapters>,
-) -> Result<World, Failure> {
+) -> Result<RecordedCluster, Failure> {
     if paths.iter().any(|path| path == Path::new("cluster") && !path.exists()) {
         return Err(Failure::invalid("`--state cluster` is not supported yet: this version reads files only"));
     }
-    let mut world = World::new(adapters);
+    let mut recorded = RecordedCluster::new(adapters);
     for source in input::read(paths)? {
-        world.read(&source, wanted)?;
+        recorded.read(&source, wanted)?;
     }
-    let names = Names::of(&world.snapshot);
+    let names = Names::of(&recorded.snapshot);
     for name in unknown {
-        world.snapshot.mark_unknown(&unread(&names, name)?);
+        recorded.snapshot.mark_unknown(&unread(&names, name)?);
     }
-    world.snapshot.complete();
-    Ok(world)
+    recorded.snapshot.complete();
+    Ok(recorded)
 }
 
-impl World {
+impl RecordedCluster {
     /// Nothing yet.
     pub fn new(adapters: Arc<dyn Adapters>) -> Self {
         let (newest, last_applied, places) = (None, LastApplied::new(), BTreeMap::new());
