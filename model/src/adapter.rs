@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
-use crate::references::Reference;
+use crate::references::reference::Reference;
 use crate::selector::Selector;
 use crate::value::Val;
 

@@ -6,43 +6,20 @@
 
 use crate::change::{Operation, Propagation, Request};
 use crate::ingest::project;
-use crate::kinds::{Kind, KindTraits};
-use crate::navigate::{definition_of, scale_path};
-use crate::object::{Key, Object, Owner};
+use crate::kinds::KindTraits;
+use crate::navigate::scale_path;
+use crate::object::{Object, Owner};
 use crate::state::State;
 use crate::value::Val;
 
+mod applied;
 mod eviction;
 mod write;
 
-/// What a request did to a state directly.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
-    /// Whether it did anything, or asks for a deletion.
-    pub effective: bool,
-    /// Why it did nothing.
-    pub why_not: Option<String>,
-    /// The objects whose deletion it asks for, or has completed by taking the last finalizer away; the latter are gone
-    /// from the state, the others untouched.
-    pub deletions: Vec<(Key, Propagation)>,
-    /// Whether the deletion is an eviction.
-    pub evicted: bool,
-}
-
-impl Applied {
-    fn done() -> Self {
-        Self { effective: true, ..Self::default() }
-    }
-
-    fn nothing(why: impl Into<String>) -> Self {
-        Self { why_not: Some(why.into()), ..Self::default() }
-    }
-
-    fn deleting(key: Key, propagation: Option<Propagation>) -> Self {
-        let propagation = propagation.unwrap_or(Propagation::Background);
-        Self { effective: true, deletions: vec![(key, propagation)], ..Self::default() }
-    }
-}
+pub use applied::Applied;
+use applied::contradiction;
+// until its callers name `fields`
+pub(crate) use crate::fields::is_held;
 
 /// Puts the direct effect of a request into a state. A dry run is judged as if it were none.
 ///
@@ -139,11 +116,6 @@ fn store(state: &mut State, old: &Object, new: Object) -> Applied {
     Applied::done()
 }
 
-/// Whether finalizers hold an object.
-pub(crate) fn is_held(object: &Object) -> bool {
-    object.finalizers().next().is_some() || !object.val().items_at(&["spec", "finalizers"]).is_empty()
-}
-
 /// Sets the replicas. In a Scale the field is left out when it is 0 (`k8s.io/api/autoscaling/v1/types.go`).
 fn scale(state: &mut State, request: &Request) -> Applied {
     let Some(old) = state.get(&request.target).cloned() else {
@@ -209,39 +181,6 @@ fn by_default(object: &Object) -> Option<Propagation> {
         _ => None,
     });
     said.or_else(|| object.key.kind.has(KindTraits::orphans_by_default).then_some(Propagation::Orphan))
-}
-
-/// Why the preconditions of a deletion do not hold of the object: as the request shows it, else as the state does.
-fn contradiction(object: &Object, request: &Request) -> Option<String> {
-    let shown = |field: &str| request.old.as_ref().and_then(|old| old.str_at(&["metadata", field]));
-    let uid = shown("uid").unwrap_or(&object.uid);
-    let version = shown("resourceVersion").unwrap_or(&object.resource_version);
-    let other = |asked: &Option<crate::value::Str>, stored: &str| {
-        asked.as_ref().is_some_and(|asked| !stored.is_empty() && **asked != *stored)
-    };
-    if other(&request.preconditions.uid, uid) {
-        return Some(format!("`{}` has another uid than the precondition asks for", request.target));
-    }
-    let stale = other(&request.preconditions.resource_version, version);
-    stale.then(|| format!("`{}` has another resourceVersion than the precondition asks for", request.target))
-}
-
-/// Whether the status of a kind is written through its subresource only. A Node's status comes with its creation, and
-/// a custom resource has the subresource if its definition says so (`apiextensions/v1`, `CustomResourceSubresources`).
-fn has_status_subresource(state: &State, kind: &Kind, version: &str) -> bool {
-    if kind.builtin_namespaced().is_some() && !is_custom_group(kind) {
-        return true;
-    }
-    let Some(definition) = definition_of(state, kind) else { return is_custom_group(kind) };
-    let versions = definition.val().items_at(&["spec", "versions"]);
-    let own = versions.iter().find(|v| v.str_at(&["name"]).is_some_and(|n| **n == *version));
-    let old_place = definition.val().at_some(&["spec", "subresources", "status"]).is_some();
-    old_place || own.is_some_and(|v| v.at_some(&["subresources", "status"]).is_some())
-}
-
-/// Kinds known from the start that are defined by definitions which every cluster ships with a status subresource.
-fn is_custom_group(kind: &Kind) -> bool {
-    matches!(&*kind.group, "gateway.networking.k8s.io" | "snapshot.storage.k8s.io")
 }
 
 #[cfg(test)]

@@ -7,19 +7,21 @@ use crate::object::{Object, ObjectError};
 use crate::snapshot::Snapshot;
 use crate::value::{Str, Val};
 
+mod fault;
 mod json;
 mod passing;
 mod project;
 mod tree;
 mod yaml;
 
+use fault::Fault;
+pub use fault::IngestError;
 pub use passing::{Passed, Passing};
 pub use project::project;
+pub use tree::NESTING_MAX;
 
 /// Texts longer than this are refused: a cluster of 150,000 pods prints as less.
 pub const TEXT_MAX_BYTES: usize = 1 << 30;
-/// Maps and lists nested deeper than this are refused; no Kubernetes object comes near.
-pub const NESTING_MAX: usize = 64;
 /// Lists within Lists are followed no deeper.
 const LISTS_MAX: usize = 4;
 
@@ -30,46 +32,6 @@ pub struct Document {
     pub val: Val,
     /// The line on which it starts, from 1.
     pub line: usize,
-}
-
-/// Why a text could not be read: the first thing wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {message}")]
-pub struct IngestError {
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// The column, from 1.
-    pub column: usize,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it, if that can be said.
-    pub help: Option<String>,
-}
-
-/// The place and reason of an error, before its file is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Fault {
-    line: usize,
-    column: usize,
-    message: String,
-    help: Option<String>,
-}
-
-impl Fault {
-    fn at(line: usize, message: impl Into<String>) -> Self {
-        Self { line, column: 1, message: message.into(), help: None }
-    }
-
-    fn helped(self, help: impl Into<String>) -> Self {
-        Self { help: Some(help.into()), ..self }
-    }
-
-    fn within(self, file: &str) -> IngestError {
-        let Self { line, column, message, help } = self;
-        IngestError { file: file.to_owned(), line, column, message, help }
-    }
 }
 
 /// The documents of a text, in order: JSON if it starts like JSON, else YAML. Empty documents are skipped, a list of

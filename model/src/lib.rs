@@ -7,6 +7,7 @@ pub mod apply;
 pub mod change;
 pub mod deletion;
 pub mod effects;
+pub mod fields;
 pub mod futures;
 pub mod ingest;
 pub mod intern;

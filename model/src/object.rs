@@ -142,12 +142,9 @@ impl Body {
         &self.val
     }
 
-    /// What a pod requests: cpu in milli, memory in bytes. Worked out once.
-    pub fn requests(&self) -> (i64, i64) {
-        *self.requests.get_or_init(|| {
-            let spec = self.val.get("spec").unwrap_or(&Val::Null);
-            (crate::navigate::requests(spec, "cpu"), crate::navigate::requests(spec, "memory"))
-        })
+    /// What a pod requests: cpu in milli, memory in bytes. It is read once.
+    pub(crate) fn requests(&self, read: impl FnOnce(&Val) -> (i64, i64)) -> (i64, i64) {
+        *self.requests.get_or_init(|| read(&self.val))
     }
 }
 

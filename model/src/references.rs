@@ -9,47 +9,20 @@
 //! | custom resources | their adapter |
 
 use crate::adapter::{AdapterFacts, Adapters};
-use crate::annotations::STORAGE_CLASS;
+use crate::fields::{finished, template_path};
 use crate::kinds::Kind;
-use crate::navigate::{finished, template_path};
 use crate::object::{Key, Object};
-use crate::value::{Str, Val};
+use crate::value::Val;
 
 mod pods;
+pub(crate) mod reference;
 
 pub use pods::names_its_own;
+pub use reference::Reference;
+pub(crate) use reference::typed;
 
-/// One reference from an object to another by name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reference {
-    /// What is referred to.
-    pub target: Key,
-    /// Whether the referrer works without it.
-    pub optional: bool,
-    /// Whether the referrer, as it stands, uses the target: false for a workload that wants no pods and for what is
-    /// finished, which name it all the same.
-    pub needed: bool,
-    /// The keys of a Secret or ConfigMap that must be there.
-    pub keys: Vec<Str>,
-    /// Whether the referrer writes the target rather than reading it.
-    pub write: bool,
-    /// Where the reference stands, for a person.
-    pub via: &'static str,
-}
-
-impl Reference {
-    /// A reference that must resolve: read, needed, and asking for no key.
-    pub fn new(target: Key, via: &'static str) -> Self {
-        Self { target, optional: false, needed: true, keys: Vec::new(), write: false, via }
-    }
-
-    /// The same reference, one that the referrer works without if `optional`.
-    #[must_use]
-    pub fn optional_if(mut self, optional: bool) -> Self {
-        self.optional = optional;
-        self
-    }
-}
+// until its callers name `fields`
+pub(crate) use crate::fields::class_named;
 
 /// The references of an object, sorted, each once.
 pub fn references(object: &Object, adapters: &dyn Adapters) -> Vec<Reference> {
@@ -102,7 +75,7 @@ fn of_workload(object: &Object, found: &mut Vec<Reference>) {
     let mut own = Vec::new();
     pods::of_spec(spec, &object.key.ns, &mut own);
     if object.key.kind.is("StatefulSet") {
-        if let Some(service) = name_at(object.val(), &["spec", "serviceName"]) {
+        if let Some(service) = object.val().name_at(&["spec", "serviceName"]) {
             own.push(Reference::new(Key::of("Service", &object.key.ns, service), "serviceName").optional_if(true));
         }
         for template in object.val().items_at(&["spec", "volumeClaimTemplates"]) {
@@ -120,16 +93,9 @@ fn suspended(object: &Object) -> bool {
     object.val().bool_at(&["spec", "suspend"]) == Some(true)
 }
 
-/// The class that a claim or its template names; the old annotation goes before the field
-/// (`k8s.io/component-helpers/storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
-pub(crate) fn class_named(claim: &Val) -> Option<&str> {
-    name_at(claim, &["metadata", "annotations", STORAGE_CLASS])
-        .or_else(|| name_at(claim, &["spec", "storageClassName"]))
-}
-
 /// A claim needs its volume, and its class only until it is bound (`pv_controller.go`, `syncUnboundClaim`).
 fn of_claim(object: &Object, found: &mut Vec<Reference>) {
-    match name_at(object.val(), &["spec", "volumeName"]) {
+    match object.val().name_at(&["spec", "volumeName"]) {
         Some(volume) => found.push(Reference::new(Key::of("PersistentVolume", "", volume), "volumeName")),
         None => {
             if let Some(class) = class_named(object.val()) {
@@ -150,7 +116,7 @@ fn of_volume(object: &Object, found: &mut Vec<Reference>) {
     ];
     for field in SECRETS {
         let Some(secret) = object.val().at_some(&["spec", "csi", field]) else { continue };
-        if let (Some(ns), Some(name)) = (name_at(secret, &["namespace"]), name_at(secret, &["name"])) {
+        if let (Some(ns), Some(name)) = (secret.name_at(&["namespace"]), secret.name_at(&["name"])) {
             found.push(Reference::new(Key::of("Secret", ns, name), "csi"));
         }
     }
@@ -159,7 +125,7 @@ fn of_volume(object: &Object, found: &mut Vec<Reference>) {
 fn of_service_account(object: &Object, found: &mut Vec<Reference>) {
     for (field, via) in [("secrets", "secrets"), ("imagePullSecrets", "imagePullSecrets")] {
         for secret in object.val().items_at(&[field]) {
-            if let Some(name) = name_at(secret, &["name"]) {
+            if let Some(name) = secret.name_at(&["name"]) {
                 found.push(Reference::new(Key::of("Secret", &object.key.ns, name), via).optional_if(true));
             }
         }
@@ -173,29 +139,29 @@ fn of_ingress(object: &Object, found: &mut Vec<Reference>) {
     let paths = spec.items_at(&["rules"]).iter().flat_map(|rule| rule.items_at(&["http", "paths"]));
     let backends = paths.filter_map(|path| path.at_some(&["backend"]));
     for backend in backends.chain(spec.at_some(&["defaultBackend"])).chain(spec.at_some(&["backend"])) {
-        let service = name_at(backend, &["service", "name"]).or_else(|| name_at(backend, &["serviceName"]));
+        let service = backend.name_at(&["service", "name"]).or_else(|| backend.name_at(&["serviceName"]));
         if let Some(name) = service {
             found.push(Reference::new(Key::of("Service", ns, name), "backend"));
         }
         if let Some(resource) = backend.at_some(&["resource"])
-            && let (Some(kind), Some(name)) = (name_at(resource, &["kind"]), name_at(resource, &["name"]))
+            && let (Some(kind), Some(name)) = (resource.name_at(&["kind"]), resource.name_at(&["name"]))
         {
             let group = resource.str_at(&["apiGroup"]).map_or("", |g| g);
             found.push(Reference::new(Key::new(Kind::new(group, kind), ns, name), "backend"));
         }
     }
     for tls in spec.items_at(&["tls"]) {
-        if let Some(name) = name_at(tls, &["secretName"]) {
+        if let Some(name) = tls.name_at(&["secretName"]) {
             found.push(Reference::new(Key::of("Secret", ns, name), "tls"));
         }
     }
-    if let Some(class) = name_at(spec, &["ingressClassName"]) {
+    if let Some(class) = spec.name_at(&["ingressClassName"]) {
         found.push(Reference::new(Key::of("IngressClass", "", class), "ingressClassName").optional_if(true));
     }
 }
 
 fn of_gateway(object: &Object, found: &mut Vec<Reference>) {
-    if let Some(class) = name_at(object.val(), &["spec", "gatewayClassName"]) {
+    if let Some(class) = object.val().name_at(&["spec", "gatewayClassName"]) {
         found.push(Reference::new(Key::of("GatewayClass", "", class), "gatewayClassName").optional_if(true));
     }
     for listener in object.val().items_at(&["spec", "listeners"]) {
@@ -224,9 +190,9 @@ fn of_route(object: &Object, found: &mut Vec<Reference>) {
 
 fn gateway_reference(reference: &Val, kind: (&str, &str), ns: &str, via: &'static str) -> Option<Reference> {
     let group = reference.str_at(&["group"]).map_or(kind.0, |g| g);
-    let kind = Kind::new(group, name_at(reference, &["kind"]).unwrap_or(kind.1));
-    let ns = name_at(reference, &["namespace"]).unwrap_or(ns);
-    Some(Reference::new(Key::new(kind, ns, name_at(reference, &["name"])?), via))
+    let kind = Kind::new(group, reference.name_at(&["kind"]).unwrap_or(kind.1));
+    let ns = reference.name_at(&["namespace"]).unwrap_or(ns);
+    Some(Reference::new(Key::new(kind, ns, reference.name_at(&["name"])?), via))
 }
 
 fn of_autoscaler(object: &Object, found: &mut Vec<Reference>) {
@@ -235,27 +201,17 @@ fn of_autoscaler(object: &Object, found: &mut Vec<Reference>) {
     }
 }
 
-/// The key that `{apiVersion, kind, name}` names in a namespace.
-pub(crate) fn typed(reference: &Val, ns: &str) -> Option<Key> {
-    let kind = name_at(reference, &["kind"])?;
-    let kind = match reference.str_at(&["apiVersion"]) {
-        Some(api) => Kind::new(api.split_once('/').map_or("", |(group, _)| group), kind),
-        None => Kind::builtin(kind).unwrap_or_else(|| Kind::new("", kind)),
-    };
-    Some(Key::new(kind, ns, name_at(reference, &["name"])?))
-}
-
 /// A binding needs its role; subjects may come later.
 fn of_binding(object: &Object, found: &mut Vec<Reference>) {
     let role = object.val().at_some(&["roleRef"]);
-    if let Some((kind, name)) = role.and_then(|r| Some((name_at(r, &["kind"])?, name_at(r, &["name"])?))) {
+    if let Some((kind, name)) = role.and_then(|r| Some((r.name_at(&["kind"])?, r.name_at(&["name"])?))) {
         let ns = if kind == "Role" { &*object.key.ns } else { "" };
         found.push(Reference::new(Key::of(kind, ns, name), "roleRef"));
     }
     for subject in object.val().items_at(&["subjects"]) {
         let account = subject.str_at(&["kind"]).is_some_and(|k| &**k == "ServiceAccount");
-        if let Some(name) = name_at(subject, &["name"]).filter(|_| account) {
-            let ns = name_at(subject, &["namespace"]).unwrap_or(&object.key.ns);
+        if let Some(name) = subject.name_at(&["name"]).filter(|_| account) {
+            let ns = subject.name_at(&["namespace"]).unwrap_or(&object.key.ns);
             found.push(Reference::new(Key::of("ServiceAccount", ns, name), "subjects").optional_if(true));
         }
     }
@@ -265,7 +221,7 @@ fn of_binding(object: &Object, found: &mut Vec<Reference>) {
 fn of_extension(object: &Object, found: &mut Vec<Reference>) {
     let val = object.val();
     let mut push = |service: Option<&Val>, via: &'static str| {
-        if let Some((ns, name)) = service.and_then(|s| Some((name_at(s, &["namespace"])?, name_at(s, &["name"])?))) {
+        if let Some((ns, name)) = service.and_then(|s| Some((s.name_at(&["namespace"])?, s.name_at(&["name"])?))) {
             found.push(Reference::new(Key::of("Service", ns, name), via));
         }
     };
@@ -284,11 +240,6 @@ fn of_extension(object: &Object, found: &mut Vec<Reference>) {
         }
         _ => {}
     }
-}
-
-/// The name at a path, unless it is empty.
-fn name_at<'v>(val: &'v Val, path: &[&str]) -> Option<&'v str> {
-    val.str_at(path).map(|s| &**s).filter(|s| !s.is_empty())
 }
 
 #[cfg(test)]

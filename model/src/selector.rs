@@ -4,8 +4,10 @@
 //! `component-helpers/scheduling/corev1/nodeaffinity` (terms are ORed, requirements within a term ANDed; an empty term
 //! matches nothing).
 
-use crate::object::Object;
 use crate::value::{Str, Val};
+
+// until its callers name `fields`
+pub use crate::fields::node_matches;
 
 /// One requirement on a label.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,34 +108,13 @@ impl Requirement {
     }
 }
 
-/// Whether a node satisfies a pod's `nodeSelector` and required node affinity (pod spec given).
-pub fn node_matches(pod_spec: &Val, node: &Object) -> bool {
-    let bears = |(key, value): (&Str, &Val)| match (node.labels().get(key), value) {
-        (Some(Val::Str(here)), Val::Str(wanted)) => here == wanted,
-        (here, wanted) => here.is_some_and(|here| text(here) == text(wanted)),
-    };
-    let by_selector = pod_spec.at_some(&["nodeSelector"]).is_none_or(|pairs| pairs.entries().all(bears));
-    let required = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-    by_selector && pod_spec.at_some(&required).is_none_or(|required| node_terms_match(required, node))
-}
-
-/// Whether a node satisfies one of the terms of a node selector (`nodeSelectorTerms`).
-pub fn node_terms_match(node_selector: &Val, node: &Object) -> bool {
-    node_selector.items_at(&["nodeSelectorTerms"]).iter().any(|term| term_matches(term, node))
-}
-
-/// Whether the pod spec restricts its nodes by labels at all.
-pub fn restricts_nodes(pod_spec: &Val) -> bool {
-    pod_spec.at_some(&["nodeSelector"]).is_some_and(|s| s.entries().len() > 0)
-        || pod_spec.at_some(&["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"]).is_some()
-}
-
-fn term_matches(term: &Val, node: &Object) -> bool {
+/// Whether a node of these labels and this name satisfies one term of a node selector.
+pub(crate) fn term_matches(term: &Val, labels: &Val, name: &Str) -> bool {
     let expressions = term.items_at(&["matchExpressions"]);
     let fields = term.items_at(&["matchFields"]);
     if expressions.is_empty() && fields.is_empty() {
         return false;
     }
-    expressions.iter().map(requirement).all(|r| r.matches(node.labels().get(&r.key).map(text).as_ref()))
-        && fields.iter().map(requirement).all(|r| &*r.key == "metadata.name" && r.matches(Some(&node.key.name)))
+    expressions.iter().map(requirement).all(|r| r.matches(labels.get(&r.key).map(text).as_ref()))
+        && fields.iter().map(requirement).all(|r| &*r.key == "metadata.name" && r.matches(Some(name)))
 }

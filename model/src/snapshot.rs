@@ -5,32 +5,39 @@
 //! read at all.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::Hash;
 use std::sync::Arc;
 
 pub use facts::Facts;
-pub use pools::{HOSTNAME, Pool, Pools, names_nodes, node_constraint};
+pub use pools::{Pool, Pools};
+pub use usage::Usage;
+
+// until their callers name `fields`
+pub use crate::fields::{HOSTNAME, constraint_of, names_nodes, node_constraint};
 
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
+use crate::fields;
 use crate::intern::Interner;
-use crate::kinds::{Kind, KindTraits};
-use crate::navigate::volume_affinity;
+use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::references::references;
 use crate::selector::text;
 use crate::value::{Str, Val};
 use facts::{Fact, Journal, note};
 use hashes::{Hashes, Names};
+use labels::{AFFINE, APART, CLAIM, ENDING, HOST, LabelKey, labels_of};
 use persistent_map::PersistentMap;
-use places::{Found, Places, Slot};
+use places::{Found, Place, Places, Slot, drop_slot};
 
 mod facts;
 mod hashes;
 #[cfg(test)]
 mod histories;
+mod implicit;
+mod labels;
 mod persistent_map;
 mod places;
 mod pools;
+mod usage;
 
 /// The observed cluster. Built by [`Snapshot::insert`] and [`Snapshot::remove`], read through [`crate::state::State`]. A
 /// copy takes no time, and shares what neither changes.
@@ -57,40 +64,6 @@ pub struct Snapshot {
     unknown: BTreeSet<Str>,
     journal: Journal,
 }
-
-/// What pods take of a node. Pods that have run to their end take nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// How many pods.
-    pub pods: i64,
-    /// Requested cpu, in milli.
-    pub cpu: i64,
-    /// Requested memory, in bytes.
-    pub memory: i64,
-}
-
-impl Usage {
-    /// This and so many times another.
-    #[must_use]
-    pub fn plus(self, other: Self, times: i64) -> Self {
-        let sum = |a: i64, b: i64| a.saturating_add(b.saturating_mul(times));
-        Self { pods: sum(self.pods, other.pods), cpu: sum(self.cpu, other.cpu), memory: sum(self.memory, other.memory) }
-    }
-
-    /// Adds a pod so many times.
-    pub fn add(&mut self, pod: &Object, times: i64) {
-        if !pod.key.kind.is("Pod") || crate::navigate::finished(pod) {
-            return;
-        }
-        let (cpu, memory) = pod.body.requests();
-        self.pods += times;
-        self.cpu = self.cpu.saturating_add(cpu.saturating_mul(times));
-        self.memory = self.memory.saturating_add(memory.saturating_mul(times));
-    }
-}
-
-/// Namespace, label, value.
-type LabelKey = (Str, Str, Str);
 
 impl Default for Snapshot {
     fn default() -> Self {
@@ -330,30 +303,6 @@ impl Snapshot {
         self.journal.unchanged_since(event, facts)
     }
 
-    /// Adds the Nodes that pods name and the PersistentVolumes that claims name, where the state does not hold them
-    /// (FORMATS: state). A Node so added is Ready; a volume so added is bound to its claim, and its reclaim policy is
-    /// the default of a StorageClass, Delete.
-    pub fn complete(&mut self) {
-        let mut missing = Vec::new();
-        for node in self.by_node.keys().filter(|n| !n.is_empty()) {
-            if self.get(&Key::of("Node", "", node)).is_none() && !self.unknown.contains("Node") {
-                missing.push(implicit_node(node));
-            }
-        }
-        for claim in self.list(&Kind::new("", "PersistentVolumeClaim"), None) {
-            let Some(volume) = claim.val().str_at(&["spec", "volumeName"]) else { continue };
-            let known = self.get(&Key::of("PersistentVolume", "", volume)).is_some();
-            if !known && !self.unknown.contains("PersistentVolume") {
-                missing.push(implicit_volume(volume, claim));
-            }
-        }
-        for val in missing {
-            if let Ok(object) = Object::from_val(&val) {
-                self.insert(object);
-            }
-        }
-    }
-
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Arc<Object>> {
         note(Fact::Object(key));
@@ -462,7 +411,7 @@ impl Snapshot {
 
     /// The pair of labels that an object's selector asks for, by which it is found; none asked for is a pair as well.
     fn selector_pair(&self, object: &Object) -> Option<LabelKey> {
-        let selector = crate::navigate::selector_by(self.adapters.as_ref(), object)?;
+        let selector = fields::selector_by(self.adapters.as_ref(), object)?;
         let (key, value) = selector.a_pair().map_or_else(|| ("".into(), "".into()), |(k, v)| (k.clone(), v.clone()));
         Some((object.key.ns.clone(), key, value))
     }
@@ -575,147 +524,7 @@ impl Snapshot {
     }
 }
 
-/// The label under which the hosts of Ingresses and routes are indexed; no Kubernetes label is called so.
-const HOST: &str = "(host)";
-
-/// The label under which pods with required anti-affinity are indexed: by their namespace, if it is all that they are
-/// about, else without one.
-const APART: &str = "(apart)";
-
-/// The label under which PersistentVolumes are indexed by their claim.
-const CLAIM: &str = "(claim)";
-
-/// The label under which PersistentVolumes with a node affinity are indexed.
-const AFFINE: &str = "(affine)";
-
-/// The label under which custom resources, definitions and StatefulSets that are being deleted are indexed.
-const ENDING: &str = "(ending)";
-
 /// What comes after every key of a kind.
 fn after(kind: &Kind) -> Key {
     Key::new(Kind::new(&kind.group, &format!("{}\0", kind.kind)), "", "")
-}
-
-/// What restricts the nodes of an object's pods, or of the pod that it is; `None` where nothing does, or it makes none any
-/// more.
-pub fn constraint_of(object: &Object) -> Option<Val> {
-    if crate::navigate::makes_no_more(object) {
-        return None;
-    }
-    let spec = match crate::navigate::template_path(object) {
-        Some(path) => object.val().at(path).and_then(|template| template.get("spec")),
-        None => object.val().get("spec").filter(|_| object.key.kind.is("Pod")),
-    };
-    spec.filter(|spec| crate::navigate::restricts_nodes(spec)).map(node_constraint)
-}
-
-fn labels_of(object: &Object) -> Vec<LabelKey> {
-    let mut found = labels_by_kind(object);
-    if object.terminating() && leads(&object.key.kind) {
-        found.push(("".into(), ENDING.into(), "".into()));
-    }
-    found
-}
-
-/// Whether what may go with an object of a kind does not name it.
-fn leads(kind: &Kind) -> bool {
-    kind.traits().is_none_or(KindTraits::leads_unnamed)
-}
-
-fn labels_by_kind(object: &Object) -> Vec<LabelKey> {
-    if object.key.kind.is("Ingress") || object.key.kind.is("HTTPRoute") {
-        let hosts = crate::navigate::hosts_of(object).into_iter();
-        return hosts.map(|host| (Str::from(""), HOST.into(), host)).collect();
-    }
-    if object.key.kind.is("PersistentVolume") {
-        let part = |field| object.val().str_at(&["spec", "claimRef", field]).cloned();
-        let claim = part("namespace").zip(part("name")).map(|(ns, name)| (ns, CLAIM.into(), name));
-        let affine = volume_affinity(object).map(|_| ("".into(), AFFINE.into(), "".into()));
-        return claim.into_iter().chain(affine).collect();
-    }
-    let labels = if object.key.kind.is("Pod") || object.key.kind.is("PersistentVolumeClaim") {
-        Some(object.labels())
-    } else {
-        let path = crate::navigate::template_path(object);
-        path.and_then(|path| object.val().at(path)).and_then(|template| template.at(&["metadata", "labels"]))
-    };
-    let pairs = labels.into_iter().flat_map(Val::entries);
-    let mut found: Vec<LabelKey> = pairs.map(|(k, v)| (object.key.ns.clone(), k.clone(), text(v))).collect();
-    let apart = crate::navigate::anti_affinity(object);
-    if !apart.is_empty() {
-        let is_own =
-            |term: &Val| term.at_some(&["namespaces"]).is_none() && term.at_some(&["namespaceSelector"]).is_none();
-        let ns = if apart.iter().all(is_own) { object.key.ns.clone() } else { "".into() };
-        found.push((ns, APART.into(), "".into()));
-    }
-    found
-}
-
-/// An object on its way into the indexes.
-struct Place<'p> {
-    places: &'p Places,
-    key: &'p Key,
-    slot: Slot,
-}
-
-impl Place<'_> {
-    /// Enters it into a list in the order of keys. Lists that come from an API server are in that order already.
-    fn enter<K: Hash + Eq + Clone>(&self, index: &mut Names<K, Found>, key: K) {
-        // the object itself, where it is in the list before, has no place yet
-        let is_before = |slot: &Slot| self.places.get(*slot).is_none_or(|object| object.key <= *self.key);
-        self.put(index, key, |slots| match slots.last() {
-            Some(last) if !is_before(last) => slots.partition_point(is_before),
-            _ => slots.len(),
-        });
-    }
-
-    /// Enters it at the end of a list.
-    fn append<K: Hash + Eq + Clone>(&self, index: &mut Names<K, Found>, key: K) {
-        self.put(index, key, <[Slot]>::len);
-    }
-
-    fn put<K: Hash + Eq + Clone>(&self, index: &mut Names<K, Found>, key: K, place: impl FnOnce(&[Slot]) -> usize) {
-        match index.get_mut(&key) {
-            Some(found) => found.add(self.slot, place),
-            None => index.insert(key, Found::One(self.slot)),
-        }
-    }
-}
-
-fn drop_slot<K: Hash + Eq + Clone>(index: &mut Names<K, Found>, key: &K, slot: Slot) {
-    if index.get_mut(key).is_some_and(|found| !found.drop(slot)) {
-        index.remove(key);
-    }
-}
-
-fn implicit_node(name: &Str) -> Val {
-    let ready = Val::object([("type", Val::str("Ready")), ("status", Val::str("True"))]);
-    Val::object([
-        ("apiVersion", Val::str("v1")),
-        ("kind", Val::str("Node")),
-        (
-            "metadata",
-            Val::object([
-                ("name", Val::Str(name.clone())),
-                ("labels", Val::object([("kubernetes.io/hostname", Val::Str(name.clone()))])),
-            ]),
-        ),
-        ("status", Val::object([("conditions", Val::list(vec![ready]))])),
-    ])
-}
-
-fn implicit_volume(name: &Str, claim: &Object) -> Val {
-    let claim_ref = Val::object([
-        ("kind", Val::str("PersistentVolumeClaim")),
-        ("namespace", Val::Str(claim.key.ns.clone())),
-        ("name", Val::Str(claim.key.name.clone())),
-        ("uid", Val::Str(claim.uid.clone())),
-    ]);
-    Val::object([
-        ("apiVersion", Val::str("v1")),
-        ("kind", Val::str("PersistentVolume")),
-        ("metadata", Val::object([("name", Val::Str(name.clone()))])),
-        ("spec", Val::object([("claimRef", claim_ref), ("persistentVolumeReclaimPolicy", Val::str("Delete"))])),
-        ("status", Val::object([("phase", Val::str("Bound"))])),
-    ])
 }

@@ -5,14 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
-use crate::deletion::under_way::UnderWay;
+use crate::fields::{anti_affinity, node_constraint, node_matches, template_labels_by, volume_affinity};
 use crate::kinds::Kind;
-use crate::navigate::{template_labels, volume_affinity};
 use crate::object::{Body, Key, Object};
 use crate::references::references;
-use crate::selector::{Selector, node_matches};
-use crate::snapshot::{Snapshot, node_constraint};
+use crate::selector::Selector;
+use crate::snapshot::Snapshot;
 use crate::value::{Str, Val};
+
+pub(crate) use under_way::UnderWay;
+
+mod under_way;
 
 /// So many lists of nodes are kept; a few workloads' constraints make a few.
 const ADMITTED_MAX: usize = 64;
@@ -303,7 +306,7 @@ impl<'a> State<'a> {
     /// The pods whose required anti-affinity may be about pods of a namespace, in the order of their keys.
     pub fn keeping_apart(&self, ns: &str) -> Vec<&Arc<Object>> {
         let changed = self.changed_in(&Kind::new("", "Pod"), None);
-        let changed = changed.filter(|pod| !crate::navigate::anti_affinity(pod).is_empty());
+        let changed = changed.filter(|pod| !anti_affinity(pod).is_empty());
         self.merged(self.base.keeping_apart(ns), changed)
     }
 
@@ -313,8 +316,9 @@ impl<'a> State<'a> {
             Some((key, value)) => self.base.labelled(ns, key, value),
             None => kinds.iter().flat_map(|kind| self.base.list(kind, Some(ns))).collect(),
         };
+        let adapters = self.base.adapters().as_ref();
         let makes = |o: &Object| {
-            let labels = || template_labels(self, o).unwrap_or_default();
+            let labels = || template_labels_by(adapters, o).unwrap_or_default();
             kinds.contains(&o.key.kind) && *o.key.ns == *ns && selector.matches(&labels())
         };
         let changed = kinds.iter().flat_map(|kind| self.changed_in(kind, Some(ns))).filter(|o| makes(o));

@@ -135,6 +135,11 @@ impl Val {
         self.at(path).and_then(Self::as_str)
     }
 
+    /// The name at a path, unless it is empty.
+    pub fn name_at(&self, path: &[&str]) -> Option<&str> {
+        self.str_at(path).map(|name| &**name).filter(|name| !name.is_empty())
+    }
+
     /// The integer at a path.
     pub fn int_at(&self, path: &[&str]) -> Option<i64> {
         self.at(path).and_then(Self::as_int)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Applied, contradiction};
+use super::applied::{Applied, contradiction};
 use crate::change::Request;
 use crate::kinds::Kind;
 use crate::navigate::selector_of;

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::change::{Preconditions, User};
+use crate::kinds::Kind;
+use crate::object::Key;
 use crate::snapshot::Snapshot;
 use crate::testing::{cluster, key, val};
 

@@ -1,8 +1,7 @@
 //! What a write leaves in storage: defaults, and the fields that the API server takes from the old object.
 
-use super::{has_status_subresource, is_custom_group};
 use crate::ingest::project;
-use crate::kinds::KindTraits;
+use crate::kinds::{Kind, KindTraits};
 use crate::navigate::definition_of;
 use crate::object::{Key, Object};
 use crate::state::State;
@@ -185,4 +184,22 @@ fn put(val: &Val, path: &[&str], value: Option<&Val>) -> Val {
         Some(value) => val.with_at(path, value.clone()),
         None => val.without_at(path),
     }
+}
+
+/// Whether the status of a kind is written through its subresource only. A Node's status comes with its creation, and
+/// a custom resource has the subresource if its definition says so (`apiextensions/v1`, `CustomResourceSubresources`).
+fn has_status_subresource(state: &State, kind: &Kind, version: &str) -> bool {
+    if kind.builtin_namespaced().is_some() && !is_custom_group(kind) {
+        return true;
+    }
+    let Some(definition) = definition_of(state, kind) else { return is_custom_group(kind) };
+    let versions = definition.val().items_at(&["spec", "versions"]);
+    let own = versions.iter().find(|v| v.str_at(&["name"]).is_some_and(|n| **n == *version));
+    let old_place = definition.val().at_some(&["spec", "subresources", "status"]).is_some();
+    old_place || own.is_some_and(|v| v.at_some(&["subresources", "status"]).is_some())
+}
+
+/// Kinds known from the start that are defined by definitions which every cluster ships with a status subresource.
+fn is_custom_group(kind: &Kind) -> bool {
+    matches!(&*kind.group, "gateway.networking.k8s.io" | "snapshot.storage.k8s.io")
 }

@@ -1,8 +1,9 @@
 //! From what people and requests write to kinds and keys: short kinds, and resources such as `statefulsets`.
 
-use super::{ChangeError, placed};
+use super::request::ChangeError;
+use crate::fields::defined_kind;
 use crate::kinds::Kind;
-use crate::navigate::defined_kind;
+use crate::navigate::definition_of;
 use crate::object::Key;
 use crate::state::State;
 
@@ -41,6 +42,14 @@ pub fn key_named(state: &State, kind: &str, group: Option<&str>, ns: &str, name:
         [only] => Ok(only.clone()),
         _ => Err(not_one(kind, &kinds)),
     }
+}
+
+/// The key with the namespace `default` where a namespaced custom resource names none; built-in kinds have it already.
+pub(super) fn placed(state: &State, key: Key) -> Key {
+    let definition = definition_of(state, &key.kind);
+    let namespaced =
+        definition.is_some_and(|d| d.val().str_at(&["spec", "scope"]).is_some_and(|s| &**s == "Namespaced"));
+    if namespaced && key.ns.is_empty() { Key { ns: "default".into(), ..key } } else { key }
 }
 
 fn kinds_named(state: &State, kind: &str, group: Option<&str>) -> Vec<Kind> {

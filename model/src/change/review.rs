@@ -1,6 +1,8 @@
 //! From an `AdmissionReview` to a request (`k8s.io/api/admission/v1/types.go`).
 
-use super::{ChangeError, Operation, Preconditions, Propagation, Request, User, named, resource};
+use super::manifest::named;
+use super::request::{ChangeError, Operation, Preconditions, Propagation, Request, User};
+use super::resource;
 use crate::kinds::Kind;
 use crate::object::Key;
 use crate::value::{Str, Val};

@@ -9,14 +9,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::under_way::UnderWay;
 use crate::adapter::AdapterFacts;
 use crate::change::Propagation;
 use crate::kinds::{Kind, KindTraits, TakesAlong};
 use crate::navigate;
 use crate::object::{Key, Object, Owner};
 use crate::references::references;
-use crate::state::State;
+use crate::state::{State, UnderWay};
 use crate::value::Str;
 
 /// One way in which an object goes with another.

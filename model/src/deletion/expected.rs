@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::edges::{After, CONTENTS, Certainty, EDGES, Edge, End, OWNED, ending};
-use super::under_way::UnderWay;
 use crate::kinds::Kind;
 use crate::navigate::{self, leaves_with_controller, orphans};
 use crate::object::{Key, Object};
-use crate::state::State;
+use crate::state::{State, UnderWay};
 use crate::value::Str;
 
 /// How deep a chain of owners is followed.

@@ -9,7 +9,6 @@
 mod closure;
 mod edges;
 mod expected;
-pub(crate) mod under_way;
 
 pub use closure::{DeletionClosure, cascade};
 pub use edges::{Cause, followers, given_up, takes_along};

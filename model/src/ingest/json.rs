@@ -2,7 +2,7 @@
 
 use serde::de::{DeserializeSeed, IgnoredAny};
 
-use super::Fault;
+use super::fault::Fault;
 use super::tree::{Allowance, Tree};
 use crate::value::Val;
 

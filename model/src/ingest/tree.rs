@@ -6,9 +6,10 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::NESTING_MAX;
 use crate::value::{Str, Val};
 
+/// Maps and lists nested deeper than this are refused; no Kubernetes object comes near.
+pub const NESTING_MAX: usize = 64;
 /// Values beyond one per byte of text: what aliases may add.
 const NODES_EXTRA: usize = 1_000_000;
 /// Bytes of strings beyond those of the text: what aliases may add.

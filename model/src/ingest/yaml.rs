@@ -7,8 +7,8 @@ use serde::de::DeserializeSeed;
 use serde_saphyr::Error;
 use serde_saphyr::budget::BudgetBreach;
 
-use super::tree::{Allowance, Tree, short};
-use super::{Fault, NESTING_MAX};
+use super::fault::Fault;
+use super::tree::{Allowance, NESTING_MAX, Tree, short};
 use crate::value::{Str, Val};
 
 const TOO_MUCH: &str = "anchors and aliases expand to too much";

@@ -7,14 +7,15 @@ use std::sync::{Arc, LazyLock};
 
 use super::definitions::scale_path;
 use super::owners::{adopting_deployment, controller_of, leaves_with_controller};
+use super::replicas::wanted_replicas;
 use super::selection::selector_of;
-use super::template::{finished, template_labels, template_path, wanted_replicas};
+use super::template::template_labels;
+use crate::fields::{disruptions_allowed, finished, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::{Key, Object};
 use crate::references::typed;
 use crate::selector::Selector;
 use crate::state::State;
-use crate::value::Val;
 
 /// The kinds that make pods.
 static MAKERS: LazyLock<Vec<Kind>> = LazyLock::new(|| Kind::with(KindTraits::makes_pods).collect());
@@ -47,39 +48,6 @@ pub fn disruptions_when_settled(state: &State, budget: &Object) -> Option<i64> {
     let scale = managed.map(|group| group.scale).try_fold(0i64, |all, scale| Some(all.saturating_add(scale?)));
     let (healthy, scale) = if low == 0 { (1, scale.and(Some(1))) } else { (low, scale) };
     Some(disruptions_allowed(budget, healthy, scale))
-}
-
-/// How many disruptions a budget allows over `healthy` ready pods whose controllers' scales sum up to `scale`; `None`
-/// when one of them has none.
-pub fn disruptions_allowed(budget: &Object, healthy: i64, scale: Option<i64>) -> i64 {
-    let spec = |field: &str| budget.val().at_some(&["spec", field]);
-    let (expected, desired) = match (spec("maxUnavailable"), spec("minAvailable")) {
-        (Some(most), _) => {
-            let Some((scale, most)) = scale.and_then(|n| Some((n, scaled_value(most, n)?))) else { return 0 };
-            (scale, scale.saturating_sub(most).max(0))
-        }
-        (None, Some(Val::Int(least))) => (healthy, *least),
-        (None, Some(least)) => {
-            let Some((scale, least)) = scale.and_then(|n| Some((n, scaled_value(least, n)?))) else { return 0 };
-            // the controller leaves the expected count at the scale, which is positive wherever a pod is managed
-            (scale, least)
-        }
-        (None, None) => return 0,
-    };
-    if expected <= 0 { 0 } else { healthy.saturating_sub(desired).max(0) }
-}
-
-/// An integer, or a percentage of `total` rounded up (`intstr.GetScaledValueFromIntOrPercent`); `None` for neither.
-fn scaled_value(value: &Val, total: i64) -> Option<i64> {
-    match value {
-        Val::Int(int) => Some(*int),
-        Val::Str(text) => {
-            let percent: i64 = text.strip_suffix('%')?.parse().ok()?;
-            let product = total.checked_mul(percent)?;
-            Some(product / 100 + i64::from(product % 100 > 0))
-        }
-        _ => None,
-    }
 }
 
 /// The pods that a budget matches once everything has settled, by what makes them.

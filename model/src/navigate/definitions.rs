@@ -1,17 +1,11 @@
-//! Definitions of custom resources: their objects and versions.
+//! Definitions of custom resources: their objects, and their scale.
 
 use std::sync::Arc;
 
+use crate::fields::defined_kind;
 use crate::kinds::Kind;
 use crate::object::Object;
 use crate::state::State;
-use crate::value::Str;
-
-/// The kind that a CustomResourceDefinition defines.
-pub fn defined_kind(definition: &Object) -> Option<Kind> {
-    let group = definition.val().str_at(&["spec", "group"])?;
-    Some(Kind::new(group, definition.val().str_at(&["spec", "names", "kind"])?))
-}
 
 /// The definition of a kind, if the state holds it.
 pub fn definition_of<'s>(state: &'s State, kind: &Kind) -> Option<&'s Arc<Object>> {
@@ -22,17 +16,6 @@ pub fn definition_of<'s>(state: &'s State, kind: &Kind) -> Option<&'s Arc<Object
 /// The objects of the kind that a CustomResourceDefinition defines.
 pub fn instances<'s>(state: &'s State, definition: &Object) -> Vec<&'s Arc<Object>> {
     defined_kind(definition).map_or_else(Vec::new, |kind| state.list(&kind, None))
-}
-
-/// The versions that a CustomResourceDefinition serves.
-pub fn served_versions(definition: &Object) -> Vec<Str> {
-    let versions = definition.val().items_at(&["spec", "versions"]).iter();
-    let served = versions.filter(|v| v.bool_at(&["served"]) == Some(true));
-    let mut names: Vec<Str> = served.filter_map(|v| v.str_at(&["name"])).cloned().collect();
-    if let Some(only) = definition.val().str_at(&["spec", "version"]).filter(|_| names.is_empty()) {
-        names.push(only.clone());
-    }
-    names
 }
 
 /// Where the scale subresource of a custom resource keeps its replicas: `specReplicasPath` of its version

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use super::definitions::definition_of;
+use super::known::{UnknownKind, known};
+use super::replicas::wanted_replicas;
 use super::selection::selector_of;
-use super::storage::{gives_up, ordinals, pod_ordinal, rolls_out};
-use super::template::{finished, template_labels, wanted_replicas};
-use super::{UnknownKind, known};
+use super::template::template_labels;
+use crate::fields::{finished, gives_up, ordinals, orphans, pod_ordinal, rolls_out, same_template};
 use crate::kinds::Kind;
 use crate::object::{Key, Object, Owner};
 use crate::state::State;
-use crate::value::{Str, Val};
+use crate::value::Str;
 
 /// Controllers nest no deeper than this; a longer chain is a cycle or no controller's work.
 const OWNERS_MAX: usize = 16;
@@ -84,11 +85,6 @@ pub fn adopting_deployment<'s>(state: &'s State, set: &Object) -> Option<&'s Arc
         selector.is_some_and(|selector| selector.matches(set.labels()) && selector.matches(&labels))
     };
     state.selecting(&Kind::builtin("Deployment")?, &set.key.ns, set.labels()).into_iter().find(adopts)
-}
-
-/// Whether an object that is being deleted leaves its dependents behind.
-pub fn orphans(object: &Object) -> bool {
-    object.finalizers().any(|f| &**f == "orphan")
 }
 
 /// Whether a controller of this object, at any depth, is being deleted without orphaning what it controls.
@@ -231,14 +227,4 @@ fn revisions<'s>(state: &'s State, owner: &Object) -> Vec<&'s Arc<Object>> {
 
 fn revision_of(revision: &Object) -> i64 {
     revision.val().int_at(&["revision"]).unwrap_or(0)
-}
-
-/// Whether a ReplicaSet has the template of its Deployment, its hash left aside
-/// (`pkg/controller/deployment/util/deployment_util.go`, `EqualIgnoreHash`).
-pub fn same_template(set: &Object, deployment: &Object) -> bool {
-    let template = |o: &Object| {
-        let template = o.val().at(&["spec", "template"]).cloned().unwrap_or(Val::Null);
-        template.without_at(&["metadata", "labels", "pod-template-hash"])
-    };
-    template(set) == template(deployment)
 }

@@ -3,46 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::adapter::Adapters;
-use crate::kinds::{Kind, KindTraits};
+use crate::fields::selector_by;
+use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::selector::Selector;
 use crate::state::State;
 use crate::value::Val;
 
 /// The selector of the pods that an object is about; `None` when it selects none.
-///
-/// An absent or empty Service selector selects nothing (`endpointslice_controller.go`); an empty selector of a budget
-/// of `policy/v1` selects everything and one of `policy/v1beta1` nothing (`pkg/registry/policy/poddisruptionbudget`);
-/// an empty podSelector of a NetworkPolicy selects everything.
 pub fn selector_of(state: &State, object: &Object) -> Option<Selector> {
     selector_by(state.base().adapters().as_ref(), object)
-}
-
-/// [`selector_of`], custom resources read by these adapters.
-pub(crate) fn selector_by(adapters: &dyn Adapters, object: &Object) -> Option<Selector> {
-    let selector = object.val().at_some(&["spec", "selector"]);
-    let labels = || selector.map(Selector::from_label_selector);
-    match (&*object.key.kind.group, &*object.key.kind.kind) {
-        ("", "Service") => {
-            let external = object.val().str_at(&["spec", "type"]).is_some_and(|t| &**t == "ExternalName");
-            pairs(selector.filter(|_| !external))
-        }
-        ("", "ReplicationController") => {
-            pairs(selector).or_else(|| pairs(object.val().at_some(&["spec", "template", "metadata", "labels"])))
-        }
-        ("policy", "PodDisruptionBudget") => labels().filter(|s| !s.is_empty() || &*object.version != "v1beta1"),
-        ("networking.k8s.io", "NetworkPolicy") => {
-            let selector = object.val().at(&["spec", "podSelector"]).unwrap_or(&Val::Null);
-            Some(Selector::from_label_selector(selector))
-        }
-        _ if object.key.kind.has(KindTraits::makes_pods) => labels(),
-        _ => adapters.facts(object)?.selector.clone(),
-    }
-}
-
-fn pairs(selector: Option<&Val>) -> Option<Selector> {
-    selector.map(Selector::from_pairs).filter(|s| !s.is_empty())
 }
 
 /// The pods in the object's namespace that it selects.

@@ -3,9 +3,11 @@
 use super::*;
 use crate::adapter::AdapterFacts;
 use crate::deletion::live_referrers;
+use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::references::Reference;
 use crate::selector::Selector;
+use crate::state::State;
 use crate::testing::{Adapter, adapted, cluster, key, names, val};
 use crate::value::Val;
 

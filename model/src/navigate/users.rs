@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::claims::goes_with_pod;
+use super::known::{UnknownKind, known};
 use super::owners::controller_of;
-use super::storage::{goes_with_pod, wants_claim};
-use super::template::is_spent;
-use super::{UnknownKind, known};
+use crate::fields::{is_spent, wants_claim};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::{Key, Object};
 use crate::references::{Reference, references};

@@ -1,7 +1,7 @@
 //! What a pod refers to: init, ordinary and ephemeral containers, volumes, and the names in its spec.
 
-use super::{Reference, class_named, name_at};
-use crate::navigate::finished;
+use super::reference::Reference;
+use crate::fields::{class_named, finished};
 use crate::object::{Key, Object};
 use crate::value::{Str, Val};
 
@@ -15,7 +15,7 @@ pub(super) fn of_pod(pod: &Object, found: &mut Vec<Reference>) {
     of_spec(spec, &pod.key.ns, &mut own);
     for volume in spec.items_at(&["volumes"]) {
         // the ephemeral volume controller makes this claim, hence optional (`component-helpers/storage/ephemeral`)
-        if let Some(name) = name_at(volume, &["name"]).filter(|_| volume.at_some(&["ephemeral"]).is_some()) {
+        if let Some(name) = volume.name_at(&["name"]).filter(|_| volume.at_some(&["ephemeral"]).is_some()) {
             let claim = format!("{}-{name}", pod.key.name);
             own.push(Reference::new(claim_key(&pod.key.ns, &claim), "spec.volumes").optional_if(true));
         }
@@ -40,19 +40,19 @@ pub(super) fn of_spec(spec: &Val, ns: &Str, found: &mut Vec<Reference>) {
         of_pod_volume(volume, ns, found);
     }
     for secret in spec.items_at(&["imagePullSecrets"]) {
-        if let Some(name) = name_at(secret, &["name"]) {
+        if let Some(name) = secret.name_at(&["name"]) {
             found.push(Reference::new(Key::of("Secret", ns, name), "imagePullSecrets"));
         }
     }
     // the deprecated field counts where the other one is empty (`pkg/apis/core/v1/conversion.go`)
-    let account = name_at(spec, &["serviceAccountName"]).or_else(|| name_at(spec, &["serviceAccount"]));
+    let account = spec.name_at(&["serviceAccountName"]).or_else(|| spec.name_at(&["serviceAccount"]));
     if let Some(name) = account {
         found.push(Reference::new(Key::of("ServiceAccount", ns, name), "serviceAccountName"));
     }
-    if let Some(name) = name_at(spec, &["priorityClassName"]).filter(|n| !SYSTEM_PRIORITIES.contains(n)) {
+    if let Some(name) = spec.name_at(&["priorityClassName"]).filter(|n| !SYSTEM_PRIORITIES.contains(n)) {
         found.push(Reference::new(Key::of("PriorityClass", "", name), "priorityClassName"));
     }
-    if let Some(name) = name_at(spec, &["runtimeClassName"]) {
+    if let Some(name) = spec.name_at(&["runtimeClassName"]) {
         found.push(Reference::new(Key::of("RuntimeClass", "", name), "runtimeClassName"));
     }
 }
@@ -72,7 +72,7 @@ fn of_container(container: &Val, ns: &str, found: &mut Vec<Reference>) {
 fn of_pod_volume(volume: &Val, ns: &str, found: &mut Vec<Reference>) {
     const SECRET_REFS: [&str; 7] = ["flexVolume", "cephfs", "cinder", "rbd", "iscsi", "scaleIO", "storageos"];
     let via = "spec.volumes";
-    if let Some(claim) = name_at(volume, &["persistentVolumeClaim", "claimName"]) {
+    if let Some(claim) = volume.name_at(&["persistentVolumeClaim", "claimName"]) {
         found.push(Reference::new(claim_key(ns, claim), via));
     }
     if let Some(class) = volume.at_some(&["ephemeral", "volumeClaimTemplate"]).and_then(class_named) {
@@ -84,9 +84,9 @@ fn of_pod_volume(volume: &Val, ns: &str, found: &mut Vec<Reference>) {
         found.extend(keyed(source.at_some(&["configMap"]), "ConfigMap", ns, via));
         found.extend(keyed(source.at_some(&["secret"]), "Secret", ns, via));
     }
-    let by_name = SECRET_REFS.iter().filter_map(|field| name_at(volume, &[field, "secretRef", "name"]));
-    let csi = name_at(volume, &["csi", "nodePublishSecretRef", "name"]);
-    let azure = name_at(volume, &["azureFile", "secretName"]);
+    let by_name = SECRET_REFS.iter().filter_map(|field| volume.name_at(&[field, "secretRef", "name"]));
+    let csi = volume.name_at(&["csi", "nodePublishSecretRef", "name"]);
+    let azure = volume.name_at(&["azureFile", "secretName"]);
     for name in by_name.chain(csi).chain(azure) {
         found.push(Reference::new(Key::of("Secret", ns, name), via));
     }
@@ -95,7 +95,7 @@ fn of_pod_volume(volume: &Val, ns: &str, found: &mut Vec<Reference>) {
 /// A reference with `name` (or `secretName`), `optional`, and the keys in `key` or `items`.
 fn keyed(source: Option<&Val>, kind: &str, ns: &str, via: &'static str) -> Option<Reference> {
     let source = source?;
-    let name = name_at(source, &["name"]).or_else(|| name_at(source, &["secretName"]))?;
+    let name = source.name_at(&["name"]).or_else(|| source.name_at(&["secretName"]))?;
     let items = source.items_at(&["items"]).iter().filter_map(|item| item.str_at(&["key"]));
     let keys = source.str_at(&["key"]).into_iter().chain(items).cloned().collect();
     let optional = source.bool_at(&["optional"]).unwrap_or(false);

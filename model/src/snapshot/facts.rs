@@ -9,7 +9,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::LabelKey;
+use super::labels::LabelKey;
 use crate::kinds::Kind;
 use crate::object::Key;
 

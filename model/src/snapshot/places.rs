@@ -1,8 +1,10 @@
 //! Where objects are: numbered places, so that indexes name an object by four bytes. Copies share what has not changed.
 
+use std::hash::Hash;
 use std::sync::Arc;
 
-use crate::object::Object;
+use super::hashes::Names;
+use crate::object::{Key, Object};
 
 /// The number of a place.
 pub type Slot = u32;
@@ -107,5 +109,43 @@ impl Found {
                 !slots.is_empty()
             }
         }
+    }
+}
+
+/// An object on its way into the indexes.
+pub struct Place<'p> {
+    pub places: &'p Places,
+    pub key: &'p Key,
+    pub slot: Slot,
+}
+
+impl Place<'_> {
+    /// Enters it into a list in the order of keys. Lists that come from an API server are in that order already.
+    pub fn enter<K: Hash + Eq + Clone>(&self, index: &mut Names<K, Found>, key: K) {
+        // the object itself, where it is in the list before, has no place yet
+        let is_before = |slot: &Slot| self.places.get(*slot).is_none_or(|object| object.key <= *self.key);
+        self.put(index, key, |slots| match slots.last() {
+            Some(last) if !is_before(last) => slots.partition_point(is_before),
+            _ => slots.len(),
+        });
+    }
+
+    /// Enters it at the end of a list.
+    pub fn append<K: Hash + Eq + Clone>(&self, index: &mut Names<K, Found>, key: K) {
+        self.put(index, key, <[Slot]>::len);
+    }
+
+    fn put<K: Hash + Eq + Clone>(&self, index: &mut Names<K, Found>, key: K, place: impl FnOnce(&[Slot]) -> usize) {
+        match index.get_mut(&key) {
+            Some(found) => found.add(self.slot, place),
+            None => index.insert(key, Found::One(self.slot)),
+        }
+    }
+}
+
+/// Takes an object out of a list, and the list out of its index where nothing is left of it.
+pub fn drop_slot<K: Hash + Eq + Clone>(index: &mut Names<K, Found>, key: &K, slot: Slot) {
+    if index.get_mut(key).is_some_and(|found| !found.drop(slot)) {
+        index.remove(key);
     }
 }

@@ -4,14 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::Usage;
 use super::facts::{Fact, note};
+use super::usage::Usage;
+use crate::fields::{HOSTNAME, names_nodes, node_constraint, node_matches};
 use crate::object::Object;
-use crate::selector::node_matches;
 use crate::value::{Str, Val};
-
-/// The label that tells every node from every other.
-pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// So many lists of nodes are kept; a few workloads' constraints make a few.
 const JOINED_MAX: usize = 64;
@@ -151,23 +148,6 @@ impl Pools {
             pool.busiest = OnceLock::new();
         }
     }
-}
-
-/// What restricts the nodes of a pod spec: its node selector and required node affinity.
-pub fn node_constraint(spec: &Val) -> Val {
-    let affinity = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-    let part = |path: &[&str]| spec.at_some(path).cloned().unwrap_or_default();
-    Val::list(vec![part(&["nodeSelector"]), part(&affinity)])
-}
-
-/// Whether a pod spec may tell nodes apart by their names.
-pub fn names_nodes(spec: &Val) -> bool {
-    let required = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
-    let by_name = |e: &Val| e.str_at(&["key"]).is_some_and(|key| &**key == HOSTNAME);
-    spec.at(&["nodeSelector", HOSTNAME]).is_some()
-        || spec.items_at(&required).iter().any(|term| {
-            !term.items_at(&["matchFields"]).is_empty() || term.items_at(&["matchExpressions"]).iter().any(by_name)
-        })
 }
 
 fn is_calm(node: &Object) -> bool {

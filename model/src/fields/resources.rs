@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::object::Object;
 use crate::quantity::Quantity;
 use crate::value::{Str, Val};
 
@@ -14,6 +15,14 @@ use crate::value::{Str, Val};
 pub fn requests(pod_spec: &Val, resource: &str) -> i64 {
     let total = pod_request(pod_spec, resource) + quantity(pod_spec, &["overhead"], resource).unwrap_or_default();
     if resource == "cpu" { total.milli() } else { total.value() }
+}
+
+/// What a pod requests: cpu in milli, memory in bytes. Pods of one body request the same, which is worked out once.
+pub(crate) fn requests_of(pod: &Object) -> (i64, i64) {
+    pod.body.requests(|val| {
+        let spec = val.get("spec").unwrap_or(&Val::Null);
+        (requests(spec, "cpu"), requests(spec, "memory"))
+    })
 }
 
 /// The names of the resources that a pod spec may request, by requests or limits.

@@ -1,10 +1,7 @@
-//! Claims and volumes: what a StatefulSet's ordinals want, and what a claim is bound to.
+//! Claims and ordinals: what a StatefulSet's ordinals want, and which class a claim names.
 
-use std::sync::Arc;
-
-use super::owners::controller_of;
-use crate::object::{Key, Object};
-use crate::state::State;
+use crate::annotations::STORAGE_CLASS;
+use crate::object::Object;
 use crate::value::{Str, Val};
 
 /// No more names than this are listed; [`wants_claim`] has no limit.
@@ -46,14 +43,6 @@ fn deletes_claims(set: &Object, when: &str) -> bool {
 /// Whether such a set would make a claim of this name, and wants it no more.
 pub fn gives_up(set: &Object, claim: &str) -> bool {
     deletes_when_scaled(set) && claim_ordinal(set, claim).is_some() && !wants_claim(set, claim)
-}
-
-/// Whether a claim goes with this pod: their StatefulSet gives up the ordinal of both.
-pub fn goes_with_pod(state: &State, pod: &Object, claim: &Object) -> bool {
-    pod.key.ns == claim.key.ns
-        && controller_of(state, pod).is_some_and(|set| {
-            gives_up(set, &claim.key.name) && claim_ordinal(set, &claim.key.name) == pod_ordinal(set, &pod.key.name)
-        })
 }
 
 /// The ordinal of a claim by its name, if one of the set's templates would make a claim of that name.
@@ -98,27 +87,9 @@ fn claim_templates(set: &Object) -> impl Iterator<Item = &Str> {
     templates.filter_map(|t| t.str_at(&["metadata", "name"]))
 }
 
-/// The volume that a claim is bound to: the one it names, else the one that names it by uid
-/// (`pkg/controller/volume/persistentvolume/pv_controller.go`, `syncBoundClaim`, `IsVolumeBoundToClaim`).
-pub fn volume<'s>(state: &'s State, claim: &Object) -> Option<&'s Arc<Object>> {
-    if let Some(name) = claim.val().str_at(&["spec", "volumeName"]).filter(|n| !n.is_empty()) {
-        return state.get(&Key::of("PersistentVolume", "", name)).filter(|v| names_claim(v, claim, false));
-    }
-    state.claimed_by(&claim.key).into_iter().find(|v| names_claim(v, claim, true))
-}
-
-/// The claim that a volume is bound to, if it exists.
-pub fn claim_of<'s>(state: &'s State, volume: &Object) -> Option<&'s Arc<Object>> {
-    let ns = volume.val().str_at(&["spec", "claimRef", "namespace"])?;
-    let name = volume.val().str_at(&["spec", "claimRef", "name"])?;
-    state.get(&Key::of("PersistentVolumeClaim", ns, name)).filter(|c| names_claim(volume, c, true))
-}
-
-/// Whether a volume's claimRef is this claim; a volume without one may still become the claim's unless `strict`.
-fn names_claim(volume: &Object, claim: &Object, strict: bool) -> bool {
-    let Some(reference) = volume.val().at_some(&["spec", "claimRef"]) else { return !strict };
-    let uid = reference.str_at(&["uid"]).map_or("", |u| u);
-    reference.str_at(&["namespace"]).is_some_and(|ns| *ns == claim.key.ns)
-        && reference.str_at(&["name"]).is_some_and(|n| *n == claim.key.name)
-        && (uid.is_empty() || claim.uid.is_empty() || *uid == *claim.uid)
+/// The class that a claim or its template names; the old annotation goes before the field
+/// (`k8s.io/component-helpers/storage/volume/helpers.go`, `GetPersistentVolumeClaimClass`).
+pub fn class_named(claim: &Val) -> Option<&str> {
+    let by_annotation = claim.name_at(&["metadata", "annotations", STORAGE_CLASS]);
+    by_annotation.or_else(|| claim.name_at(&["spec", "storageClassName"]))
 }

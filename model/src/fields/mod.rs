@@ -1,0 +1,33 @@
+//! What one object says by itself: readings of its fields that need no state. A custom resource is read by its adapter.
+
+pub(crate) mod hosts;
+
+mod budget;
+mod definition;
+mod finalizers;
+mod resources;
+mod scheduling;
+mod selector;
+mod storage;
+mod taints;
+mod workload;
+
+pub use budget::disruptions_allowed;
+pub use definition::{defined_kind, served_versions};
+pub(crate) use finalizers::is_held;
+pub use finalizers::orphans;
+pub use hosts::hosts_of;
+pub(crate) use resources::requests_of;
+pub use resources::{amount, requested, requests};
+pub use scheduling::{
+    HOSTNAME, anti_affinity, constraint_of, names_nodes, node_constraint, node_matches, node_zone, restricts_nodes,
+    volume_admits, volume_affinity,
+};
+pub(crate) use selector::selector_by;
+pub use storage::{
+    claim_ordinal, claims_wanted, class_named, deletes_when_deleted, deletes_when_scaled, gives_up, ordinals,
+    pod_ordinal, rolls_out, wants_claim,
+};
+pub use taints::{SCHEDULING, Tolerance, daemon_pod_spec, tolerance, tolerates};
+pub use workload::{finished, makes_no_more, same_template, template_path};
+pub(crate) use workload::{is_spent, template_labels_by};

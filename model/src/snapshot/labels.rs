@@ -1,0 +1,68 @@
+//! The labels by which objects are found: those that they bear, and others that say what else is looked for.
+
+use crate::fields::{anti_affinity, hosts_of, template_path, volume_affinity};
+use crate::kinds::{Kind, KindTraits};
+use crate::object::Object;
+use crate::selector::text;
+use crate::value::{Str, Val};
+
+/// Namespace, label, value.
+pub(super) type LabelKey = (Str, Str, Str);
+
+/// The label under which the hosts of Ingresses and routes are indexed; no Kubernetes label is called so.
+pub(super) const HOST: &str = "(host)";
+
+/// The label under which pods with required anti-affinity are indexed: by their namespace, if it is all that they are
+/// about, else without one.
+pub(super) const APART: &str = "(apart)";
+
+/// The label under which PersistentVolumes are indexed by their claim.
+pub(super) const CLAIM: &str = "(claim)";
+
+/// The label under which PersistentVolumes with a node affinity are indexed.
+pub(super) const AFFINE: &str = "(affine)";
+
+/// The label under which custom resources, definitions and StatefulSets that are being deleted are indexed.
+pub(super) const ENDING: &str = "(ending)";
+
+pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
+    let mut found = labels_by_kind(object);
+    if object.terminating() && leads(&object.key.kind) {
+        found.push(("".into(), ENDING.into(), "".into()));
+    }
+    found
+}
+
+/// Whether what may go with an object of a kind does not name it.
+fn leads(kind: &Kind) -> bool {
+    kind.traits().is_none_or(KindTraits::leads_unnamed)
+}
+
+fn labels_by_kind(object: &Object) -> Vec<LabelKey> {
+    if object.key.kind.is("Ingress") || object.key.kind.is("HTTPRoute") {
+        let hosts = hosts_of(object).into_iter();
+        return hosts.map(|host| (Str::from(""), HOST.into(), host)).collect();
+    }
+    if object.key.kind.is("PersistentVolume") {
+        let part = |field| object.val().str_at(&["spec", "claimRef", field]).cloned();
+        let claim = part("namespace").zip(part("name")).map(|(ns, name)| (ns, CLAIM.into(), name));
+        let affine = volume_affinity(object).map(|_| ("".into(), AFFINE.into(), "".into()));
+        return claim.into_iter().chain(affine).collect();
+    }
+    let labels = if object.key.kind.is("Pod") || object.key.kind.is("PersistentVolumeClaim") {
+        Some(object.labels())
+    } else {
+        let path = template_path(object);
+        path.and_then(|path| object.val().at(path)).and_then(|template| template.at(&["metadata", "labels"]))
+    };
+    let pairs = labels.into_iter().flat_map(Val::entries);
+    let mut found: Vec<LabelKey> = pairs.map(|(k, v)| (object.key.ns.clone(), k.clone(), text(v))).collect();
+    let apart = anti_affinity(object);
+    if !apart.is_empty() {
+        let is_own =
+            |term: &Val| term.at_some(&["namespaces"]).is_none() && term.at_some(&["namespaceSelector"]).is_none();
+        let ns = if apart.iter().all(is_own) { object.key.ns.clone() } else { "".into() };
+        found.push((ns, APART.into(), "".into()));
+    }
+    found
+}
