@@ -1,7 +1,8 @@
 //! Whether the change is to blame: what breaks when certain changes in flight have landed is compared with what would
 //! break then without the change.
 
-use suture_model::scenario::{Scenario, describe};
+use suture_model::land::describe;
+use suture_model::scenario::Scenario;
 use suture_specs::spec::Violations;
 
 use crate::instance::{InvariantRun, Undecided, Violation};

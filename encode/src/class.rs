@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use suture_model::effects::{calm, when_down};
+use suture_model::effects::{Memo, calm, when_down};
 use suture_model::futures::{Entity, Fate, Group, Remains};
 use suture_model::object::{Key, Object};
-use suture_model::scenario::Scenario;
 use suture_model::value::Str;
 
 use crate::term::Int;
@@ -101,7 +100,7 @@ impl Prepared {
     }
 
     /// The same group where these nodes fail.
-    pub fn failing(&self, scenario: &Scenario<'_>, nodes: &BTreeSet<Str>) -> Self {
+    pub fn failing(&self, memo: &Memo, nodes: &BTreeSet<Str>) -> Self {
         let mut classes = Vec::with_capacity(self.classes.len() + 1);
         let (mut failed, mut down) = (Vec::new(), BTreeMap::new());
         for members in &self.classes {
@@ -109,7 +108,7 @@ impl Prepared {
             let fails =
                 |at: &usize| entity(at).and_then(|e| e.object.as_ref()).is_some_and(|o| nodes.contains(&o.node));
             let (here, others): (Vec<usize>, Vec<usize>) = members.entities.iter().partition(|at| fails(at));
-            let fates = here.first().and_then(entity).map(|first| Rc::new(when_down(scenario, first)));
+            let fates = here.first().and_then(entity).map(|first| Rc::new(when_down(memo, first)));
             match fates {
                 Some(fates) if others.is_empty() => {
                     down.insert(classes.len(), fates);

@@ -138,7 +138,7 @@ fn admissions(
             quiescent: encoded.group.quiescent,
             caused_by_request: encoded.group.caused_by_request,
         };
-        let classes = node_classes(scene.scenario, &name.ns, &templates, demand);
+        let classes = node_classes(scene.scenario, &scene.memo, &name.ns, &templates, demand);
         let admission = classes.admission();
         for (nodes, number) in classes.nodes().zip(&admission) {
             let free = nodes.iter().filter(|n| !holds_any(held, n) && (most == usize::MAX || is_live(n)));

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::deletion::Expected;
-use suture_model::effects::{View, group, group_name, own};
+use suture_model::effects::{Memo, View, group, group_name, own};
 use suture_model::futures::{Count, Entity, Fate, Faults, Group, LimitLabel, Outage};
 use suture_model::interpret::{Choice, failed_node};
 use suture_model::object::{Body, Key, Object};
@@ -54,10 +54,18 @@ type Preparation = (usize, GroupId, View, bool, bool);
 #[derive(Debug, Default)]
 pub struct Preparations {
     groups: RefCell<BTreeMap<Preparation, Rc<Prepared>>>,
+    /// What effects worked out, by scenario.
+    memos: RefCell<BTreeMap<usize, Rc<Memo>>>,
     /// The groups of the pods that a selector means in a namespace, by scenario.
     selected: RefCell<Selected>,
     /// The values of expressions about the instance at hand that ask nothing about the future, by scenario.
     timeless: RefCell<(Option<Key>, Timeless)>,
+}
+
+impl Preparations {
+    fn memo(&self, scenario: &Scenario<'_>) -> Rc<Memo> {
+        self.memos.borrow_mut().entry(std::ptr::from_ref(scenario) as usize).or_default().clone()
+    }
 }
 
 /// Which group: the pods of a workload, or the fate of one object itself.
@@ -88,6 +96,8 @@ pub struct Scene<'s, 'a> {
     encoded_groups: Vec<EncodedGroup>,
     by_name: BTreeMap<GroupId, usize>,
     preparations: &'s Preparations,
+    /// What effects worked out about the scenario.
+    pub memo: Rc<Memo>,
     controller_group: BTreeMap<Str, Key>,
     expected: Expected<'s, 'a>,
     labels: Vec<LimitLabel>,
@@ -119,6 +129,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             encoded_groups: Vec::new(),
             by_name: BTreeMap::new(),
             preparations,
+            memo: preparations.memo(scenario),
             controller_group: BTreeMap::new(),
             expected: Expected::new(&scenario.state),
             labels: Vec::new(),
@@ -284,7 +295,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             let view = View { outage: Outage { nodes: somewhere, zones: BTreeSet::new() }, ..self.view.clone() };
             let somewhere = self.prepare_in(id, &view, true);
             if !outage.nodes.is_empty() {
-                return Rc::new(somewhere.failing(self.scenario, &outage.nodes));
+                return Rc::new(somewhere.failing(&self.memo, &outage.nodes));
             }
             let key = self.preparation(id, &self.view);
             let mut groups = self.preparations.groups.borrow_mut();
@@ -306,8 +317,8 @@ impl<'s, 'a> Scene<'s, 'a> {
             return known.clone();
         }
         let group = match id {
-            GroupId::Pods(name) => group(self.scenario, name, view),
-            GroupId::Own(key) => own(self.scenario, key, view),
+            GroupId::Pods(name) => group(self.scenario, &self.memo, name, view),
+            GroupId::Own(key) => own(self.scenario, &self.memo, key, view),
         };
         let group = if self.grain.identity { one_by_one(group) } else { group };
         let mut classes: Vec<Vec<usize>> = Vec::new();

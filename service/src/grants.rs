@@ -12,7 +12,7 @@ use std::sync::Arc;
 use suture_checker::decision::{Counterexample, Finding, StepReport, Verdict};
 use suture_model::change::{Change, Request, User};
 use suture_model::kinds::Kind;
-use suture_model::scenario::describe;
+use suture_model::land::describe;
 use suture_model::selector::Selector;
 use suture_model::state::State;
 use suture_model::value::Str;

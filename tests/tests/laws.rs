@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input, Settings};
 use suture_model::change::{Change, Request, User};
-use suture_model::effects::{DELETION_TIME, View, group, group_name};
+use suture_model::effects::{DELETION_TIME, Memo, View, group, group_name};
 use suture_model::futures::FateKind;
 use suture_model::interpret::worlds;
 use suture_model::object::{Key, Object};
@@ -251,7 +251,7 @@ fn any_pods_that_a_custom_resource_selects_may_go_when_it_wants_fewer() {
             let (stay, go) = pods.split_at(random.below(pods.len()));
             let mut scenario = Scenario::observed(&snapshot);
             scenario.land(&Request::scale(User::admin(), &state, custom.key.clone(), stay.len() as i64));
-            let group = group(&scenario, &custom.key, &View::default());
+            let group = group(&scenario, &Memo::default(), &custom.key, &View::default());
             let mut found = false;
             let _ = worlds(&group, &mut |choice| {
                 let is_gone = |key: &Key| {

@@ -37,7 +37,7 @@ fn decide(engine: &mut Engine, snapshot: &Snapshot, in_flight: &[Request], chang
 
 fn told(request: &Request) -> String {
     let written = request.object.as_ref().map(|object| format!(": {}", serde_json::to_string(object).expect("JSON")));
-    format!("{}{}", suture_model::scenario::describe(request), written.unwrap_or_default())
+    format!("{}{}", suture_model::land::describe(request), written.unwrap_or_default())
 }
 
 /// What is not proved, with what was found.

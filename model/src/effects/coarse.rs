@@ -5,9 +5,10 @@
 
 use std::rc::Rc;
 
-use super::room::room_when_empty;
-use super::template::Template;
-use super::{Builder, at_most};
+use super::builder::Described;
+use super::linear::at_most;
+use super::scheduling::template::Template;
+use super::scheduling::usage::room_when_empty;
 use crate::futures::{Count, Fate, FateKind, Group, LimitLabel};
 use crate::kinds::Kind;
 use crate::object::Key;
@@ -17,10 +18,10 @@ use crate::state::State;
 const DOWN: usize = 1;
 
 /// Writes down how many new pods may have been on what fails.
-pub fn write_limits(builder: &mut Builder<'_, '_>) {
+pub fn limited(mut builder: Described<'_, '_>) -> Group {
     let failed = i64::try_from(builder.view.outage.nodes.len()).unwrap_or(i64::MAX);
     if failed == 0 || builder.group.places.len() <= DOWN {
-        return;
+        return builder.group();
     }
     for (workload, set, template) in std::mem::take(&mut builder.placed) {
         let own = builder.templates.get(template);
@@ -28,6 +29,7 @@ pub fn write_limits(builder: &mut Builder<'_, '_>) {
         let down = Count { set, fates: vec![FateKind::NewReady], places: Some(vec![DOWN]) };
         builder.limit(LimitLabel::NodesTake { workload, pods }, vec![at_most(vec![down], pods.saturating_mul(failed))]);
     }
+    builder.group()
 }
 
 /// A group that was described for nodes that fail, none of which holds its pods, as it is where no node fails.

@@ -26,11 +26,6 @@ pub fn on_failing_node(state: &State<'_>, pod: &Object) -> bool {
     node_of(state, pod).is_some_and(|node| !node.live() || not_ready(&node) == Some(true))
 }
 
-/// Whether the pod has run to its end.
-pub fn finished(pod: &Object) -> bool {
-    pod.finished()
-}
-
 fn node_of(state: &State<'_>, pod: &Object) -> Option<std::sync::Arc<Object>> {
     state.get(&Key::global("Node", &pod.node)).cloned()
 }

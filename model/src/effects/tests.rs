@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
 use crate::change::{Change, Request, User};
-use crate::effects::{View, calm, group, group_name, when_down};
+use crate::effects::{Memo, View, calm, group, group_name, when_down};
 use crate::futures::{Entity, FateKind, Group, Moment, Outage};
 use crate::interpret::{realize, worlds};
 use crate::kinds::Kind;
+use crate::land::scenarios;
 use crate::object::{Key, Object};
-use crate::scenario::{Scenario, scenarios};
+use crate::scenario::Scenario;
 use crate::selector::Selector;
 use crate::snapshot::Snapshot;
 use crate::state::State;
@@ -64,7 +65,7 @@ fn ready_counts(snapshot: &Snapshot, requests: Vec<Request>, name: &Key, moment:
     for scenario in scenarios(snapshot, &[], Some(&change), moment).unwrap() {
         let view =
             View { moment, outage: Outage::default(), places: false, merge_equivalent_nodes: false, coarse: false };
-        let group = group(&scenario, name, &view);
+        let group = group(&scenario, &Memo::default(), name, &view);
         let _ = worlds(&group, &mut |choice| {
             let world = realize(&scenario, &Outage::default(), &[(&group, choice)]);
             let pods = world.list(&Kind::new("", "Pod"), None);
@@ -84,18 +85,18 @@ fn which_node_fails_changes_nothing_but_the_pods_on_it() {
     let set = workload("StatefulSet", "s", "", 8, "new", "").with_at(&["spec", "selector"], Val::Null);
     let all = pods("ReplicaSet/r").chain(pods("StatefulSet/s")).chain(made).chain([set]);
     let snapshot = snapshot(all.collect());
-    let scenario = Scenario::observed(&snapshot);
+    let (scenario, memo) = (Scenario::observed(&snapshot), Memo::default());
     let cases = ["Deployment/d", "StatefulSet/s"].map(|name| name.split_once('/').unwrap());
     for ((kind, name), moment) in cases.iter().flat_map(|c| [(c, Moment::During), (c, Moment::After)]) {
         let fails = |node: &str| {
             let outage = Outage { nodes: BTreeSet::from([node.into()]), zones: BTreeSet::new() };
             let view = View { moment, outage, places: false, merge_equivalent_nodes: true, coarse: true };
-            group(&scenario, &Key::of(kind, "a", name), &view)
+            group(&scenario, &memo, &Key::of(kind, "a", name), &view)
         };
         let (somewhere, here) = (fails("elsewhere"), fails("n"));
         let view =
             View { moment, outage: Outage::default(), places: false, merge_equivalent_nodes: true, coarse: true };
-        let (nowhere, calm) = (group(&scenario, &Key::of(kind, "a", name), &view), calm(&somewhere));
+        let (nowhere, calm) = (group(&scenario, &memo, &Key::of(kind, "a", name), &view), calm(&somewhere));
         assert_eq!(nowhere.limits, calm.limits);
         let met = |group: &Group| -> Vec<Vec<(FateKind, Option<Arc<Object>>)>> {
             let of = |e: &Entity| e.fates.iter().map(|f| (f.kind, e.object_in(f))).collect();
@@ -109,7 +110,7 @@ fn which_node_fails_changes_nothing_but_the_pods_on_it() {
             let on_it = before.object.as_ref().is_some_and(|o| &*o.node == "n");
             down += usize::from(on_it);
             assert_eq!(
-                if on_it { when_down(&scenario, before) } else { before.fates.to_vec() },
+                if on_it { when_down(&memo, before) } else { before.fates.to_vec() },
                 *after.fates,
                 "{before:?}"
             );
@@ -212,7 +213,7 @@ fn an_ordered_stateful_set_scales_down_only_while_the_rest_is_ready() {
     let stuck = stateful("OrderedReady", [false, true, true]);
     let scenario = scenarios(&stuck, &[], Some(&Change { requests: vec![scale(&stuck, &key, 1)] }), Moment::During);
     let scenario = scenario.unwrap().remove(0);
-    let group = group(&scenario, &key, &View::default());
+    let group = group(&scenario, &Memo::default(), &key, &View::default());
     let _ = worlds(&group, &mut |choice| {
         let world = realize(&scenario, &Outage::default(), &[(&group, choice)]);
         let is_ready = |name: &str| world.get(&Key::of("Pod", "a", name)).is_some_and(|p| p.ready());
@@ -291,7 +292,7 @@ fn left(snapshot: &Snapshot, name: &Key, moment: Moment) -> BTreeSet<String> {
 
 fn left_in(scenario: &Scenario<'_>, name: &Key, moment: Moment) -> BTreeSet<String> {
     let view = View { moment, ..View::default() };
-    let group = group(scenario, name, &view);
+    let group = group(scenario, &Memo::default(), name, &view);
     let mut found = BTreeSet::new();
     let _ = worlds(&group, &mut |choice| {
         let world = realize(scenario, &Outage::default(), &[(&group, choice)]);
@@ -350,7 +351,12 @@ fn a_pod_that_a_controller_makes_anew_is_another_than_one_that_a_request_created
     let scenarios = scenarios(&snapshot, &[], Some(&change), Moment::After).unwrap();
     let scenario = scenarios.last().unwrap();
     let created = scenario.state.get(&Key::of("Pod", "a", "x-0")).unwrap().uid.clone();
-    let group = group(scenario, &Key::of("DaemonSet", "a", "x"), &View { moment: Moment::After, ..View::default() });
+    let group = group(
+        scenario,
+        &Memo::default(),
+        &Key::of("DaemonSet", "a", "x"),
+        &View { moment: Moment::After, ..View::default() },
+    );
     let mut replaced = 0;
     let _ = worlds(&group, &mut |choice| {
         let world = realize(scenario, &Outage::default(), &[(&group, choice)]);

@@ -25,8 +25,7 @@ pub use scheduling::{
 };
 pub(crate) use selector::selector_by;
 pub use storage::{
-    claim_ordinal, claims_wanted, class_named, deletes_when_deleted, deletes_when_scaled, gives_up, ordinals,
-    pod_ordinal, rolls_out, wants_claim,
+    claim_ordinal, claims_wanted, class_named, deletes_when_deleted, deletes_when_scaled, gives_up, wants_claim,
 };
 pub use taints::{SCHEDULING, Tolerance, daemon_pod_spec, tolerance, tolerates};
 pub use workload::{finished, makes_no_more, same_template, template_path};

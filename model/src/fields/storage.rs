@@ -1,6 +1,8 @@
 //! Claims and ordinals: what a StatefulSet's ordinals want, and which class a claim names.
 
 use crate::annotations::STORAGE_CLASS;
+use crate::controllers::replicas::replicas;
+use crate::controllers::statefulset::{is_condemned, ordinal, ordinals};
 use crate::object::Object;
 use crate::value::{Str, Val};
 
@@ -19,10 +21,7 @@ pub fn claims_wanted(set: &Object) -> Vec<String> {
 
 /// Whether a StatefulSet wants a claim of this name in its namespace.
 pub fn wants_claim(set: &Object, claim: &str) -> bool {
-    claim_ordinal(set, claim).is_some_and(|i| {
-        let (start, end) = ordinals(set);
-        start <= i && i < end
-    })
+    claim_ordinal(set, claim).is_some_and(|ordinal| !is_condemned(set, ordinal, replicas(set)))
 }
 
 /// Whether this is a StatefulSet that deletes the claims of the ordinals that it gives up (KEP-1847).
@@ -51,34 +50,6 @@ pub fn claim_ordinal(set: &Object, claim: &str) -> Option<i64> {
         let rest = claim.strip_prefix(&**template)?.strip_prefix('-')?;
         ordinal(rest.strip_prefix(&*set.key.name)?.strip_prefix('-')?)
     })
-}
-
-/// The ordinal of a pod by its name, if it is one of this set's (`getParentNameAndOrdinal`).
-pub fn pod_ordinal(set: &Object, pod: &str) -> Option<i64> {
-    ordinal(pod.strip_prefix(&*set.key.name)?.strip_prefix('-')?)
-}
-
-/// The first ordinal of a set, and the one after its last.
-pub fn ordinals(set: &Object) -> (i64, i64) {
-    let start = set.val().int_at(&["spec", "ordinals", "start"]).unwrap_or(0);
-    let replicas = set.val().int_at(&["spec", "replicas"]).unwrap_or(1);
-    (start, start.saturating_add(replicas.max(0)))
-}
-
-/// Whether a rolling update of a set comes to this ordinal: the partition is a place among the pods, counted from the first
-/// ordinal (`pkg/controller/statefulset/stateful_set_control.go`, `updateStatefulSetAfterInvariantEstablished`: an index
-/// into `replicas`).
-pub fn rolls_out(set: &Object, ordinal: i64) -> bool {
-    let strategy = |path: &[&str]| set.val().at(&[&["spec", "updateStrategy"], path].concat());
-    let rolling = strategy(&["type"]).and_then(Val::as_str).is_none_or(|of| &**of == "RollingUpdate");
-    let partition = strategy(&["rollingUpdate", "partition"]).and_then(Val::as_int).unwrap_or(0);
-    rolling && ordinal.saturating_sub(ordinals(set).0) >= partition
-}
-
-/// An ordinal as the controller writes it, without leading zeros.
-fn ordinal(text: &str) -> Option<i64> {
-    let canonical = text == "0" || !text.starts_with(['0', '+', '-']);
-    text.parse().ok().filter(|_| canonical)
 }
 
 fn claim_templates(set: &Object) -> impl Iterator<Item = &Str> {

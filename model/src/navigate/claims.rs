@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::owners::controller_of;
-use crate::fields::{claim_ordinal, gives_up, pod_ordinal};
+use crate::controllers::statefulset::pod_ordinal;
+use crate::fields::{claim_ordinal, gives_up};
 use crate::object::{Key, Object};
 use crate::state::State;
 

@@ -7,7 +7,9 @@ use super::known::{UnknownKind, known};
 use super::replicas::wanted_replicas;
 use super::selection::selector_of;
 use super::template::template_labels;
-use crate::fields::{finished, gives_up, ordinals, orphans, pod_ordinal, rolls_out, same_template};
+use crate::controllers::replicas::replicas;
+use crate::controllers::statefulset::{Intent, intent};
+use crate::fields::{finished, gives_up, orphans, same_template};
 use crate::kinds::Kind;
 use crate::object::{Key, Object, Owner};
 use crate::state::State;
@@ -159,9 +161,7 @@ fn is_removed_by(state: &State, object: &Object, owner: &Object) -> bool {
 /// any child of a custom resource whose adapter says how many replicas it wants while as many others of its kind stay.
 fn is_surplus(state: &State, object: &Object, owner: &Object) -> bool {
     if object.key.kind.is("Pod") {
-        let (first, end) = ordinals(owner);
-        let ordinal = || pod_ordinal(owner, &object.key.name);
-        let beyond = || ordinal().is_some_and(|ordinal| ordinal < first || end <= ordinal);
+        let beyond = || intent(owner, object, replicas(owner), false) == Some(Intent::Removes);
         // one that has run to its end is collected (`pkg/controller/podgc/gc_controller.go`, `gcTerminated`)
         return object.finished()
             || wanted_replicas(state, owner) == Some(0)
@@ -187,9 +187,7 @@ fn is_outdated(object: &Object, owner: &Object) -> bool {
     if !is("StatefulSet", "Pod") || owner.unobserved() {
         return false;
     }
-    let update = owner.val().str_at(&["status", "updateRevision"]);
-    let differs = object.label("controller-revision-hash").zip(update).is_some_and(|(own, update)| own != update);
-    differs && pod_ordinal(owner, &object.key.name).is_some_and(|ordinal| rolls_out(owner, ordinal))
+    intent(owner, object, replicas(owner), false) == Some(Intent::Updates)
 }
 
 /// Whether an object is what its controller keeps of the past: a ReplicaSet at 0 of another template

@@ -1,6 +1,7 @@
 //! How many pods an object wants.
 
 use super::placement::daemon_nodes;
+use crate::controllers::replicas::stated_replicas;
 use crate::fields::finished;
 use crate::kinds::KindTraits;
 use crate::object::Object;
@@ -22,7 +23,7 @@ pub fn wanted_replicas(state: &State, object: &Object) -> Option<i64> {
             let left = val.int_at(&["spec", "completions"]).map_or(parallel, |all| all.saturating_sub(done).max(0));
             Some(parallel.min(left))
         }
-        _ if object.key.kind.has(KindTraits::has_scale) => Some(val.int_at(&["spec", "replicas"]).unwrap_or(1)),
+        _ if object.key.kind.has(KindTraits::has_scale) => Some(stated_replicas(object)),
         _ => state.adapter(object)?.replicas,
     }
 }

@@ -27,7 +27,6 @@ const LOOK_SOON: Duration = Duration::from_millis(500);
 /// How long an answer of discovery may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
-
 /// Follows the wanted kinds.
 pub struct Kinds {
     client: Client,

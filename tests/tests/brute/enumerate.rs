@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use suture_encode::question::{Inputs, Judged, replay};
 use suture_model::change::Request;
-use suture_model::effects::{DELETION_TIME, View, group, group_name};
+use suture_model::effects::{DELETION_TIME, Memo, View, group, group_name};
 use suture_model::futures::{Entity, Fate, FateKind, Faults, Group, Moment, Outage, Remains};
 use suture_model::interpret::{Choice, realize, worlds};
 use suture_model::kinds::Kind;
+use suture_model::land::scenarios;
 use suture_model::navigate::node_zone;
 use suture_model::object::{Key, Object, Owner};
-use suture_model::scenario::{Scenario, scenarios};
+use suture_model::scenario::Scenario;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
 use suture_specs::compile::CompiledInvariant;
@@ -230,9 +231,9 @@ fn groups(
 ) -> Result<Vec<(Group, Vec<Choice>)>, Unfit> {
     let state = &scenario.state;
     let view = View { moment, outage: outage.clone(), places: true, merge_equivalent_nodes: false, coarse: false };
-    let mut found = Vec::new();
+    let (memo, mut found) = (Memo::default(), Vec::new());
     for name in names(state) {
-        found.push(group(scenario, &name, &view));
+        found.push(group(scenario, &memo, &name, &view));
     }
     let mut described: BTreeSet<Key> = BTreeSet::new();
     for key in found.iter().flat_map(|g| &g.entities).filter_map(|e| e.key().cloned()) {

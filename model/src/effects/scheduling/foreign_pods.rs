@@ -8,29 +8,32 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::template::{Template, reaches, term};
-use super::{Builder, DECIDING, View, group, group_name, hazard};
-use crate::deletion::Expected;
-use crate::futures::{FateKind, Moment};
+use super::template::Template;
+use super::term::{reaches, term};
+use crate::controllers::statefulset::is_stuck;
+use crate::effects::desired::desired_replicas;
+use crate::effects::members::{DECIDING, group_name};
+use crate::effects::survival::{Survival, Survivals};
 use crate::kinds::Kind;
 use crate::navigate::{self, anti_affinity};
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
 use crate::selector::Selector;
+use crate::state::State;
 use crate::value::{Str, Val};
 
 /// A pod that keeps new pods of a template off its domain.
-pub(super) struct ForeignAntiAffinity<'s> {
-    pub(super) pod: &'s Arc<Object>,
-    pub(super) topology: Str,
+pub struct ForeignAntiAffinity<'s> {
+    pub pod: &'s Arc<Object>,
+    pub topology: Str,
     /// Whether it is certain that the new pods are meant.
-    pub(super) certain: bool,
+    pub certain: bool,
 }
 
 /// The pods, of any namespace, whose required anti-affinity may mean pods of this template in a namespace; where all has
 /// settled, those that are there still.
-pub(super) fn foreign_anti_affinity<'s>(
-    scenario: &'s Scenario<'_>,
+pub fn foreign_anti_affinity<'s>(
+    survivals: &Survivals<'s, '_>,
     ns: &str,
     own: &Template,
     quiescent: bool,
@@ -38,10 +41,10 @@ pub(super) fn foreign_anti_affinity<'s>(
     let mut found = Vec::new();
     // equals stand together
     let mut last: Option<(&Arc<Object>, Terms)> = None;
-    for pod in scenario.state.keeping_apart(ns).into_iter().filter(|pod| !pod.node.is_empty() && !pod.finished()) {
+    for pod in survivals.state().keeping_apart(ns).into_iter().filter(|pod| !pod.node.is_empty() && !pod.finished()) {
         let known = last.take().filter(|(equal, _)| equal.key.ns == pod.key.ns && Arc::ptr_eq(&equal.body, &pod.body));
         let terms = known.map_or_else(|| against(pod, ns, own), |(_, terms)| terms);
-        let is_there = || !quiescent || !has_gone(scenario, pod);
+        let is_there = || !quiescent || !has_gone(survivals, pod);
         if !terms.is_empty() && is_there() {
             found.extend(terms.iter().map(|(topology, certain)| ForeignAntiAffinity {
                 pod,
@@ -56,7 +59,7 @@ pub(super) fn foreign_anti_affinity<'s>(
 
 /// Whether pods of other namespaces may keep new ones of this maker off by these terms of theirs: there are some, or makers of
 /// some.
-pub(super) fn keep_out(scenario: &Scenario<'_>, maker: &Key, terms: &[Val]) -> bool {
+pub fn keep_out<'t>(scenario: &Scenario<'_>, maker: &Key, mut terms: impl Iterator<Item = &'t Val>) -> bool {
     let state = &scenario.state;
     let is_meant = |ns: &Str, labels: &Val, term: &Val| {
         let selector = term.get("labelSelector").map(Selector::from_label_selector);
@@ -71,19 +74,14 @@ pub(super) fn keep_out(scenario: &Scenario<'_>, maker: &Key, terms: &[Val]) -> b
         pods.into_iter().any(|pod| is_meant(&pod.key.ns, pod.labels(), term))
             || makers.flat_map(|kind| state.list(&kind, None)).any(made)
     };
-    terms.iter().any(meets)
+    terms.any(meets)
 }
 
 /// Whether a pod has gone once all has settled, whatever happens: a request deletes it or what it belongs to, it is being
 /// deleted, or its controller wants none.
-pub(super) fn has_gone(scenario: &Scenario<'_>, pod: &Object) -> bool {
-    let state = &scenario.state;
-    if pod.finalizers().next().is_some() {
-        return false;
-    }
-    let expected = Expected::new(state);
-    let is_stopping = || pod.terminating() && !hazard::at_risk(state, pod) && !expected.goes(pod);
-    pod.in_deletion_closure || is_stopping() || expected.surely_goes(pod) || is_unwanted(scenario, pod)
+pub fn has_gone(survivals: &Survivals<'_, '_>, pod: &Object) -> bool {
+    pod.finalizers().next().is_none()
+        && (survivals.once_settled(pod, survivals.of(pod)) == Survival::Goes || is_unwanted(survivals.scenario, pod))
 }
 
 /// Whether a ReplicaSet, or a Deployment above it, is scaled to 0 pods, or a StatefulSet that waits for none of its pods.
@@ -92,7 +90,7 @@ fn is_unwanted(scenario: &Scenario<'_>, pod: &Object) -> bool {
     let is = |o: &Object, kinds: &[&str]| kinds.iter().any(|kind| o.key.kind.is(kind));
     let kinds = ["ReplicaSet", "ReplicationController", "StatefulSet"];
     let Some(set) = navigate::controller_of(state, pod).filter(|set| is(set, &kinds)) else { return false };
-    if is(set, &["StatefulSet"]) && super::statefulset::is_stuck(set) {
+    if is(set, &["StatefulSet"]) && is_stuck(set) {
         return false;
     }
     let wants = match set.controller() {
@@ -104,7 +102,7 @@ fn is_unwanted(scenario: &Scenario<'_>, pod: &Object) -> bool {
         maker.live()
             && !paused
             && navigate::wanted_replicas(state, maker) == Some(0)
-            && super::custom::desired_replicas(scenario, maker, 0).is_none()
+            && desired_replicas(scenario, maker, 0).is_none()
     })
 }
 
@@ -126,24 +124,23 @@ fn against(pod: &Object, ns: &str, own: &Template) -> Terms {
 }
 
 /// Which pods of other workloads stay whatever happens, worked out workload by workload.
-#[derive(Default)]
-pub(super) struct Staying(RefCell<BTreeMap<Key, BTreeSet<Key>>>);
+pub struct Staying<'f> {
+    /// The pods of a workload that meet no other fate than to stay once all has settled: what becomes of those that exist
+    /// does not depend on where new ones go.
+    find: &'f dyn Fn(&Key) -> BTreeSet<Key>,
+    known: RefCell<BTreeMap<Key, BTreeSet<Key>>>,
+}
 
-impl Staying {
-    /// Whether this one does, once all has settled.
-    pub(super) fn has(&self, builder: &Builder<'_, '_>, pod: &Object) -> bool {
-        if !builder.group.quiescent {
-            return false;
-        }
-        let name = group_name(builder.state(), pod);
-        let mut known = self.0.borrow_mut();
-        let stay = known.entry(name.clone()).or_insert_with(|| {
-            // what becomes of those that exist does not depend on where new ones go
-            let view = View { moment: Moment::After, coarse: true, ..View::default() };
-            let entities = group(builder.scenario, &name, &view).entities.into_iter();
-            let stays = entities.filter(|entity| entity.fates.iter().all(|fate| fate.kind == FateKind::Stays));
-            stays.filter_map(|entity| entity.key().cloned()).collect()
-        });
-        stay.contains(&pod.key)
+impl<'f> Staying<'f> {
+    /// As `find` says of a workload.
+    pub fn new(find: &'f dyn Fn(&Key) -> BTreeSet<Key>) -> Self {
+        Self { find, known: RefCell::default() }
+    }
+
+    /// Whether this pod does.
+    pub fn has(&self, state: &State<'_>, pod: &Object) -> bool {
+        let name = group_name(state, pod);
+        let mut known = self.known.borrow_mut();
+        known.entry(name).or_insert_with_key(|name| (self.find)(name)).contains(&pod.key)
     }
 }

@@ -1,42 +1,45 @@
 //! What room nodes have for new pods: what they can allocate, less what is on them and stays.
 //!
-//! Sources: `pkg/scheduler/framework/plugins/noderesources/fit.go` (`fitsRequest`), `.../nodeports/node_ports.go`.
+//! Source: `pkg/scheduler/framework/plugins/noderesources/fit.go` (`fitsRequest`).
 //! Over-approximation: pods that the labels of the templates mean, and those that leave or stop, may have gone or not.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::placement::Demand;
-use super::template::{Room, Template};
-use super::{foreign_pods, hazard};
+use super::foreign_pods::has_gone;
+use super::node_classes::Demand;
+use super::room::Room;
+use super::template::Template;
+use crate::effects::survival::Survivals;
+use crate::navigate;
 use crate::object::Object;
-use crate::scenario::Scenario;
 use crate::selector::Selector;
 use crate::snapshot::Usage;
 use crate::value::Str;
 
 /// What the labels of the templates that have any mean.
-pub(super) fn selectors_of(templates: &[Template]) -> Vec<Selector> {
+pub fn selectors_of(templates: &[Template]) -> Vec<Selector> {
     let labels = templates.iter().map(Template::labels).filter(|labels| labels.entries().len() > 0);
     labels.map(Selector::from_pairs).collect()
 }
 
 /// What is taken of the nodes: by all pods, and by those that are certain to stay; before all has settled none are.
-pub(super) struct NodeUsage<'s, 'a> {
-    pub(super) quiescent: bool,
-    caused_by_request: bool,
-    scenario: &'s Scenario<'a>,
+pub struct NodeUsage<'s, 'a> {
+    /// Whether pods are relied on to keep what they take.
+    pub quiescent: bool,
+    survivals: &'s Survivals<'s, 'a>,
     ns: &'s Str,
     /// What the labels of the templates that have any mean.
     is_selected_by: Vec<Selector>,
     /// What the scenario's changed pods add to the snapshot's figures, where that is something.
-    pub(super) changed: BTreeMap<Str, Usage>,
+    pub changed: BTreeMap<Str, Usage>,
 }
 
 impl<'s, 'a> NodeUsage<'s, 'a> {
-    pub(super) fn new(scenario: &'s Scenario<'a>, ns: &'s Str, templates: &'s [Template], demand: &Demand) -> Self {
-        let Demand { quiescent, caused_by_request, .. } = *demand;
-        let state = &scenario.state;
+    /// For new pods of these templates in a namespace.
+    pub fn new(survivals: &'s Survivals<'s, 'a>, ns: &'s Str, templates: &'s [Template], demand: &Demand) -> Self {
+        let quiescent = demand.quiescent;
+        let state = survivals.state();
         let mut changed: BTreeMap<Str, Usage> = BTreeMap::new();
         for (key, now) in state.delta().iter().filter(|(key, _)| quiescent && key.kind.is("Pod")) {
             if let Some(before) = state.base().get(key).filter(|o| !o.node.is_empty()) {
@@ -48,7 +51,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
         }
         changed.retain(|_, usage| *usage != Usage::default());
         let is_selected_by = selectors_of(templates);
-        Self { quiescent, caused_by_request, scenario, ns, is_selected_by, changed }
+        Self { quiescent, survivals, ns, is_selected_by, changed }
     }
 
     /// Whether a pod may go: it leaves or stops, or is one that the labels of the templates mean.
@@ -60,9 +63,9 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
     /// What is taken of another resource of a node: by all pods, and by those that are certain to stay.
     fn taken(&self, node: &Object, resource: &str) -> (i64, i64) {
         let (mut all, mut staying) = (0_i64, 0_i64);
-        for pod in self.scenario.state.pods_on(&node.key.name) {
+        for pod in self.survivals.state().pods_on(&node.key.name) {
             let amount = takes(pod, resource);
-            if amount == 0 || foreign_pods::has_gone(self.scenario, pod) {
+            if amount == 0 || has_gone(self.survivals, pod) {
                 continue;
             }
             all = all.saturating_add(amount);
@@ -72,12 +75,11 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
     }
 
     /// The room of a node for a template.
-    pub(super) fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
-        if !self.caused_by_request {
-            return Room::default();
-        }
+    pub fn room(&self, template: &Template, node: &Object, most: i64) -> Room {
         if !self.quiescent {
-            return Room { least: None, ..room_when_empty(template, node, most) };
+            let none = Usage::default();
+            let empty = room(template, node, most, none, none);
+            return Room { least: None, ..empty.tighter(room_of_others(template, node, most, |_| (0, 0))) };
         }
         let others = room_of_others(template, node, most, |resource| self.taken(node, resource));
         self.room_counted(template, node, most).tighter(others)
@@ -85,7 +87,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 
     /// [`Self::room`] by the resources that are counted and the number of pods.
     fn room_counted(&self, template: &Template, node: &Object, most: i64) -> Room {
-        let base = self.scenario.state.base().usage(&node.key.name);
+        let base = self.survivals.state().base().usage(&node.key.name);
         let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
         let all = base.plus(changed, 1);
         // where all pods have room beside all that is there, it does not matter what goes
@@ -94,8 +96,8 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
             return plain;
         }
         let (mut taken, mut staying) = (all, all);
-        for pod in self.scenario.state.pods_on(&node.key.name).into_iter().filter(|pod| !hazard::finished(pod)) {
-            let gone = foreign_pods::has_gone(self.scenario, pod);
+        for pod in self.survivals.state().pods_on(&node.key.name).into_iter().filter(|pod| !pod.finished()) {
+            let gone = has_gone(self.survivals, pod);
             if gone {
                 taken.add(pod, -1);
             }
@@ -109,12 +111,10 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 
 /// The room of a node of which so much is taken, and so much for certain, by requests and by the number of pods; more
 /// than `most` is without a bound.
-pub(super) fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usage) -> Room {
-    // a port is had by one of them
-    let ports = (!template.ports.is_empty() && most > 1).then_some(1);
-    let mut room = Room { most: ports, least: ports };
+pub fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usage) -> Room {
+    let mut room = Room::default();
     let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
-    let stated = |resource: &str| crate::navigate::amount(allocatable.get(resource)?, resource);
+    let stated = |resource: &str| navigate::amount(allocatable.get(resource)?, resource);
     let mut bound = |total: Option<i64>, each: i64, pick: fn(&Usage) -> i64| {
         let Some(total) = total else { return };
         let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
@@ -136,7 +136,7 @@ fn room_of_others(template: &Template, node: &Object, most: i64, taken: impl Fn(
     let mut room = Room::default();
     let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
     for (resource, each) in &template.others {
-        let stated = allocatable.get(resource).and_then(|amount| crate::navigate::amount(amount, resource));
+        let stated = allocatable.get(resource).and_then(|amount| navigate::amount(amount, resource));
         let total = stated.or_else(|| (&**resource != "ephemeral-storage").then_some(0));
         let Some(total) = total else { continue };
         let (all, staying) = if total > 0 { taken(resource) } else { (0, 0) };
@@ -148,29 +148,26 @@ fn room_of_others(template: &Template, node: &Object, most: i64, taken: impl Fn(
 
 /// What a pod takes of a resource of its node.
 fn takes(pod: &Object, resource: &str) -> i64 {
-    let spec = pod.val().get("spec").filter(|_| !hazard::finished(pod));
-    spec.map_or(0, |spec| crate::navigate::requests(spec, resource))
+    let spec = pod.val().get("spec").filter(|_| !pod.finished());
+    spec.map_or(0, |spec| navigate::requests(spec, resource))
 }
 
 /// How many pods of a template a node takes, were it empty.
 pub fn room_when_empty(template: &Template, node: &Object, most: i64) -> Room {
     let none = Usage::default();
-    room(template, node, most, none, none).tighter(room_of_others(template, node, most, |_| (0, 0)))
+    let by_resources = room(template, node, most, none, none).tighter(room_of_others(template, node, most, |_| (0, 0)));
+    by_resources.tighter(template.room_by_ports(most))
 }
 
-impl Template {
-    /// Whether a node takes a pod of this template for certain, beside these pods on it.
-    pub(super) fn is_sure_to_fit(&self, node: &Object, others: &[&Arc<Object>]) -> bool {
-        let mut used = Usage::default();
-        others.iter().for_each(|pod| used.add(pod, 1));
-        let taken = |resource: &str| {
-            let all = others.iter().fold(0_i64, |sum, pod| sum.saturating_add(takes(pod, resource)));
-            (all, all)
-        };
-        // room for one of two
-        let room = room(self, node, 2, used, used).tighter(room_of_others(self, node, 2, taken));
-        let is_free = self.terms.is_empty() && !others.iter().any(|pod| self.wants_port_of(pod));
-        let is_alone = self.beyond.is_empty() && self.claims.is_empty() && !self.may_always_pend;
-        is_free && is_alone && room.least != Some(0)
-    }
+/// Whether a node has the resources of one more pod for certain, beside these pods on it.
+pub fn is_sure_to_have_room(template: &Template, node: &Object, others: &[&Arc<Object>]) -> bool {
+    let mut used = Usage::default();
+    others.iter().for_each(|pod| used.add(pod, 1));
+    let taken = |resource: &str| {
+        let all = others.iter().fold(0_i64, |sum, pod| sum.saturating_add(takes(pod, resource)));
+        (all, all)
+    };
+    // room for one of two
+    let room = room(template, node, 2, used, used).tighter(room_of_others(template, node, 2, taken));
+    room.least != Some(0)
 }

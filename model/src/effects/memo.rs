@@ -1,25 +1,28 @@
-//! What effects make of a scenario's objects, worked out once for all views of it: changed bodies and new pods.
+//! What effects work out about one scenario, once for all views of it: changed bodies, new pods, classes of nodes.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::template::Template;
+use super::scheduling::node_classes::NodeCache;
+use super::scheduling::template::Template;
 use crate::futures::FateKind;
 use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
 use crate::state::State;
 use crate::value::{Str, Val};
 
-/// What was made so far; valid as long as the scenario stays as it is.
-#[derive(Clone, Debug, Default)]
-pub struct Made {
+/// What was worked out so far about one scenario.
+#[derive(Debug, Default)]
+pub struct Memo {
     /// By fate and by where the body is in memory.
     bodies: RefCell<BTreeMap<(FateKind, *const Body), Changed>>,
     /// By workload and name.
-    pods: RefCell<BTreeMap<(Key, Str), Vec<New>>>,
-    /// Nodes on which something may happen to a pod whatever its controller does; all others are calm.
-    stormy: OnceCell<BTreeSet<Str>>,
+    pods: RefCell<BTreeMap<(Key, Str), Vec<NewPod>>>,
+    /// Nodes on which something may happen to a pod whatever its controller does.
+    unhealthy: OnceCell<BTreeSet<Str>>,
+    /// Classes of nodes.
+    pub nodes: NodeCache,
 }
 
 /// A body and what it becomes. It stays where it is in memory as long as it is held.
@@ -27,7 +30,7 @@ type Changed = (Arc<Body>, Arc<Body>);
 
 /// A new pod, not placed.
 #[derive(Clone, Debug)]
-pub struct New {
+pub struct NewPod {
     template: Val,
     /// As it is made.
     pub unready: Arc<Object>,
@@ -35,7 +38,7 @@ pub struct New {
     pub ready: Arc<Object>,
 }
 
-impl New {
+impl NewPod {
     /// The pod, ready or not, on a node.
     pub fn on(&self, node: Str, ready: bool) -> Object {
         let pod = if ready { &self.ready } else { &self.unready };
@@ -43,16 +46,16 @@ impl New {
     }
 }
 
-impl Made {
+impl Memo {
     /// Whether a pod is on a node of the scenario's state that is not plainly well.
     pub fn on_unhealthy_node(&self, state: &State<'_>, pod: &Object) -> bool {
-        let stormy = self.stormy.get_or_init(|| {
+        let unhealthy = self.unhealthy.get_or_init(|| {
             let pools = state.base().pools().iter().filter(|(_, pool)| !pool.is_calm());
             let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| &key.name);
             let missing = state.base().missing_nodes();
             pools.flat_map(|(_, pool)| pool.nodes()).chain(changed).chain(missing).cloned().collect()
         });
-        !stormy.is_empty() && stormy.contains(&pod.node)
+        !unhealthy.is_empty() && unhealthy.contains(&pod.node)
     }
 
     /// The body of an object in a fate of this kind, the same for all objects of the same body.
@@ -70,15 +73,15 @@ impl Made {
         owner: Option<&Object>,
         name: &str,
         labels: &[(&str, &Val)],
-    ) -> New {
+    ) -> NewPod {
         let mut pods = self.pods.borrow_mut();
         let known = pods.entry((maker.clone(), name.into())).or_default();
-        if let Some(new) = known.iter().find(|new| new.template == *template.val()) {
+        if let Some(new) = known.iter().find(|new| new.template == template.val) {
             return new.clone();
         }
         let pod = template.pod(maker, owner, name, labels);
         let ready = Arc::new(pod.with_ready(true));
-        let new = New { template: template.val().clone(), unready: Arc::new(pod), ready };
+        let new = NewPod { template: template.val.clone(), unready: Arc::new(pod), ready };
         known.push(new.clone());
         new
     }

@@ -1,4 +1,4 @@
-//! Where a pod may go for the sake of its volumes: a StatefulSet's new pod finds the claims of its ordinal, and what is
+//! VolumeBinding: where a pod may go for the sake of its volumes. A StatefulSet's new pod finds the claims of its ordinal, and what is
 //! bound to them may be used from some nodes only.
 //!
 //! Source: `pkg/scheduler/framework/plugins/volumebinding` (a bound volume's node affinity is required like the pod's own).
@@ -9,6 +9,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::constraint::{Around, Constraint, Differences, Fit, NodeView, Placing, Waiting};
+use super::room::Room;
+use super::template::Template;
 use crate::kinds::Kind;
 use crate::navigate;
 use crate::object::{Key, Object};
@@ -23,6 +26,42 @@ const TERMS_MAX: usize = 16;
 
 /// Where a pod spec keeps its required node affinity.
 const REQUIRED: [&str; 4] = ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+
+/// The plugin.
+pub struct VolumeBinding;
+
+impl Constraint for VolumeBinding {
+    /// What volumes require of a node stands in the template as node affinity: [`templates`].
+    fn filter(&self, _: &Template, _: &NodeView<'_>) -> Fit {
+        Fit::Takes(Room::default())
+    }
+
+    fn distinguishes<'t>(&self, _: &Around<'t, '_>, _: &mut Differences<'t>) {}
+
+    fn limits(&self, _: &mut Placing<'_, '_, '_>) {}
+
+    fn may_block(&self, waiting: &Waiting<'_, '_, '_>) -> bool {
+        let state = &waiting.scenario.state;
+        waiting.own.waits
+            || has_ephemeral(waiting.own)
+            || claims_of(waiting.own).any(|claim| !is_for_all(state, &waiting.maker.ns, claim))
+    }
+
+    fn is_sure(&self, own: &Template, _: &Object, _: &[&Arc<Object>]) -> bool {
+        !has_ephemeral(own) && claims_of(own).next().is_none()
+    }
+}
+
+/// The claims that all pods of a template share.
+fn claims_of(own: &Template) -> impl Iterator<Item = &Str> {
+    let volumes = own.spec().items_at(&["volumes"]).iter();
+    volumes.filter_map(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]))
+}
+
+/// Whether a claim is made for each pod.
+fn has_ephemeral(own: &Template) -> bool {
+    own.spec().items_at(&["volumes"]).iter().any(|volume| volume.at_some(&["ephemeral"]).is_some())
+}
 
 /// The templates of the pods of these ordinals, where volumes ask for nodes; `None` where none does, or too many do.
 pub fn templates(state: &State<'_>, set: &Object, template: &Val, ordinals: &[i64]) -> Option<Vec<Val>> {
@@ -56,7 +95,7 @@ fn volume_of<'s>(state: &'s State<'_>, set: &Object, template: &str, ordinal: i6
 
 /// Whether a claim keeps no pod waiting, wherever it goes: it is bound to a volume that many nodes may use at a time, and any
 /// node.
-pub fn is_for_all(state: &State<'_>, ns: &str, claim: &str) -> bool {
+fn is_for_all(state: &State<'_>, ns: &str, claim: &str) -> bool {
     let claim = state.get(&Key::of("PersistentVolumeClaim", ns, claim)).filter(|claim| claim.live());
     let volume = claim.and_then(|claim| navigate::volume(state, claim)).filter(|volume| volume.live());
     volume.is_some_and(|volume| {

@@ -1,0 +1,193 @@
+//! PodTopologySpread: pods that are to be alike in number over domains.
+//!
+//! Source: `pkg/scheduler/framework/plugins/podtopologyspread`. Over-approximation: a spread constraint counts pods that have
+//! gone since.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::constraint::{Around, Constraint, Differences, Fit, NodeView, Placing, Waiting};
+use super::room::Room;
+use super::template::Template;
+use super::term::Term;
+use crate::effects::linear::{STAY, always, at_least, count, placed_at};
+use crate::futures::{Count, LimitLabel, Linear, SetId};
+use crate::navigate::{SCHEDULING, tolerates};
+use crate::object::Object;
+use crate::selector::node_matches;
+use crate::snapshot::HOSTNAME;
+use crate::value::Str;
+
+/// Beyond so many places, a spread constraint over single nodes is not relied on.
+pub const SPREAD_DOMAINS_MAX: usize = 32;
+
+/// The plugin.
+pub struct PodTopologySpread;
+
+impl Constraint for PodTopologySpread {
+    fn filter(&self, _: &Template, _: &NodeView<'_>) -> Fit {
+        Fit::Takes(Room::default())
+    }
+
+    fn distinguishes<'t>(&self, around: &Around<'t, '_>, found: &mut Differences<'t>) {
+        for (term, _) in around.templates.iter().flat_map(spreads) {
+            found.topologies.insert(term.topology.clone());
+            found.selectors.push(&term.selector);
+        }
+    }
+
+    fn limits(&self, placing: &mut Placing<'_, '_, '_>) {
+        for (term, skew) in spreads(placing.own) {
+            limit(placing, term, skew);
+        }
+    }
+
+    /// A domain that has too many pods is closed: `limits` says which.
+    fn may_block(&self, _: &Waiting<'_, '_, '_>) -> bool {
+        false
+    }
+
+    fn is_sure(&self, own: &Template, _: &Object, _: &[&Arc<Object>]) -> bool {
+        spreads(own).next().is_none()
+    }
+}
+
+/// Whether a spread constraint of a template is over single nodes: it counts pods on each.
+pub fn is_by_node(own: &Template) -> bool {
+    spreads(own).any(|(term, _)| &*term.topology == HOSTNAME)
+}
+
+/// The spread constraints of a template that may not be ignored, each with the largest difference that it allows.
+fn spreads(own: &Template) -> impl Iterator<Item = (&Term, i64)> {
+    own.terms.iter().filter_map(|term| Some((term, term.max_skew?)))
+}
+
+/// The pods of one domain that a spread constraint means.
+struct Held {
+    /// Those of the group.
+    existing: Option<SetId>,
+    /// How many of these may be of the new pods' revision.
+    present: i64,
+    /// How many others there are.
+    outside: i64,
+}
+
+/// A spread constraint over the domains of the places.
+struct Spread<'t> {
+    term: &'t Term,
+    skew: i64,
+    domains: BTreeMap<Str, Vec<usize>>,
+    held: BTreeMap<Str, Held>,
+    /// The domains that count.
+    eligible: BTreeSet<Str>,
+    /// New pods that it means.
+    others: Vec<SetId>,
+    /// New pods that have it.
+    equals: Vec<SetId>,
+}
+
+/// A spread constraint that may not be ignored: when the last new pod came into a domain, no other domain had fewer
+/// than `max_skew` less; what has gone since only makes the bound looser. All of them together held no more pods then than
+/// there are at one time, which bounds it again: where pods come one for one, each comes to a domain that lacks it.
+///
+/// Other domains count if they have a node that the pod's node selector and affinity admit, pods that are being deleted do
+/// not, and a node without the label takes none (`filtering.go`, `calPreFilterState`; `common.go`,
+/// `countPodsMatchSelector`). With `matchLabelKeys`, pods of other revisions are not counted.
+fn limit(placing: &mut Placing<'_, '_, '_>, term: &Term, skew: i64) {
+    let topology = placing.topology;
+    let domains = topology.domains(&term.topology);
+    let by_node = term.topology.as_ref() == HOSTNAME;
+    let too_many = by_node && (topology.nodes.len() > SPREAD_DOMAINS_MAX || topology.sizes.iter().any(|s| *s > 1));
+    let is_told = term.selector.matches(placing.own.labels()) && !too_many;
+    // nodes that are no place may be domains as well, and never get a pod
+    let is_open = !is_told || !term.heeds_selection;
+    let labelled: BTreeSet<usize> = domains.values().flatten().copied().collect();
+    for place in (0..topology.nodes.len()).filter(|place| is_open || !labelled.contains(place)) {
+        placing.block(&[place], &always());
+    }
+    if is_told {
+        Spread::of(placing, term, skew, domains).write(placing);
+    }
+}
+
+impl<'t> Spread<'t> {
+    fn of(placing: &mut Placing<'_, '_, '_>, term: &'t Term, skew: i64, domains: BTreeMap<Str, Vec<usize>>) -> Self {
+        let (own, topology) = (placing.own, placing.topology);
+        let others = placing.selected_new(&term.selector);
+        // pods that have no such constraint may come at any time
+        let bound = |at: &usize| {
+            let template = placing.builder.templates.get(*at);
+            template.is_some_and(|t| t.terms.contains(term) && (!term.by_revision || t.val == own.val))
+        };
+        let equals: Vec<SetId> = placing.asked.iter().filter(|(_, _, at)| bound(at)).map(|(_, set, _)| *set).collect();
+        let is_eligible = |at: &usize| {
+            topology.nodes.get(*at).is_some_and(|node| {
+                node_matches(own.spec(), node) && (!term.heeds_taints || tolerates(own.spec(), node, SCHEDULING))
+            })
+        };
+        let eligible = domains.iter().filter(|(_, places)| places.iter().any(is_eligible));
+        let eligible = eligible.map(|(value, _)| value.clone()).collect();
+        let means = |pod: &Object| !pod.terminating() && term.selector.matches(pod.labels());
+        let mut held: BTreeMap<Str, Held> = BTreeMap::new();
+        for value in domains.keys() {
+            let found = topology.existing_in(&term.topology, value, means);
+            let may_share = |pod: &Object| means(pod) && term.may_share(own.labels(), pod);
+            let sharing = topology.existing_in(&term.topology, value, may_share);
+            let outside = placing.foreign_pods_in(&term.topology, value, &term.selector).len();
+            let here = Held {
+                existing: placing.builder.gather(&found),
+                present: i64::try_from(sharing.len()).unwrap_or(i64::MAX),
+                outside: i64::try_from(outside).unwrap_or(i64::MAX),
+            };
+            held.insert(value.clone(), here);
+        }
+        Self { term, skew, domains, held, eligible, others, equals }
+    }
+
+    /// New pods of these sets in a domain.
+    fn new_in<'s>(&self, sets: &'s [SetId], places: &'s [usize]) -> impl Iterator<Item = Count> + use<'s> {
+        sets.iter().map(|set| placed_at(*set, places))
+    }
+
+    fn write(&self, placing: &mut Placing<'_, '_, '_>) {
+        let Self { term, skew, .. } = *self;
+        let workload = placing.maker.clone();
+        let label =
+            || LimitLabel::Spread { workload: workload.clone(), topology: term.topology.clone(), max_skew: skew };
+        let too_few_domains = i64::try_from(self.eligible.len()).is_ok_and(|domains| domains < term.min_domains);
+        let outside: i64 = self.held.values().map(|held| held.outside).sum();
+        let max_live_pods = placing.builder.max_live_pods.filter(|_| outside == 0);
+        for (here, places) in &self.domains {
+            let Some(held) = self.held.get(here) else { continue };
+            let kept = held.existing.filter(|_| !term.by_revision).map(|s| count(s, &STAY));
+            let last: Vec<Count> = self.new_in(&self.equals, places).chain(kept).collect();
+            let elsewhere = self.eligible.iter().filter(|value| **value != *here).count();
+            let in_here = self.new_in(&self.others, places).chain(held.existing.map(|s| count(s, &STAY)));
+            let in_here: Vec<Count> = in_here.collect();
+            if too_few_domains {
+                // one more pod here would exceed the skew against none: here >= skew
+                placing.block(places, &at_least(in_here.clone(), skew - held.outside));
+            }
+            if let (Some(max_live_pods), Ok(elsewhere @ 1..)) = (max_live_pods, i64::try_from(elsewhere)) {
+                // each of the others held at least `last - skew` then
+                let terms = last.iter().map(|c| (elsewhere + 1, c.clone())).collect();
+                let at_most = max_live_pods.saturating_add(elsewhere.saturating_mul(skew));
+                placing.limit(label(), vec![placing.none_at(places), Linear { terms, at_most }]);
+            }
+            for (there, others) in self.domains.iter().filter(|(value, _)| *value != here) {
+                let Some(held_there) = self.held.get(there) else { continue };
+                if self.eligible.contains(there) {
+                    let mut terms: Vec<(i64, Count)> = last.iter().map(|c| (1, c.clone())).collect();
+                    terms.extend(self.new_in(&self.others, others).map(|c| (-1, c)));
+                    let at_most = skew.saturating_add(held_there.present).saturating_add(held_there.outside);
+                    placing.limit(label(), vec![placing.none_at(places), Linear { terms, at_most }]);
+                }
+                // one more pod here would exceed the skew: here - there >= skew
+                let mut fuller: Vec<(i64, Count)> = in_here.iter().map(|c| (-1, c.clone())).collect();
+                fuller.extend(self.new_in(&self.others, others).map(|c| (1, c)));
+                fuller.extend(held_there.existing.filter(|_| !term.by_revision).map(|s| (1, count(s, &STAY))));
+                placing.block(places, &Linear { terms: fuller, at_most: held.outside - skew });
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The first stratum: what becomes of each existing object whatever its controller does. It reads what was requested, what
+//! the deletions take along and which nodes fail, and nothing that a controller or the scheduler does.
+//!
+//! A pod that a request removes is not counted by its controller's arithmetic: the controller may have used its whole
+//! allowance before the request lands.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::hazard;
+use super::memo::Memo;
+use crate::deletion::Expected;
+use crate::object::{Body, Object};
+use crate::scenario::Scenario;
+use crate::state::State;
+use crate::value::Str;
+
+/// What becomes of an existing object whatever its controller does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survival {
+    /// It stays unless its controller removes it.
+    Stays,
+    /// It may go, or go later.
+    MayGo,
+    /// It goes: a request has removed it, or all has settled.
+    Goes,
+}
+
+/// What becomes of the objects of one scenario.
+pub struct Survivals<'s, 'a> {
+    /// The scenario.
+    pub scenario: &'s Scenario<'a>,
+    /// What was worked out about it.
+    pub memo: &'s Memo,
+    expected: Expected<'s, 'a>,
+    /// Whether pods of a body are expected to go, worked out once: it depends on owners and namespace only.
+    going: RefCell<BTreeMap<(Str, *const Body), bool>>,
+    /// The last one that was asked for.
+    last_going: RefCell<Option<(Str, *const Body, bool)>>,
+}
+
+impl<'s, 'a> Survivals<'s, 'a> {
+    /// In this scenario.
+    pub fn new(scenario: &'s Scenario<'a>, memo: &'s Memo) -> Self {
+        Self {
+            scenario,
+            memo,
+            expected: Expected::new(&scenario.state),
+            going: RefCell::default(),
+            last_going: RefCell::default(),
+        }
+    }
+
+    /// The concrete cluster.
+    pub fn state(&self) -> &'s State<'a> {
+        &self.scenario.state
+    }
+
+    /// What becomes of an object before all has settled.
+    pub fn of(&self, object: &Object) -> Survival {
+        if object.in_deletion_closure && self.scenario.removed.contains(&object.key) {
+            return Survival::Goes;
+        }
+        let at_risk = || self.on_unhealthy_node(object) && hazard::at_risk(self.state(), object);
+        if object.in_deletion_closure || at_risk() || self.is_expected(object) {
+            Survival::MayGo
+        } else {
+            Survival::Stays
+        }
+    }
+
+    /// What becomes of an object once all has settled, if that is what becomes of it before: only a finalizer of its own
+    /// keeps one that goes.
+    pub fn once_settled(&self, object: &Object, before: Survival) -> Survival {
+        let ends = match before {
+            Survival::Stays => object.terminating(),
+            Survival::MayGo => {
+                object.in_deletion_closure
+                    || (object.terminating() && !object.key.kind.is("Pod"))
+                    || self.surely_goes(object)
+            }
+            Survival::Goes => true,
+        };
+        if ends { Survival::Goes } else { before }
+    }
+
+    /// Whether nothing keeps an object from being collected.
+    pub fn surely_goes(&self, object: &Object) -> bool {
+        self.expected.surely_goes(object)
+    }
+
+    /// Whether an object goes with its namespace, its owners or what else is being deleted.
+    pub fn is_expected(&self, object: &Object) -> bool {
+        if object.key.kind.is("Pod") { self.is_pod_expected(object) } else { self.expected.goes(object) }
+    }
+
+    /// Whether a pod is on a node that is not plainly well.
+    fn on_unhealthy_node(&self, pod: &Object) -> bool {
+        self.memo.on_unhealthy_node(self.state(), pod)
+    }
+
+    /// Whether a ready pod is on a node that fails already.
+    pub fn fails(&self, pod: &Object) -> bool {
+        pod.ready() && self.on_unhealthy_node(pod) && hazard::on_failing_node(self.state(), pod)
+    }
+
+    /// [`Self::is_expected`] of a pod, which is the same for those of a body in a namespace.
+    fn is_pod_expected(&self, object: &Object) -> bool {
+        let body = Arc::as_ptr(&object.body);
+        if let Some((ns, known, going)) = &*self.last_going.borrow()
+            && Arc::ptr_eq(ns, &object.key.ns)
+            && std::ptr::eq(*known, body)
+        {
+            return *going;
+        }
+        let key = (object.key.ns.clone(), body);
+        let known = self.going.borrow().get(&key).copied();
+        let going = known.unwrap_or_else(|| {
+            let going = self.expected.goes(object);
+            self.going.borrow_mut().insert(key, going);
+            going
+        });
+        self.last_going.replace(Some((object.key.ns.clone(), body, going)));
+        going
+    }
+}

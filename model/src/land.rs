@@ -1,0 +1,272 @@
+//! The concrete choices around a change: which changes in flight have landed, how far a batch has come, and the scenario
+//! that each makes.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::apply::{apply, is_held};
+use crate::change::{Change, Operation, Propagation, Request};
+use crate::controllers::pod_template::is_kept;
+use crate::deletion::{Cause, DeletionClosure, cascade, given_up};
+use crate::effects::{propagate_template, released, scaled_down};
+use crate::futures::{Moment, Step};
+use crate::navigate;
+use crate::object::{Key, Object};
+use crate::scenario::Scenario;
+use crate::snapshot::Snapshot;
+use crate::state::State;
+use crate::value::{Str, Val};
+
+/// How many changes in flight are told apart; beyond it the question is refused, since every subset is a scenario.
+pub const IN_FLIGHT_MAX: usize = 10;
+
+const OWNERS: [&str; 2] = ["metadata", "ownerReferences"];
+
+impl Scenario<'_> {
+    /// Lets one request take effect. False when the API server would not act on it.
+    pub fn land(&mut self, request: &Request) -> bool {
+        self.land_within(request, usize::MAX).effective
+    }
+
+    /// [`Self::land`], with no more than `most` objects taken along by a deletion.
+    fn land_within(&mut self, request: &Request, most: usize) -> Landing {
+        for key in std::mem::take(&mut self.ended) {
+            self.state.take(&key);
+        }
+        if is_its_controller(&self.state, request) {
+            return Landing { effective: false, whole: true };
+        }
+        let old = self.state.get(&request.target).cloned();
+        let applied = apply(&mut self.state, request);
+        if !applied.effective {
+            return Landing { effective: false, whole: true };
+        }
+        let written = old.zip(self.state.get(&request.target).cloned());
+        if written.as_ref().is_some_and(|(old, new)| !is_kept(old, new)) {
+            *self.template_changes.entry(request.target.clone()).or_default() += 1;
+        }
+        if written.as_ref().is_some_and(|(old, new)| self.ends_with(old, new)) {
+            self.state.take(&request.target);
+        }
+        self.release(request, written.as_ref());
+        let handed = written.as_ref().and_then(|(old, new)| propagate_template(&self.state, old, new));
+        let lost = written.map_or_else(Vec::new, |(old, new)| match scaled_down(self, &old, &new) {
+            Some((set, scaled)) => given_up(&self.state, &set, &scaled),
+            None => given_up(&self.state, &old, &new),
+        });
+        let before: BTreeSet<Key> = self.in_deletion_closure.keys().cloned().collect();
+        self.removed.extend(applied.deletions.iter().map(|(key, _)| key.clone()));
+        let ends = |key: &Key| self.state.get(key).is_some_and(|o| o.finalizers().next().is_none());
+        let deleted = applied.deletions.iter().filter(|(key, propagation)| {
+            key.kind.builtin_namespaced().is_none() && *propagation == Propagation::Background && ends(key)
+        });
+        self.ended = deleted.map(|(key, _)| key.clone()).collect();
+        let whole = cascade(&mut self.state, &applied.deletions, &lost, &mut self.in_deletion_closure, most);
+        self.steps.push(Step { effect: describe(request), objects: vec![request.target.clone()] });
+        if let Some(workload) = handed {
+            let effect = format!("the operator of {} hands on the new template", request.target);
+            self.steps.push(Step { effect, objects: vec![workload.key.clone()] });
+            *self.template_changes.entry(workload.key.clone()).or_default() += 1;
+            self.state.put(workload);
+        }
+        let steps = one_after_the_other(&self.in_deletion_closure, &before);
+        self.steps.extend(steps);
+        Landing { effective: true, whole }
+    }
+
+    /// Releases a pod that was written, if its controller does. What a controller is told by another request, such as a
+    /// scaling, it may do before it sees the pods that were to be released.
+    fn release(&mut self, request: &Request, written: Option<&(Arc<Object>, Arc<Object>)>) {
+        if !request.target.kind.is("Pod") || request.operation != Operation::Update {
+            self.counted.clear();
+            for (key, owners) in std::mem::take(&mut self.released) {
+                if let Some(pod) = self.state.get(&key).filter(|pod| pod.live()) {
+                    let owned = pod.map_body(|val| val.with_at(&OWNERS, owners));
+                    self.state.put(owned);
+                }
+            }
+        }
+        if let Some((old, pod, free)) = written.and_then(|(old, pod)| Some((old, pod, released(&self.state, pod)?))) {
+            let controllers = [old, pod].map(|pod| pod.controller().map(|owner| owner.uid.clone()));
+            if let [Some(before), Some(now)] = controllers
+                && before == now
+            {
+                self.counted.insert(pod.key.clone(), now);
+            }
+            self.released.insert(pod.key.clone(), pod.val().at(&OWNERS).cloned().unwrap_or_default());
+            self.state.put(free);
+        }
+    }
+
+    /// Whether a write takes the last finalizer of an object that a request before it deleted: that completes the deletion
+    /// (`apiserver/pkg/registry/generic/registry/store.go`, `ShouldDeleteDuringUpdate`). A pod may be given time to stop.
+    fn ends_with(&self, old: &Object, new: &Object) -> bool {
+        let asked = self.in_deletion_closure.get(&new.key).is_some_and(|(cause, _)| *cause == Cause::Requested);
+        asked && !new.key.kind.is("Pod") && is_held(old) && !is_held(new)
+    }
+}
+
+/// What follows a request, in steps: each after the one that tells why its own object goes. What left `before` is told.
+fn one_after_the_other(in_deletion_closure: &DeletionClosure, before: &BTreeSet<Key>) -> Vec<Step> {
+    let mut by_object: BTreeMap<&Key, BTreeMap<Cause, Vec<Key>>> = BTreeMap::new();
+    let mut following: BTreeSet<&Key> = BTreeSet::new();
+    for (key, (cause, because)) in
+        in_deletion_closure.iter().filter(|(key, (_, because))| !before.contains(*key) && *key != because)
+    {
+        by_object.entry(because).or_default().entry(*cause).or_default().push(key.clone());
+        following.insert(key);
+    }
+    let mut open: VecDeque<Key> = by_object.keys().filter(|key| !following.contains(*key)).copied().cloned().collect();
+    let mut steps = Vec::new();
+    while let Some(because) = open.pop_front() {
+        for (cause, objects) in by_object.remove(&because).into_iter().flatten() {
+            open.extend(objects.iter().filter(|key| by_object.contains_key(*key)).cloned());
+            let goes = if in_deletion_closure.contains_key(&because) { "goes" } else { "gives up ordinals" };
+            steps.push(Step { effect: format!("{because} {goes}: {}", cause.text()), objects });
+        }
+    }
+    steps
+}
+
+/// Controllers of workloads and Services: what runs a kind of objects, and the account by which it removes them
+/// (`plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go`).
+const REMOVERS: [(&str, &str, &str); 9] = [
+    ("Pod", "ReplicaSet", "replicaset-controller"),
+    ("Pod", "ReplicationController", "replication-controller"),
+    ("Pod", "StatefulSet", "statefulset-controller"),
+    ("Pod", "DaemonSet", "daemon-set-controller"),
+    ("Pod", "Job", "job-controller"),
+    ("ReplicaSet", "Deployment", "deployment-controller"),
+    ("ControllerRevision", "StatefulSet", "statefulset-controller"),
+    ("ControllerRevision", "DaemonSet", "daemon-set-controller"),
+    ("EndpointSlice", "Service", "endpointslice-controller"),
+];
+
+/// Whether a request is the deletion of an object by the controller that runs it: one of the futures of what set it going,
+/// and no change to them.
+fn is_its_controller(state: &State<'_>, request: &Request) -> bool {
+    let account = request.user.username.strip_prefix("system:serviceaccount:kube-system:");
+    let Some(account) = account.filter(|_| request.operation == Operation::Delete && request.subresource.is_empty())
+    else {
+        return false;
+    };
+    let target = &request.target.kind;
+    let controller = state.get(&request.target).and_then(|object| navigate::controller_of(state, object));
+    let acts = |owner: &Object| {
+        REMOVERS.iter().any(|(kind, runs, name)| target.is(kind) && owner.key.kind.is(runs) && *name == account)
+    };
+    controller.is_some_and(|owner| acts(owner))
+}
+
+/// What came of a request.
+struct Landing {
+    /// Whether the API server acts on it.
+    effective: bool,
+    /// Whether all that it takes along is marked.
+    whole: bool,
+}
+
+/// What a request does, in words.
+pub fn describe(request: &Request) -> String {
+    let verb = match (request.operation, request.subresource.as_str()) {
+        (Operation::Create, "eviction") => "evicts",
+        (Operation::Create, "binding") => "binds",
+        (Operation::Create, _) => "creates",
+        (Operation::Update, "scale") => "scales",
+        (Operation::Update, _) => "updates",
+        (Operation::Delete, _) => "deletes",
+        (Operation::Connect, _) => "connects to",
+    };
+    let replicas = request.object.as_ref().and_then(|o| o.int_at(&["spec", "replicas"]));
+    let extent = match replicas {
+        Some(replicas) if request.subresource == "scale" => format!(" to {replicas}"),
+        _ => String::new(),
+    };
+    format!("{} {verb} {}{extent}", request.user.username, request.target)
+}
+
+/// More changes are in flight than scenarios are told apart for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{count} changes are in flight and touch this, more than the {max} that are told apart")]
+pub struct TooManyInFlight {
+    /// How many.
+    pub count: usize,
+    /// How many at most.
+    pub max: usize,
+}
+
+/// The scenarios with the change applied: every subset of the changes in flight has landed, and (During) every prefix
+/// of a batch, (After) the whole of it. Without a change: the subsets alone.
+///
+/// # Errors
+/// When more than [`IN_FLIGHT_MAX`] changes are in flight.
+pub fn scenarios<'a>(
+    snapshot: &'a Snapshot,
+    in_flight: &[&Request],
+    change: Option<&Change>,
+    moment: Moment,
+) -> Result<Vec<Scenario<'a>>, TooManyInFlight> {
+    scenarios_within(snapshot, in_flight, change, moment, usize::MAX).map(|(all, _)| all)
+}
+
+/// [`scenarios`], with no more than `most` objects taken along by the deletions of one request, and whether that is all.
+/// The futures of what is not all are futures of the whole nevertheless (During): nothing has happened yet to the rest.
+///
+/// # Errors
+/// When more than [`IN_FLIGHT_MAX`] changes are in flight.
+pub fn scenarios_within<'a>(
+    snapshot: &'a Snapshot,
+    in_flight: &[&Request],
+    change: Option<&Change>,
+    moment: Moment,
+    most: usize,
+) -> Result<(Vec<Scenario<'a>>, bool), TooManyInFlight> {
+    if in_flight.len() > IN_FLIGHT_MAX {
+        return Err(TooManyInFlight { count: in_flight.len(), max: IN_FLIGHT_MAX });
+    }
+    let mut all = Vec::new();
+    let mut whole = true;
+    let proven = change.map_or(0, |change| proven(in_flight, change));
+    for subset in (0..(1_u32 << in_flight.len())).filter(|subset| subset & proven == proven) {
+        let mut start = Scenario { landed: subset, ..Scenario::observed(snapshot) };
+        let mut distinct = true;
+        for (at, landed) in in_flight.iter().enumerate() {
+            if subset & (1 << at) != 0 {
+                // a change without effect is the same scenario as the one where it has not landed
+                let landing = start.land_within(landed, most);
+                distinct &= landing.effective;
+                whole &= landing.whole;
+            }
+        }
+        if !distinct {
+            continue;
+        }
+        let Some(change) = change else {
+            all.push(start);
+            continue;
+        };
+        let last = change.requests.len();
+        for (at, request) in change.requests.iter().enumerate() {
+            whole &= start.land_within(request, most).whole;
+            if moment == Moment::During || at + 1 == last {
+                all.push(start.clone());
+            }
+        }
+    }
+    Ok((all, whole))
+}
+
+/// Those of the creations in flight that have landed for certain, a bit for each: what a change writes names their object as
+/// an owner by its uid, which its author can know from the answer to the creation or from a watch only.
+fn proven(in_flight: &[&Request], change: &Change) -> u32 {
+    let uid_of = |object: &Val| object.str_at(&["metadata", "uid"]).filter(|uid| !uid.is_empty()).cloned();
+    let written = change.requests.iter().filter_map(|request| request.object.as_ref());
+    let owners = written.flat_map(|object| object.items_at(&["metadata", "ownerReferences"]));
+    let named: BTreeSet<Str> = owners.filter_map(|owner| owner.str_at(&["uid"]).cloned()).collect();
+    let is_named = |request: &Request| {
+        let made = request.object.as_ref().filter(|_| request.operation == Operation::Create);
+        made.and_then(uid_of).is_some_and(|uid| named.contains(&uid))
+    };
+    let each = in_flight.iter().enumerate().filter(|(_, request)| is_named(request));
+    each.fold(0, |bits, (at, _)| bits | (1 << at))
+}
