@@ -16,7 +16,6 @@ use suture_model::change::Request;
 use suture_model::object::Key;
 use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::value::Str;
-use suture_specs::ir::Node;
 
 use crate::decision::{Decision, Finding};
 use crate::request::Input;
@@ -118,9 +117,5 @@ fn weight(asked: &CacheKey) -> usize {
 
 /// Whether no expression of these invariants can tell a request from its repetition.
 pub fn repeatable(analyses: &[Analysis]) -> bool {
-    let mut tells = false;
-    for expr in analyses.iter().flat_map(|analysis| analysis.compiled.expressions()) {
-        expr.walk(&mut |part| tells |= matches!(&part.node, Node::Var(name) if matches!(&**name, "request" | "time")));
-    }
-    !tells
+    !analyses.iter().any(|analysis| analysis.footprint.reads_request)
 }

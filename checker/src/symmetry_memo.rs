@@ -19,7 +19,6 @@ use std::sync::Arc;
 use suture_encode::impact::PodClass;
 use suture_encode::question::Judged;
 use suture_encode::scene::Scene;
-use suture_encode::symmetry::blind_message;
 use suture_model::deletion::{Expected, expected_to_go, takes_along};
 use suture_model::effects::DELETION_TIME;
 use suture_model::futures::Faults;
@@ -94,7 +93,9 @@ impl InstanceClass<'_> {
         match &self.members {
             Members::Alone | Members::Unasked => false,
             Members::WithKey => true,
-            Members::Are(members) => blind_message(instance.run.compiled()) && explain::names_none(violation, members),
+            Members::Are(members) => {
+                instance.run.analysis.footprint.blind_message && explain::names_none(violation, members)
+            }
         }
     }
 }
@@ -144,7 +145,7 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
         Self {
             run,
             // faults tell nodes apart, and what else is on them
-            blind: run.compiled().faults == Faults::default() && run.analysis.blind_to_identity,
+            blind: run.compiled().faults == Faults::default() && run.analysis.footprint.blind_to_identity,
             by_key: BTreeMap::new(),
             by_member: BTreeMap::new(),
             expected: Expected::new(run.context.before),
@@ -227,7 +228,7 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
     fn trivially_holds(&self, pod: &Arc<Object>) -> bool {
         // no other pod takes the name of one of these
         let unnamed = pod.controller().is_some_and(|owner| owner.kind.has(KindTraits::generates_names));
-        let alone = self.blind && self.run.analysis.reads_presence_only && unnamed && self.is_same(pod);
+        let alone = self.blind && self.run.analysis.footprint.reads_presence_only && unnamed && self.is_same(pod);
         alone
             && self.run.with.iter().all(|scenario| all_named_stay(&scenario.state, pod))
             && self.holds_if_deleted(&self.run.instance(pod))

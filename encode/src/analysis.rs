@@ -1,4 +1,5 @@
-//! What can be said of an invariant before any cluster is looked at, worked out once for all decisions.
+//! What can be said of an invariant before any cluster is looked at, worked out once for all decisions: its footprint, and
+//! what the kind of an instance decides.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,19 +7,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use suture_model::kinds::Kind;
 use suture_specs::compile::CompiledInvariant;
 
-use crate::impact::Uses;
-use crate::symmetry::{InstanceKind, blind_to_identity, instance_kind, reads_nodes_only, reads_presence_only};
+pub mod annotations;
+pub mod footprint;
+mod instances;
+pub mod reads;
+mod uses;
+
+use footprint::Footprint;
+use instances::{InstanceKind, instance_kind, reads_nodes_only};
+pub(crate) use uses::Place;
 
 /// An invariant, and what is known of it whatever the cluster.
 #[derive(Debug)]
 pub struct Analysis {
     /// The invariant.
     pub compiled: Arc<CompiledInvariant>,
-    /// Whether it tells no objects apart that differ in name, uid, times and node only ([`blind_to_identity`]).
-    pub blind_to_identity: bool,
-    /// Whether it reads nothing but who is there ([`reads_presence_only`]).
-    pub reads_presence_only: bool,
-    pub(crate) uses: Uses,
+    /// What it reads.
+    pub footprint: Footprint,
     /// Of the kinds that were asked for.
     kinds: Mutex<BTreeMap<Kind, KindAnalysis>>,
 }
@@ -33,14 +38,7 @@ struct KindAnalysis {
 impl Analysis {
     /// Of this invariant.
     pub fn of(compiled: Arc<CompiledInvariant>) -> Self {
-        let uses = Uses::of(&compiled);
-        Self {
-            blind_to_identity: blind_to_identity(&compiled),
-            reads_presence_only: uses.is_near() && reads_presence_only(&compiled),
-            uses,
-            kinds: Mutex::default(),
-            compiled,
-        }
+        Self { footprint: Footprint::of(&compiled), kinds: Mutex::default(), compiled }
     }
 
     /// Of each of these.
@@ -73,3 +71,6 @@ impl Analysis {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

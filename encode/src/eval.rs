@@ -13,10 +13,10 @@ use suture_model::references::names_its_own;
 use suture_model::value::Str;
 use suture_specs::error::{EvalError, EvalErrorKind};
 use suture_specs::eval::{Env, eval};
-use suture_specs::functions::{Func, Worlds, call_nav};
 use suture_specs::ir::{Comprehension, Expr, Node};
 use suture_specs::value::{ListValue, Value, World};
 
+use crate::reading::{Reading, reading};
 use crate::scene::Scene;
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int, TERM_NODES_MAX, TermError};
@@ -338,14 +338,14 @@ where
     }
 
     /// Refuses to read the node of what stands for several: pods on other nodes, or a new pod that several admit.
-    fn allow_node(&self, member: &Member) -> Result<(), Refusal> {
+    pub(crate) fn allow_node(&self, member: &Member) -> Result<(), Refusal> {
         let Some(class) = member.fate.and_then(|(class, _)| self.scene.class(class)) else { return Ok(()) };
         let new = class.fates.iter().any(|f| f.kind >= FateKind::NewUnready);
         if (class.total > 1 || new) && !self.scene.grain.nodes { Err(Refusal::FinerNodes) } else { Ok(()) }
     }
 
     /// Refuses to read the name, or all, of what stands for several.
-    fn allow_identity(&self, member: &Member) -> Result<(), Refusal> {
+    pub(crate) fn allow_identity(&self, member: &Member) -> Result<(), Refusal> {
         let several = member.fate.and_then(|(class, _)| self.scene.class(class)).is_some_and(|c| c.total > 1);
         if several { Err(Refusal::FinerIdentity) } else { self.allow_node(member) }
     }
@@ -384,193 +384,6 @@ where
             other => run(self, other),
         }
     }
-
-    // --- calls
-
-    fn call(&mut self, func: Func, args: Vec<Sym>) -> Answer {
-        if let Some(at) = args.iter().position(|a| matches!(a, Sym::Choice(_))) {
-            let Some(Sym::Choice(alternatives)) = args.get(at).cloned() else { return Err(not_linear(func.name())) };
-            let mut results = Vec::with_capacity(alternatives.len());
-            for (guard, alternative) in alternatives {
-                let mut chosen = args.clone();
-                if let Some(place) = chosen.get_mut(at) {
-                    *place = alternative;
-                }
-                results.push((guard, self.call(func, chosen)?));
-            }
-            return Ok(Sym::choice(results, &self.scene.vars)?);
-        }
-        if let Some(error) = args.iter().find(|a| matches!(a, Sym::Error(_))) {
-            return Ok(error.clone());
-        }
-        let values: Option<Vec<Value>> = args.iter().map(Sym::value).collect();
-        if let Some(values) = values {
-            if values.iter().any(|v| matches!(v, Value::World(World::Now))) {
-                return self.navigate(func, &args, &values);
-            }
-            for arg in &args {
-                if let Sym::Member(member) = arg {
-                    self.allow_call(func, member)?;
-                }
-            }
-            return self.plain(func, &values);
-        }
-        self.symbolic(func, args)
-    }
-
-    /// A call whose arguments are all concrete and that asks nothing about the future.
-    fn plain(&mut self, func: Func, values: &[Value]) -> Answer {
-        let worlds = Worlds { before: self.scene.before, now: self.scene.state() };
-        match call_nav(func, values, &worlds) {
-            Ok(value) => Ok(Sym::Known(value)),
-            Err(error) => {
-                check_absence(&error)?;
-                Ok(Sym::Error(error))
-            }
-        }
-    }
-
-    fn allow_call(&self, func: Func, member: &Member) -> Result<(), Refusal> {
-        match func {
-            _ if common(func) => Ok(()),
-            Func::PodNode | Func::PodZone => self.allow_node(member),
-            _ => self.allow_identity(member),
-        }
-    }
-
-    /// A call with at least one argument that is a term or a bag.
-    fn symbolic(&mut self, func: Func, args: Vec<Sym>) -> Answer {
-        let vars = &self.scene.vars;
-        if let [a, b] = args.as_slice()
-            && let (Some(x), Some(y)) = (a.as_int(), b.as_int())
-        {
-            let compared = match func {
-                Func::Lt => Some(Bool::lt(&x, &y, vars)?),
-                Func::Le => Some(Bool::le(&x, &y, vars)?),
-                Func::Gt => Some(Bool::gt(&x, &y, vars)?),
-                Func::Ge => Some(Bool::ge(&x, &y, vars)?),
-                Func::Eq => Some(Bool::eq(&x, &y, vars)?),
-                Func::Ne => Some(Bool::ne(&x, &y, vars)?),
-                _ => None,
-            };
-            if let Some(compared) = compared {
-                return Ok(Sym::truth(compared));
-            }
-            match func {
-                Func::Add => return Ok(Sym::int(x.add(&y)?)),
-                Func::Sub => return Ok(Sym::int(x.sub(&y)?)),
-                Func::Mul => match (x.as_constant(), y.as_constant()) {
-                    (Some(k), _) => return Ok(Sym::int(y.scale(k)?)),
-                    (_, Some(k)) => return Ok(Sym::int(x.scale(k)?)),
-                    _ => {}
-                },
-                _ => {}
-            }
-        }
-        match (func, args.as_slice()) {
-            (Func::Neg, [Sym::Int(x)]) => return Ok(Sym::int(x.scale(-1)?)),
-            (Func::Size, [Sym::Bag(items)]) => {
-                return Ok(Sym::int(Int::sum(items.iter().map(|i| &i.count))?));
-            }
-            (Func::Sum, [Sym::Bag(items)]) => return self.sum(items),
-            (Func::Add, [a, b]) => {
-                if let (Some(mut a), Some(b)) = (as_bag(a), as_bag(b)) {
-                    a.extend(b);
-                    return Ok(Sym::Bag(a));
-                }
-            }
-            (Func::Eq | Func::Ne, [a, b]) => {
-                if let Some(equal) = self.bag_equality(a, b)? {
-                    let truth = Truth::of(equal);
-                    return Ok(Sym::from_truth(if func == Func::Eq { truth } else { truth.not() }));
-                }
-                if matches!(a, Sym::Truth(_)) || matches!(b, Sym::Truth(_)) {
-                    let (a, b) = (a.as_truth(), b.as_truth());
-                    let same = Truth {
-                        yes: Bool::or([
-                            Bool::and([a.yes.clone(), b.yes.clone()]),
-                            Bool::and([a.no.clone(), b.no.clone()]),
-                        ]),
-                        no: Bool::or([Bool::and([a.yes, b.no]), Bool::and([a.no, b.yes])]),
-                    };
-                    return Ok(Sym::from_truth(if func == Func::Eq { same } else { same.not() }));
-                }
-            }
-            (Func::In, [needle, Sym::Bag(items)]) => {
-                let mut found = Truth::known(false);
-                for item in items.clone() {
-                    let there = Bool::ge(&item.count, &Int::constant(1), &self.scene.vars)?;
-                    let same = self.call(Func::Eq, vec![needle.clone(), item.value])?.as_truth();
-                    found = found.or(&Truth::of(there).and(&same));
-                }
-                return Ok(Sym::from_truth(found));
-            }
-            _ => {}
-        }
-        self.enumerate(func, args)
-    }
-
-    /// The sum of a bag of integers.
-    fn sum(&mut self, items: &[Item]) -> Answer {
-        let mut sum = Int::constant(0);
-        for item in items {
-            let value = item.value.as_int().ok_or_else(|| not_linear("a sum"))?;
-            let part = match (value.as_constant(), item.count.as_constant()) {
-                (Some(k), _) => item.count.scale(k)?,
-                (_, Some(n)) => value.scale(n)?,
-                _ => return Err(not_linear("a sum of products")),
-            };
-            sum = sum.add(&part)?;
-        }
-        Ok(Sym::int(sum))
-    }
-
-    /// Whether a bag equals a list, where one of them is plainly empty.
-    fn bag_equality(&mut self, a: &Sym, b: &Sym) -> Result<Option<Bool>, Refusal> {
-        let (Some(a), Some(b)) = (as_bag(a), as_bag(b)) else { return Ok(None) };
-        let some = match (a.is_empty(), b.is_empty()) {
-            (true, _) => b,
-            (_, true) => a,
-            _ => return Err(not_linear("equality of lists")),
-        };
-        let size = Int::sum(some.iter().map(|i| &i.count))?;
-        Ok(Some(Bool::le(&size, &Int::constant(0), &self.scene.vars)?))
-    }
-
-    /// A function that is not linear: by every value that its symbolic arguments can take.
-    fn enumerate(&mut self, func: Func, args: Vec<Sym>) -> Answer {
-        for (at, arg) in args.iter().enumerate() {
-            let alternatives = match arg {
-                Sym::Int(int) => {
-                    let bounds = int.bounds(&self.scene.vars)?;
-                    if bounds.max - bounds.min >= VALUES_MAX {
-                        return Err(not_linear(func.name()));
-                    }
-                    let mut alternatives = Vec::new();
-                    for value in bounds.min..=bounds.max {
-                        let value = i64::try_from(value).map_err(|_| TermError::Overflow)?;
-                        let guard = Bool::eq(int, &Int::constant(value), &self.scene.vars)?;
-                        alternatives.push((guard, Sym::Known(Value::Int(value))));
-                    }
-                    alternatives
-                }
-                Sym::Truth(truth) => vec![
-                    (truth.yes.clone(), Sym::Known(Value::Bool(true))),
-                    (truth.no.clone(), Sym::Known(Value::Bool(false))),
-                    (truth.fails(), Sym::Error(EvalError::invalid("an argument has no value"))),
-                ],
-                _ => continue,
-            };
-            let mut chosen = args.clone();
-            if let Some(place) = chosen.get_mut(at) {
-                *place = Sym::Choice(alternatives);
-            }
-            return self.call(func, chosen);
-        }
-        Err(not_linear(func.name()))
-    }
-
-    // --- comprehensions
 
     fn comprehend(
         &mut self,
@@ -669,126 +482,14 @@ where
     }
 }
 
-fn as_bag(sym: &Sym) -> Option<Vec<Item>> {
-    match sym {
-        Sym::Bag(items) => Some(items.clone()),
-        Sym::Known(Value::List(list)) => {
-            Some(list.iter().map(|v| Item { count: Int::constant(1), value: Sym::Known(v) }).collect())
-        }
-        _ => None,
-    }
-}
-
-fn not_linear(what: &str) -> Refusal {
+pub(crate) fn not_linear(what: &str) -> Refusal {
     Refusal::NotLinear(what.to_owned())
 }
 
 /// An error that is not CEL's own ends the question.
-fn check_absence(error: &EvalError) -> Result<(), Refusal> {
+pub(crate) fn check_absence(error: &EvalError) -> Result<(), Refusal> {
     match &error.kind {
         EvalErrorKind::UnknownKind(_) | EvalErrorKind::Steps(_) => Err(Refusal::Unknown(error.to_string())),
         _ => Ok(()),
     }
-}
-
-/// Functions of an object that read nothing which tells the members of a class apart.
-fn common(func: Func) -> bool {
-    matches!(
-        func,
-        Func::Ready
-            | Func::Live
-            | Func::Terminating
-            | Func::Taken
-            | Func::Label
-            | Func::Annotation
-            | Func::Requests
-            | Func::References
-            | Func::RestrictsNodes
-            | Func::HasSelector
-            | Func::Owners
-    )
-}
-
-/// What an expression reads of a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reading {
-    Common,
-    Node,
-    Identity,
-}
-
-/// Fields of `metadata` that differ between objects which are otherwise alike.
-const OWN_META: [&str; 4] = ["name", "uid", "creationTimestamp", "resourceVersion"];
-
-fn reading(expr: &Expr, name: &str, own_names: bool) -> Reading {
-    let mut path: Vec<&str> = Vec::new();
-    let mut at = expr;
-    while let Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } = &at.node
-    {
-        path.push(field);
-        at = base;
-    }
-    if matches!(&at.node, Node::Var(var) if &**var == name) {
-        path.reverse();
-        return match path.as_slice() {
-            [] | ["metadata" | "spec"] => Reading::Identity,
-            ["metadata", field, ..] if OWN_META.contains(field) => Reading::Identity,
-            ["spec", "nodeName", ..] => Reading::Node,
-            _ => Reading::Common,
-        };
-    }
-    let mut worst = Reading::Common;
-    let mut note = |part: &Expr| worst = worst.max(reading(part, name, own_names));
-    match &at.node {
-        Node::Const(_) | Node::Var(_) => {}
-        Node::Call { func, args } => {
-            for (position, arg) in args.iter().enumerate() {
-                let receiver = position == 0 && matches!(&arg.node, Node::Var(var) if &**var == name);
-                if receiver && common(*func) && !(own_names && *func == Func::References) {
-                    continue;
-                }
-                if receiver && matches!(func, Func::PodNode | Func::PodZone) {
-                    worst = worst.max(Reading::Node);
-                    continue;
-                }
-                worst = worst.max(reading(arg, name, own_names));
-            }
-        }
-        Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => note(base),
-        Node::Index { base, index } | Node::OptIndex { base, index } => {
-            note(base);
-            note(index);
-        }
-        Node::Not(a) => note(a),
-        Node::And(a, b) | Node::Or(a, b) => {
-            note(a);
-            note(b);
-        }
-        Node::Cond { cond, then, otherwise } => {
-            note(cond);
-            note(then);
-            note(otherwise);
-        }
-        Node::List(elements) => elements.iter().for_each(|e| note(&e.value)),
-        Node::Map(entries) => entries.iter().for_each(|e| {
-            note(&e.key);
-            note(&e.value);
-        }),
-        Node::Let { init, body, .. } => {
-            note(init);
-            note(body);
-        }
-        Node::OptMap { base, body, .. } => {
-            note(base);
-            note(body);
-        }
-        Node::Comprehension { range, filter, body, .. } => {
-            note(range);
-            note(body);
-            if let Some(filter) = filter {
-                note(filter);
-            }
-        }
-    }
-    worst
 }

@@ -4,18 +4,20 @@
 //! This crate knows no solver and no syntax: it reads the model's futures and the typed expressions of `specs`.
 
 pub mod analysis;
-pub mod annotations;
+mod calls;
 mod cases;
 pub mod class;
 pub mod eval;
 pub mod impact;
+pub mod kinds;
 mod navigate;
 pub mod outage;
 pub mod problem;
 pub mod question;
+mod reading;
+pub mod relations;
 pub mod relevance;
 pub mod scene;
 pub mod smtlib;
 pub mod sym;
-pub mod symmetry;
 pub mod term;

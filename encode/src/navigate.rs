@@ -21,6 +21,8 @@ use suture_specs::value::{ListValue, Value};
 
 use crate::class::ClassId;
 use crate::eval::{Evaluator, Fates, Refusal};
+use crate::kinds::ROUTE_CLASSES;
+use crate::relations::{Inverse, Lift, relations};
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int};
 
@@ -37,53 +39,40 @@ where
 {
     /// A function of the future state.
     pub(crate) fn navigate(&mut self, func: Func, args: &[Sym], values: &[Value]) -> Answer {
-        match (func, values) {
-            (Func::At, [Value::Object(o), _]) => self.at(args.first(), o),
-            (Func::ExistsIn, [Value::Object(o), _]) => self.in_fates(args.first(), o, &|_| true),
-            (Func::LiveIn, [Value::Object(o), _]) => {
+        match (relations(func).lift, values) {
+            (Lift::Itself, [Value::Object(o), _]) => self.at(args.first(), o),
+            (Lift::Exists, [Value::Object(o), _]) => self.in_fates(args.first(), o, &|_| true),
+            (Lift::Lives, [Value::Object(o), _]) => {
                 let uid = o.uid.clone();
                 self.in_fates(args.first(), o, &|there| {
                     there.live() && (there.uid.is_empty() || uid.is_empty() || there.uid == uid)
                 })
             }
-            (Func::Endpoints, [Value::Object(o), _]) => {
+            (Lift::Selected(held), [Value::Object(o), _]) => {
                 let selector = model::selector_of(self.scene.state(), o);
                 self.known_pods(func, values)?;
-                self.selected(&o.key.ns, selector, &Object::ready)
+                self.selected(&o.key.ns, selector, &|pod| held.holds(pod, o))
             }
-            (Func::Selects, [Value::Object(o), _]) => {
-                let selector = model::selector_of(self.scene.state(), o);
-                self.known_pods(func, values)?;
-                self.selected(&o.key.ns, selector, &|_| true)
-            }
-            (Func::PodsMatching, [_, Value::String(ns), selector]) => {
+            (Lift::Matching, [_, Value::String(ns), selector]) => {
                 self.known_pods(func, values)?;
                 let selector = label_selector(selector);
                 self.selected(ns, selector, &|_| true)
             }
-            (Func::PodsOwnedBy, [_, Value::Object(o)]) => self.owned(func, values, o),
-            (Func::Referrers, [Value::Object(o), _]) => self.referrers(func, values, o),
-            // what an adapter is for is no pod
-            (Func::WantedBy, [Value::Object(o), _]) => {
-                self.listed(func, values, &|found| found.live() && (!found.key.kind.is("Pod") || owns(found, o)))
+            (Lift::Below, [_, Value::Object(o)]) => self.owned(func, values, o),
+            (Lift::Referrers, [Value::Object(o), _]) => self.referrers(func, values, o),
+            (Lift::Listed(held), [Value::Object(o), _]) => self.listed(func, values, &|found| held.holds(found, o)),
+            (Lift::Claims, _) => self.by_class(func, values),
+            (Lift::Claimants, _) => {
+                let claimants = self.by_class(func, values)?;
+                self.over(claimants, |e, list| e.living(list))
             }
-            (Func::WantedBy | Func::AdmittedNodes, _) => self.listed(func, values, &Object::live),
-            (Func::HostClaims | Func::HostClaimants, _) => {
-                let classes = self.classes_that_may_go();
-                let claims = self.by_cases(func, values, classes, &BTreeSet::new())?;
-                if func == Func::HostClaims { Ok(claims) } else { self.over(claims, |e, list| e.living(list)) }
-            }
-            (Func::Objects, [_, Value::String(group), Value::String(kind)]) => self.world_list(&Kind::new(group, kind)),
-            (Func::InNamespace, [_, Value::String(ns), Value::String(kind)]) if &**kind == "Pod" => {
+            (Lift::OfKind, [_, Value::String(group), Value::String(kind)]) => self.world_list(&Kind::new(group, kind)),
+            (Lift::InNamespace, [_, Value::String(ns), Value::String(kind)]) if &**kind == "Pod" => {
                 self.known_pods(func, values)?;
                 self.selected(ns, Some(Selector::default()), &|_| true)
             }
-            // a pod that takes the place and name of an owner is not the owner
-            (Func::OwnersIn, [Value::Object(o), _]) => self.listed(func, values, &|found| owns(found, o)),
-            (Func::Instances | Func::Volume | Func::Objects | Func::InNamespace | Func::Parents, _) => {
-                self.listed(func, values, &|_| true)
-            }
-            (Func::ResolvesIn, [Value::Reference(r), _]) => {
+            (Lift::OfKind | Lift::InNamespace, _) => self.listed(func, values, &|_| true),
+            (Lift::Target, [Value::Reference(r), _]) => {
                 let resolves = self.concretely(func, values)?;
                 match (resolves, self.scene.state().resolve(&r.target).cloned()) {
                     (Sym::Known(Value::Bool(true)), Some(target)) if !model::is_made_again(&r.target) => {
@@ -92,30 +81,32 @@ where
                     (answer, _) => Ok(answer),
                 }
             }
-            (Func::UnresolvedOwners, [Value::Object(o), _]) => self.unresolved(func, values, o),
-            (Func::HasObject, [_, Value::String(kind), Value::String(ns), Value::String(name)]) => {
+            (Lift::Dangling, [Value::Object(o), _]) => self.unresolved(func, values, o),
+            (Lift::Lookup, [_, Value::String(kind), Value::String(ns), Value::String(name)]) => {
                 match self.concretely(func, values)? {
-                    Sym::Known(Value::Bool(true)) => {
-                        let kinds = self.scene.state().kinds().into_iter().filter(|k| *k.kind == **kind);
-                        let mut found = Truth::known(false);
-                        for kind in kinds.collect::<Vec<_>>() {
-                            if let Some(o) = self.scene.state().get(&Key::new(kind, ns, name)).cloned() {
-                                found = found.or(&self.in_fates(None, &o, &|_| true)?.as_truth());
-                            }
-                        }
-                        Ok(Sym::from_truth(found))
-                    }
+                    Sym::Known(Value::Bool(true)) => self.exists(kind, ns, name),
                     answer => Ok(answer),
                 }
             }
-            (Func::DisruptionsWhenSettled, [Value::Object(o), _]) => {
+            (Lift::Budget, [Value::Object(o), _]) => {
                 let (counted, groups) = self.counted_by(o);
                 self.by_cases(func, values, counted, &groups)
             }
-            // decided by the scenario alone: specs have no fates
-            (Func::HasSelector | Func::WantedReplicas | Func::IsQuorumGroup, _) => self.concretely(func, values),
+            (Lift::Scenario, _) => self.concretely(func, values),
             _ => Err(Refusal::NotLinear(func.name().to_owned())),
         }
+    }
+
+    /// When an object of a name is there, whatever the group of its kind.
+    fn exists(&mut self, kind: &Str, ns: &Str, name: &Str) -> Answer {
+        let kinds: Vec<Kind> = self.scene.state().kinds().into_iter().filter(|k| k.kind == *kind).collect();
+        let mut found = Truth::known(false);
+        for kind in kinds {
+            if let Some(o) = self.scene.state().get(&Key::new(kind, ns, name)).cloned() {
+                found = found.or(&self.in_fates(None, &o, &|_| true)?.as_truth());
+            }
+        }
+        Ok(Sym::from_truth(found))
     }
 
     /// What a budget counts one by one: pods whose controller, if it stays, makes none that it matches, and what makes or
@@ -411,12 +402,13 @@ where
         Ok(classes.into_iter().any(|class| class.total > 1))
     }
 
-    /// What decides the class of a route and may go.
-    fn classes_that_may_go(&self) -> Vec<Arc<Object>> {
+    /// A function of routes, by every way in which what decides their class may be there.
+    fn by_class(&mut self, func: Func, values: &[Value]) -> Answer {
         let state = self.scene.state();
-        let kinds = ["IngressClass", "Gateway"].iter().filter_map(|k| Kind::builtin(k));
-        let all: Vec<_> = kinds.flat_map(|kind| state.list(&kind, None)).cloned().collect();
-        all.into_iter().filter(|o| self.scene.may_go(o)).collect()
+        let kinds = ROUTE_CLASSES.iter().filter_map(|k| Kind::builtin(k));
+        let mut classes: Vec<_> = kinds.flat_map(|kind| state.list(&kind, None)).cloned().collect();
+        classes.retain(|o| self.scene.may_go(o));
+        self.by_cases(func, values, classes, &BTreeSet::new())
     }
 
     /// A known list with each object in the fates in which it lives.
@@ -434,7 +426,7 @@ where
     fn listed(&mut self, func: Func, values: &[Value], holds: Predicate<'_>) -> Answer {
         match self.concretely(func, values)? {
             Sym::Known(Value::List(list)) => {
-                if func == Func::AdmittedNodes && self.plain_nodes(&list) {
+                if relations(func).inverse == Inverse::Nodes && self.plain_nodes(&list) {
                     return Ok(Sym::Known(Value::List(list)));
                 }
                 let objects = list.iter().filter_map(|v| v.as_object().cloned()).collect();
@@ -521,9 +513,4 @@ fn label_selector(value: &Value) -> Option<Selector> {
         Val::Map(_) => Some(Selector::from_label_selector(&val)),
         _ => None,
     }
-}
-
-/// Whether an object is one of another's owners: a pod that takes the place and name of one is not.
-fn owns(owner: &Object, object: &Object) -> bool {
-    object.owners().iter().any(|named| named.uid == owner.uid)
 }

@@ -234,6 +234,28 @@ fn what_is_not_known_is_undecided() {
 }
 
 #[test]
+fn an_audit_is_undecided_while_a_kind_that_makes_pods_was_not_read() {
+    let folder = folder("makers");
+    let budget = "\
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: shop, uid: p}
+spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+";
+    let invariant = INVARIANT.replace("service-keeps-endpoints", "pdb-allows-disruption");
+    let state = write(&folder, "cluster.yaml", CLUSTER);
+    let budget = write(&folder, "budget.yaml", budget);
+    let invariants = write(&folder, "invariants.yaml", &invariant);
+    let flags = ["audit", "--state", &state, &budget, "--invariants", &invariants];
+    assert_eq!(suture(&flags).code, 0);
+    for kind in ["deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "replicationcontrollers"] {
+        let ran = suture(&[&flags[..], &["--unknown", kind]].concat());
+        assert_eq!(ran.code, 3, "{kind}: {}{}", ran.out, ran.err);
+        assert!(ran.out.starts_with("undecided: web-serves"), "{}", ran.out);
+    }
+}
+
+#[test]
 fn an_audit_says_what_is_broken_now() {
     let folder = folder("audit");
     let state = write(&folder, "cluster.yaml", CLUSTER);

@@ -17,129 +17,9 @@ use suture_model::kinds::Kind;
 pub use navigate::{Worlds, call_nav, may_be_quorum_group};
 pub use pure::call_pure;
 pub(crate) use pure::no_overload;
-pub use table::{UNSUPPORTED, WORLD_FIELDS, signatures, world_field};
+pub use table::{Func, UNSUPPORTED, WORLD_FIELDS, signatures, world_field};
 
 use crate::ir::Type;
-
-/// Every operator, function and method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "documented by `Func::doc`, from the table of signatures")]
-pub enum Func {
-    // operators
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Rem,
-    Neg,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    In,
-    // strings, lists, maps
-    Size,
-    Contains,
-    StartsWith,
-    EndsWith,
-    Matches,
-    CharAt,
-    IndexOf,
-    LastIndexOf,
-    LowerAscii,
-    UpperAscii,
-    Replace,
-    Split,
-    Join,
-    Substring,
-    Trim,
-    Reverse,
-    Sum,
-    Min,
-    Max,
-    Distinct,
-    Flatten,
-    Sort,
-    Slice,
-    Greatest,
-    Least,
-    Abs,
-    // conversions
-    ToInt,
-    ToUInt,
-    ToDouble,
-    ToString,
-    ToBytes,
-    ToBool,
-    ToTimestamp,
-    ToDuration,
-    TypeOf,
-    // time
-    GetFullYear,
-    GetMonth,
-    GetDate,
-    GetDayOfMonth,
-    GetDayOfWeek,
-    GetDayOfYear,
-    GetHours,
-    GetMinutes,
-    GetSeconds,
-    GetMilliseconds,
-    // optionals
-    OptionalOf,
-    OptionalNone,
-    OptionalOfNonZero,
-    HasValue,
-    OptionalValue,
-    OrOptional,
-    OrValue,
-    // the cluster: lists of a state
-    Objects,
-    InNamespace,
-    PodsMatching,
-    PodsWanted,
-    PodsOwnedBy,
-    HostClaimants,
-    HasObject,
-    // the cluster: one object
-    At,
-    ExistsIn,
-    LiveIn,
-    Live,
-    Terminating,
-    Taken,
-    Ready,
-    Selects,
-    HasSelector,
-    Endpoints,
-    ListedEndpoints,
-    AdmittedNodes,
-    RestrictsNodes,
-    Referrers,
-    References,
-    ResolvesIn,
-    Owners,
-    OwnersIn,
-    UnresolvedOwners,
-    WantedBy,
-    Parents,
-    WantedReplicas,
-    Instances,
-    ServedVersions,
-    Volume,
-    DisruptionsWhenSettled,
-    HostClaims,
-    PodNode,
-    PodZone,
-    Requests,
-    IsQuorumGroup,
-    Floor,
-    ObjectName,
-    Label,
-    Annotation,
-}
 
 /// What a function depends on besides its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,6 +30,19 @@ pub enum Class {
     Reads,
     /// The state of the cluster given as an argument.
     Navigates,
+}
+
+/// What a NamespacedInvariant may read by a function. What an object refers to, who refers to it, its owners, its node and
+/// its volume may be in another namespace; selectors, owners of pods and endpoints never reach one. What nodes or
+/// autoscalers make of how many pods are wanted, or may be disrupted, is a number and no object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confinement {
+    /// Nothing beyond its arguments and the namespace of the object that it is about.
+    Own,
+    /// Objects of the namespace that this argument names.
+    Argument(usize),
+    /// Objects of any namespace.
+    Beyond,
 }
 
 /// How a function is written.
@@ -225,31 +118,8 @@ pub struct Signature {
     pub params: &'static [Param],
     /// The result.
     pub result: Param,
-    /// What it depends on.
-    pub class: Class,
     /// One line of documentation.
     pub doc: &'static str,
-}
-
-impl Func {
-    /// Its name in the source.
-    pub fn name(self) -> &'static str {
-        self.signature().map_or("", |s| s.name)
-    }
-
-    /// What it depends on.
-    pub fn class(self) -> Class {
-        self.signature().map_or(Class::Pure, |s| s.class)
-    }
-
-    /// One line of documentation.
-    pub fn doc(self) -> &'static str {
-        self.signature().map_or("", |s| s.doc)
-    }
-
-    fn signature(self) -> Option<&'static Signature> {
-        signatures().iter().find(|s| s.func == self)
-    }
 }
 
 impl fmt::Display for Func {

@@ -164,45 +164,50 @@ impl Expr {
     /// Calls `visit` on this expression and all its parts, outermost first.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         visit(self);
+        self.for_each_part(&mut |part| part.walk(visit));
+    }
+
+    /// Calls `visit` on the parts of this expression, in their order.
+    pub fn for_each_part<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         match &self.node {
             Node::Const(_) | Node::Var(_) => {}
-            Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => base.walk(visit),
+            Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => visit(base),
             Node::Index { base, index } | Node::OptIndex { base, index } => {
-                base.walk(visit);
-                index.walk(visit);
+                visit(base);
+                visit(index);
             }
-            Node::Call { args, .. } => args.iter().for_each(|a| a.walk(visit)),
-            Node::Not(a) => a.walk(visit),
+            Node::Call { args, .. } => args.iter().for_each(visit),
+            Node::Not(a) => visit(a),
             Node::And(a, b) | Node::Or(a, b) => {
-                a.walk(visit);
-                b.walk(visit);
+                visit(a);
+                visit(b);
             }
             Node::Cond { cond, then, otherwise } => {
-                cond.walk(visit);
-                then.walk(visit);
-                otherwise.walk(visit);
+                visit(cond);
+                visit(then);
+                visit(otherwise);
             }
-            Node::List(items) => items.iter().for_each(|e| e.value.walk(visit)),
+            Node::List(items) => items.iter().for_each(|e| visit(&e.value)),
             Node::Map(entries) => {
                 for e in entries {
-                    e.key.walk(visit);
-                    e.value.walk(visit);
+                    visit(&e.key);
+                    visit(&e.value);
                 }
             }
             Node::Let { init, body, .. } => {
-                init.walk(visit);
-                body.walk(visit);
+                visit(init);
+                visit(body);
             }
             Node::OptMap { base, body, .. } => {
-                base.walk(visit);
-                body.walk(visit);
+                visit(base);
+                visit(body);
             }
             Node::Comprehension { range, filter, body, .. } => {
-                range.walk(visit);
+                visit(range);
                 if let Some(filter) = filter {
-                    filter.walk(visit);
+                    visit(filter);
                 }
-                body.walk(visit);
+                visit(body);
             }
         }
     }

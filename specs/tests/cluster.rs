@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use suture_model::adapter::Adapters;
 use suture_model::ingest::ingest;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::object::{Key, Object};
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
@@ -260,6 +261,33 @@ fn what_was_not_read_is_unknown_and_never_absent() {
         assert!(show(source).ends_with("were not read"), "{source}: {}", show(source));
     }
     assert_eq!(show("before.pods.size() == 0 || before.services.size() == 1"), "true", "but it need not matter");
+}
+
+#[test]
+fn pods_are_not_counted_while_a_kind_that_makes_them_was_not_read() {
+    let budget = "
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: shop}
+spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+";
+    for maker in Kind::with(KindTraits::makes_pods) {
+        let maker = &*maker.kind;
+        let mut snapshot = snapshot();
+        ingest(&mut snapshot, budget, "budget.yaml").unwrap();
+        snapshot.mark_unknown(maker);
+        let state = State::new(&snapshot);
+        let env = Env::new(Worlds { before: &state, now: &state });
+        for source in [
+            "now.podsWanted('shop', {'app': 'web'})",
+            "now.podsOwnedBy(before.services[0])",
+            "before.poddisruptionbudgets[0].disruptionsWhenSettled(now)",
+        ] {
+            let expr = compile(source, &Scope::invariant(false), None).unwrap();
+            let found = eval(&expr, &env).map_or_else(|e| e.to_string(), |v| v.display());
+            assert_eq!(found, format!("objects of kind `{maker}` were not read"), "{source}");
+        }
+    }
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Relevance<'_> {
     fn is_unlisted(&self, kind: &Kind) -> bool {
         self.snapshot.adapters().kinds().is_empty()
             && self.invariants.iter().all(|analysis| {
-                let uses = &analysis.uses;
+                let uses = &analysis.footprint.uses;
                 let here = uses.lists.contains(kind)
                     || uses.named.contains(&kind.kind)
                     || uses.within.iter().any(|(name, _)| *name == kind.kind);

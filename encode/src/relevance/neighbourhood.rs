@@ -26,8 +26,8 @@ use suture_model::value::{Str, Val};
 use suture_specs::functions::Func;
 
 use super::Relevance;
-use crate::analysis::Analysis;
-use crate::impact::{Place, Touch, referred};
+use crate::analysis::{Analysis, Place};
+use crate::impact::{Touch, referred};
 
 /// Workloads whose scaling changes nothing but themselves: that of a StatefulSet may take claims along.
 const AROUND: [&str; 2] = ["Deployment", "ReplicaSet"];
@@ -70,7 +70,7 @@ impl ScaleScope {
         let counts = |kind: &str| kind == "Pod" || AROUND.contains(&kind);
         let mut namespaces = false;
         for analysis in analyses {
-            let uses = &analysis.uses;
+            let uses = &analysis.footprint.uses;
             let listed = uses.lists.iter().any(|kind| counts(&kind.kind)) || uses.named.iter().any(|kind| counts(kind));
             let within = || uses.within.iter().filter(|(kind, _)| counts(kind)).map(|(_, place)| *place);
             if uses.everything || listed || within().any(|place| place != Place::Named) {
@@ -86,7 +86,7 @@ impl ScaleScope {
         if let Some(known) = self.referred.borrow().get(kind) {
             return *known;
         }
-        let refers = |a: &Analysis| REFERRING.iter().any(|f| a.uses.funcs.contains(f)) && a.may_be(kind, &[]);
+        let refers = |a: &Analysis| REFERRING.iter().any(|f| a.footprint.uses.funcs.contains(f)) && a.may_be(kind, &[]);
         let refers = analyses.iter().any(refers);
         self.referred.borrow_mut().insert(kind.clone(), refers);
         refers

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use suture_checker::engine::{Engine, Settings};
 use suture_checker::solve::Budget;
-use suture_encode::impact::concerns_pods;
+use suture_encode::kinds::concerns_pods;
 use suture_encode::relevance::{Relevance, Relevant};
 use suture_model::apply::apply;
 use suture_model::change::{Change, Operation, Request};

@@ -1,6 +1,7 @@
 //! Requests by which no decision can change, now or later: nothing is stored, or nothing of what is stored is read.
 
-use suture_encode::annotations::Annotations;
+use suture_encode::analysis::annotations::Annotations;
+use suture_encode::analysis::footprint::Footprint;
 use suture_model::change::{Operation, Request, substance};
 use suture_model::ingest::project;
 use suture_model::value::{Str, Val};
@@ -25,7 +26,7 @@ impl RelevantFields {
     /// Of a policy's invariants.
     pub fn of(policy: &Policy) -> Self {
         let modelled = suture_model::annotations::MODELLED.map(Str::from);
-        let all = policy.invariants.iter().map(|invariant| Annotations::of(invariant));
+        let all = policy.invariants.iter().map(|invariant| Footprint::of(invariant).annotations);
         let annotations = all.reduce(Annotations::join).unwrap_or(Annotations::Named([].into())).and(modelled);
         Self { annotations, strict: policy.invariants.iter().any(|i| i.violations == Violations::Strict) }
     }

@@ -1,6 +1,6 @@
 //! What the loaded policy looks at: the kinds to watch, and the requests that can break an invariant or a grant.
 //!
-//! Both are derived from what the invariants read (`suture_encode::impact::Reads`), closed under what the effects of
+//! Both are derived from what the invariants read (`suture_encode::analysis::footprint`), closed under what the effects of
 //! `model` read and take along. They err on the side of more: a request too many is decided in microseconds, one that
 //! never reaches the webhook is decided by nobody.
 //!
@@ -15,7 +15,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use suture_encode::impact::{ANY_GROUP, Reads};
+use suture_encode::analysis::footprint::Footprint;
+use suture_encode::analysis::reads::{ANY_GROUP, Reads};
 use suture_model::change::{Operation, plural};
 use suture_model::kinds::{Kind, KindTraits, Watched};
 use suture_specs::spec::{Listed, ResourceAdapterSpec, ScaleTarget};
@@ -52,7 +53,7 @@ impl Rule {
 pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
     let mut reads = Reads::default();
     for invariant in &policy.invariants {
-        reads.join(&Reads::of(invariant));
+        reads.join(&Footprint::of(invariant).reads);
     }
     let mut kinds = always();
     let adapters = &policy.documents.adapters;
@@ -73,7 +74,7 @@ pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
 /// Whether objects of every kind of the cluster are read: built-in or custom, as discovery lists them.
 pub fn watches_every(policy: &Policy) -> bool {
     policy.invariants.iter().any(|invariant| {
-        let reads = Reads::of(invariant);
+        let reads = Footprint::of(invariant).reads;
         reads.any || reads.customs || reads.kinds.iter().any(|kind| &*kind.group == ANY_GROUP)
     })
 }
@@ -138,7 +139,7 @@ struct Future {
 fn future(policy: &Policy) -> Future {
     let mut future = Future { reads: Reads::default(), kinds: always(), status: BTreeSet::new() };
     for invariant in &policy.invariants {
-        let mut own = Reads::of_future(invariant);
+        let mut own = Footprint::of(invariant).future;
         // without its group a custom kind may be in any
         own.any |= own.kinds.iter().any(|kind| &*kind.group == ANY_GROUP);
         own.kinds.retain(|kind| &*kind.group != ANY_GROUP);
@@ -291,60 +292,4 @@ fn mentions_status(adapter: &ResourceAdapterSpec) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use suture_model::change::Operation;
-    use suture_specs::spec::{Cel, Listed, ResourceAdapterSpec};
-
-    use super::{Rule, named_by};
-
-    #[test]
-    fn rules_match_as_the_api_server_matches_them() {
-        let rule = |resource: &str| Rule {
-            groups: vec!["apps".to_owned()],
-            resources: vec![resource.to_owned()],
-            operations: vec![Operation::Update],
-        };
-        for (resource, asked, covered) in [
-            ("deployments", ("deployments", ""), true),
-            ("deployments", ("deployments", "scale"), false),
-            ("*", ("deployments", ""), true),
-            ("*", ("deployments", "scale"), false),
-            ("*/*", ("deployments", "scale"), true),
-            ("*/*", ("deployments", ""), true),
-            ("*/scale", ("statefulsets", "scale"), true),
-            ("deployments/*", ("deployments", "status"), true),
-            ("deployments/*", ("statefulsets", "status"), false),
-        ] {
-            assert_eq!(
-                rule(resource).covers("apps", asked.0, asked.1, Operation::Update),
-                covered,
-                "{resource} {asked:?}"
-            );
-        }
-        assert!(!rule("*").covers("", "pods", "", Operation::Update));
-        assert!(!rule("*").covers("apps", "deployments", "", Operation::Create));
-    }
-
-    #[test]
-    fn kinds_are_found_in_expressions_too() {
-        let expression = "[{'kind': 'Deployment', 'name': self.metadata.name}, {'kind': \"Thing\", 'name': 'x'}]";
-        let adapter = |children| ResourceAdapterSpec {
-            group: "example.com".to_owned(),
-            kind: "App".to_owned(),
-            replicas: None,
-            selector: None,
-            claim_selector: None,
-            template: None,
-            children,
-            references: None,
-            quorum: None,
-            scale_target: None,
-            replica_range: None,
-            deletes_volumes: None,
-            cascades: None,
-        };
-        let found = named_by(&adapter(Some(Listed::Expression(Cel(expression.to_owned())))));
-        assert_eq!(found.iter().map(|kind| kind.kind.to_string()).collect::<Vec<_>>(), ["Deployment"]);
-        assert!(named_by(&adapter(None)).is_empty());
-    }
-}
+mod tests;

@@ -9,34 +9,9 @@ use suture_model::value::Str;
 
 use super::error::{CelError, Reporter};
 use super::lower::field_span;
-use crate::functions::{Class, Func};
+use crate::functions::{Confinement, Func};
 use crate::ir::{Expr, Node, Span, Type};
 use crate::value::Value;
-
-/// The functions of a state and of an object in a state whose answers are of the object's own namespace, or of the one
-/// that they are given. Selectors, owners of pods and endpoints never reach another one; what an object refers to, who
-/// refers to it, its owners, its node and its volume may be elsewhere. What nodes or autoscalers make of how many pods are
-/// wanted, or may be disrupted, is a number and no object.
-const CONFINED: [Func; 18] = [
-    Func::InNamespace,
-    Func::PodsMatching,
-    Func::PodsWanted,
-    Func::HasObject,
-    Func::PodsOwnedBy,
-    Func::At,
-    Func::ExistsIn,
-    Func::LiveIn,
-    Func::Selects,
-    Func::HasSelector,
-    Func::Endpoints,
-    Func::ListedEndpoints,
-    Func::RestrictsNodes,
-    Func::References,
-    Func::WantedReplicas,
-    Func::DisruptionsWhenSettled,
-    Func::Requests,
-    Func::IsQuorumGroup,
-];
 
 /// Refuses a function that may look beyond the namespace, and confines the argument that names one.
 pub(super) fn confine(
@@ -51,21 +26,17 @@ pub(super) fn confine(
         let message = format!("`{name}` may look beyond namespace `{namespace}`");
         Err(report.error(message, place, "a NamespacedInvariant sees its own only", Some(help)))
     };
-    if func.class() == Class::Pure {
-        return Ok(());
-    }
-    if !CONFINED.contains(&func) {
-        let help = if func == Func::Objects {
-            format!("list its own: `before.inNamespace('{namespace}', 'Pod')`")
-        } else {
-            "an Invariant may use it".to_owned()
-        };
-        return beyond(help, field_span(span, name));
-    }
-    let at = match func {
-        Func::InNamespace | Func::PodsMatching | Func::PodsWanted => 1,
-        Func::HasObject => 2,
-        _ => return Ok(()),
+    let at = match func.confinement() {
+        Confinement::Own => return Ok(()),
+        Confinement::Argument(at) => at,
+        Confinement::Beyond => {
+            let help = if func == Func::Objects {
+                format!("list its own: `before.inNamespace('{namespace}', 'Pod')`")
+            } else {
+                "an Invariant may use it".to_owned()
+            };
+            return beyond(help, field_span(span, name));
+        }
     };
     let Some(given) = args.get_mut(at) else { return Ok(()) };
     match &given.node {

@@ -76,13 +76,15 @@ fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
             objects(state.pods_matching(ns, &selector))
         }
         (Func::PodsWanted, [Value::String(ns), selector]) => {
-            all_known(state, &["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "Node"])?;
+            makers_known(state)?;
+            all_known(state, &["Node"])?;
             let selector = label_selector(selector).ok_or_else(refuse)?;
             Ok(Value::Int(navigate::pods_wanted(state, ns, &selector)))
         }
         (Func::PodsOwnedBy, [Value::Object(o)]) => {
             // what it owns through others is found through them
-            all_known(state, &["Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"])?;
+            all_known(state, &["Pod"])?;
+            makers_known(state)?;
             objects(navigate::pods_owned_by(state, o))
         }
         (Func::HostClaimants, [Value::HostClaim(claim)]) => host_claimants(state, claim),
@@ -144,6 +146,11 @@ fn all_known(state: &State, kinds: &[&str]) -> Result<(), EvalError> {
     kinds.iter().try_for_each(|kind| Ok(known(state, &Kind::new("", kind))?))
 }
 
+/// The error of the first kind that makes pods and was not read.
+fn makers_known(state: &State) -> Result<(), EvalError> {
+    Kind::with(KindTraits::makes_pods).try_for_each(|kind| Ok(known(state, &kind)?))
+}
+
 /// The functions of an object in a state.
 fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer {
     let pods_known = || all_known(state, &["Pod"]);
@@ -151,21 +158,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         adapter(state, o)?;
     }
     match func {
-        Func::At => match state.get(&o.key) {
-            Some(there) => Ok(Value::Object(there.clone())),
-            None => {
-                known(state, &o.key.kind)?;
-                Err(EvalErrorKind::NoSuchObject { object: o.key.to_string(), state: world.name() }.into())
-            }
-        },
-        Func::ExistsIn => match state.get(&o.key) {
-            Some(_) => bool(true),
-            None => Ok(known(state, &o.key.kind).map(|()| Value::Bool(false))?),
-        },
-        Func::LiveIn => match state.get(&o.key) {
-            Some(there) => bool(there.live() && (there.uid.is_empty() || o.uid.is_empty() || there.uid == o.uid)),
-            None => Ok(known(state, &o.key.kind).map(|()| Value::Bool(false))?),
-        },
+        Func::At | Func::ExistsIn | Func::LiveIn => itself(func, o, state, world),
         Func::Selects => {
             pods_known()?;
             objects(navigate::selected(state, o))
@@ -190,25 +183,8 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             told_by_all(state, o, if is_claim { &["references", "claimSelector"] } else { &["references"] })?;
             objects(live_referrers(state, o))
         }
-        Func::OwnersIn => {
-            let mut found = Vec::new();
-            for owner in o.owners() {
-                match navigate::owner_object(state, o, owner) {
-                    Some(object) => found.push(object),
-                    None => known(state, &owner.kind)?,
-                }
-            }
-            objects(found)
-        }
-        Func::UnresolvedOwners => {
-            let mut found = Vec::new();
-            for owner in o.owners() {
-                if !navigate::owner_resolves(state, o, owner)? {
-                    found.push(Value::Owner(Arc::new(owner.clone())));
-                }
-            }
-            Ok(Value::list(found))
-        }
+        Func::OwnersIn => owners_in(state, o),
+        Func::UnresolvedOwners => unresolved_owners(state, o),
         Func::WantedBy => {
             all_read(navigate::unread_owners(state, o))?;
             told_by_all(state, o, &["children"])?;
@@ -236,7 +212,8 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             objects(navigate::volume(state, o).into_iter().collect())
         }
         Func::DisruptionsWhenSettled => {
-            all_known(state, &["Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"])?;
+            all_known(state, &["Pod"])?;
+            makers_known(state)?;
             all_known(state, &["HorizontalPodAutoscaler", "CustomResourceDefinition"])?;
             let allowed = navigate::disruptions_when_settled(state, o);
             Ok(Value::list(allowed.into_iter().map(Value::Int).collect()))
@@ -247,20 +224,60 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             let claims = navigate::host_claims(state, o);
             Ok(Value::list(claims.into_iter().map(|c| Value::HostClaim(Arc::new(c))).collect()))
         }
-        Func::IsQuorumGroup if !may_be_quorum_group(&o.key.kind) => bool(false),
-        Func::IsQuorumGroup => {
-            // a Deployment's labels are often its template's too, and then its ReplicaSets'
-            let is_labelled = |o: &Object| o.label("suture.dev/quorum").is_some_and(|v| &**v == "true");
-            let is_part = || navigate::controller_of(state, o).is_some_and(|owner| is_labelled(owner));
-            let labelled = is_labelled(o) && !is_part();
-            let adapted = adapter(state, o)?.is_some_and(|facts| facts.quorum);
-            bool(labelled || adapted)
-        }
+        Func::IsQuorumGroup => is_quorum_group(state, o),
         _ => Err(no_overload(func, &[Value::Object(o.clone()), Value::World(world)])),
     }
 }
 
-/// Whether objects of a kind may have pods that vote.
+/// The object as a state has it, or whether it has it.
+fn itself(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer {
+    let Some(there) = state.get(&o.key) else {
+        known(state, &o.key.kind)?;
+        let absent = || EvalErrorKind::NoSuchObject { object: o.key.to_string(), state: world.name() };
+        return if func == Func::At { Err(absent().into()) } else { bool(false) };
+    };
+    match func {
+        Func::At => Ok(Value::Object(there.clone())),
+        Func::ExistsIn => bool(true),
+        Func::LiveIn => bool(there.live() && (there.uid.is_empty() || o.uid.is_empty() || there.uid == o.uid)),
+        _ => Err(no_overload(func, &[Value::Object(o.clone()), Value::World(world)])),
+    }
+}
+
+fn owners_in(state: &State, o: &Object) -> Answer {
+    let mut found = Vec::new();
+    for owner in o.owners() {
+        match navigate::owner_object(state, o, owner) {
+            Some(object) => found.push(object),
+            None => known(state, &owner.kind)?,
+        }
+    }
+    objects(found)
+}
+
+fn unresolved_owners(state: &State, o: &Object) -> Answer {
+    let mut found = Vec::new();
+    for owner in o.owners() {
+        if !navigate::owner_resolves(state, o, owner)? {
+            found.push(Value::Owner(Arc::new(owner.clone())));
+        }
+    }
+    Ok(Value::list(found))
+}
+
+fn is_quorum_group(state: &State, o: &Arc<Object>) -> Answer {
+    if !may_be_quorum_group(&o.key.kind) {
+        return bool(false);
+    }
+    // a Deployment's labels are often its template's too, and then its ReplicaSets'
+    let is_labelled = |o: &Object| o.label("suture.dev/quorum").is_some_and(|v| &**v == "true");
+    let is_part = || navigate::controller_of(state, o).is_some_and(|owner| is_labelled(owner));
+    let labelled = is_labelled(o) && !is_part();
+    let adapted = adapter(state, o)?.is_some_and(|facts| facts.quorum);
+    bool(labelled || adapted)
+}
+
+/// Whether objects of a kind may have pods that vote: neither a pod nor a namespace runs any, whatever its labels say.
 pub fn may_be_quorum_group(kind: &Kind) -> bool {
     kind.traits().is_none_or(KindTraits::may_be_quorum_group)
 }

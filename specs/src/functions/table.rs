@@ -1,10 +1,11 @@
-//! The table of signatures, the lists of a state by their names, and the names that are kept for later.
+//! The table of functions, the lists of a state by their names, and the names that are kept for later.
 
 use suture_model::kinds::Kind;
 
-use super::{Class, Func, Param, Signature, Style};
+use super::{Class, Confinement, Param, Signature, Style};
 
 use Class::{Navigates, Pure, Reads};
+use Confinement::{Argument, Beyond, Own};
 use Param::{
     Any, Bool, Bytes, Double, Duration, HostClaim, Int, Object, Owner, Receiver, Reference, String, T, Timestamp, Type,
     U, UInt, World,
@@ -23,53 +24,74 @@ const UINTS: Param = Param::List(&UInt);
 const DOUBLES: Param = Param::List(&Double);
 const DURATIONS: Param = Param::List(&Duration);
 
-const fn op(func: Func, name: &'static str, params: &'static [Param], result: Param) -> Signature {
-    Signature { func, name, style: Style::Operator, params, result, class: Pure, doc: "an operator of CEL" }
-}
-
-const fn function(
-    func: Func,
-    name: &'static str,
+const fn signature(
+    (func, name): (Func, &'static str),
+    style: Style,
     params: &'static [Param],
     result: Param,
     doc: &'static str,
 ) -> Signature {
-    Signature { func, name, style: Style::Function, params, result, class: Pure, doc }
+    Signature { func, name, style, params, result, doc }
 }
 
-const fn method(
-    func: Func,
-    name: &'static str,
-    params: &'static [Param],
-    result: Param,
-    doc: &'static str,
-) -> Signature {
-    Signature { func, name, style: Style::Method, params, result, class: Pure, doc }
+const fn operator(func: (Func, &'static str), params: &'static [Param], result: Param) -> Signature {
+    signature(func, Style::Operator, params, result, "an operator of CEL")
 }
 
-const fn reads(
-    func: Func,
-    name: &'static str,
-    params: &'static [Param],
-    result: Param,
-    doc: &'static str,
-) -> Signature {
-    Signature { func, name, style: Style::Method, params, result, class: Reads, doc }
+const fn function(func: (Func, &'static str), params: &'static [Param], result: Param, doc: &'static str) -> Signature {
+    signature(func, Style::Function, params, result, doc)
 }
 
-const fn navigates(
-    func: Func,
-    name: &'static str,
-    params: &'static [Param],
-    result: Param,
-    doc: &'static str,
-) -> Signature {
-    Signature { func, name, style: Style::Method, params, result, class: Navigates, doc }
+const fn method(func: (Func, &'static str), params: &'static [Param], result: Param, doc: &'static str) -> Signature {
+    signature(func, Style::Method, params, result, doc)
 }
 
 /// All signatures; those of one function stand together.
 pub fn signatures() -> &'static [Signature] {
-    TABLE
+    SIGNATURES
+}
+
+/// Declares the functions, one row each: variant, name in the source, class and confinement, then the signatures with
+/// their style, parameters (the receiver first), result and documentation.
+macro_rules! functions {
+    ($($func:ident, $name:literal, $class:expr, $confinement:expr => [
+        $($style:ident($($part:expr),* $(,)?)),* $(,)?
+    ];)*) => {
+        /// Every operator, function and method.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[expect(missing_docs, reason = "documented by its signatures")]
+        pub enum Func {
+            $($func,)*
+        }
+
+        impl Func {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$func),*];
+
+            /// Its name in the source.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$func => $name,)*
+                }
+            }
+
+            /// What it depends on.
+            pub const fn class(self) -> Class {
+                match self {
+                    $(Self::$func => $class,)*
+                }
+            }
+
+            /// What a NamespacedInvariant may read by it.
+            pub const fn confinement(self) -> Confinement {
+                match self {
+                    $(Self::$func => $confinement,)*
+                }
+            }
+        }
+
+        const SIGNATURES: &[Signature] = &[$($($style((Func::$func, $name), $($part),*),)*)*];
+    };
 }
 
 const SIZE: &str = "how many characters, bytes, items or entries there are";
@@ -88,372 +110,386 @@ const MINUTES: &str = "of a timestamp the minute, of a duration all of it in min
 const SECONDS: &str = "of a timestamp the second, of a duration all of it in seconds";
 const MILLIS: &str = "the milliseconds within the second";
 const GREATEST: &str = "the greatest of two or three numbers, or of a list";
+const DISRUPTIONS: &str =
+    "how many disruptions the budget allows once every wanted pod is ready: none (it cannot tell) or one number";
 const LEAST: &str = "the least of two or three numbers, or of a list";
 
-const TABLE: &[Signature] = &[
-    op(Func::Add, "+", &[Int, Int], Int),
-    op(Func::Add, "+", &[UInt, UInt], UInt),
-    op(Func::Add, "+", &[Double, Double], Double),
-    op(Func::Add, "+", &[String, String], String),
-    op(Func::Add, "+", &[Bytes, Bytes], Bytes),
-    op(Func::Add, "+", &[LIST, LIST], LIST),
-    op(Func::Add, "+", &[Timestamp, Duration], Timestamp),
-    op(Func::Add, "+", &[Duration, Timestamp], Timestamp),
-    op(Func::Add, "+", &[Duration, Duration], Duration),
-    op(Func::Sub, "-", &[Int, Int], Int),
-    op(Func::Sub, "-", &[UInt, UInt], UInt),
-    op(Func::Sub, "-", &[Double, Double], Double),
-    op(Func::Sub, "-", &[Timestamp, Timestamp], Duration),
-    op(Func::Sub, "-", &[Timestamp, Duration], Timestamp),
-    op(Func::Sub, "-", &[Duration, Duration], Duration),
-    op(Func::Mul, "*", &[Int, Int], Int),
-    op(Func::Mul, "*", &[UInt, UInt], UInt),
-    op(Func::Mul, "*", &[Double, Double], Double),
-    op(Func::Div, "/", &[Int, Int], Int),
-    op(Func::Div, "/", &[UInt, UInt], UInt),
-    op(Func::Div, "/", &[Double, Double], Double),
-    op(Func::Rem, "%", &[Int, Int], Int),
-    op(Func::Rem, "%", &[UInt, UInt], UInt),
-    op(Func::Neg, "-", &[Int], Int),
-    op(Func::Neg, "-", &[Double], Double),
-    op(Func::Eq, "==", &[T, T], Bool),
-    op(Func::Ne, "!=", &[T, T], Bool),
-    op(Func::Lt, "<", &[T, T], Bool),
-    op(Func::Le, "<=", &[T, T], Bool),
-    op(Func::Gt, ">", &[T, T], Bool),
-    op(Func::Ge, ">=", &[T, T], Bool),
-    op(Func::In, "in", &[T, LIST], Bool),
-    op(Func::In, "in", &[T, MAP], Bool),
-    method(Func::Size, "size", &[String], Int, SIZE),
-    method(Func::Size, "size", &[Bytes], Int, SIZE),
-    method(Func::Size, "size", &[LIST], Int, SIZE),
-    method(Func::Size, "size", &[MAP], Int, SIZE),
-    function(Func::Size, "size", &[String], Int, SIZE),
-    function(Func::Size, "size", &[Bytes], Int, SIZE),
-    function(Func::Size, "size", &[LIST], Int, SIZE),
-    function(Func::Size, "size", &[MAP], Int, SIZE),
-    method(Func::Contains, "contains", &[String, String], Bool, "whether a string occurs in it"),
-    method(Func::StartsWith, "startsWith", &[String, String], Bool, "whether it starts with a string"),
-    method(Func::EndsWith, "endsWith", &[String, String], Bool, "whether it ends with a string"),
-    method(
-        Func::Matches,
-        "matches",
-        &[String, String],
-        Bool,
-        "whether a regular expression (RE2) matches a part of it",
-    ),
-    function(
-        Func::Matches,
-        "matches",
-        &[String, String],
-        Bool,
-        "whether a regular expression (RE2) matches a part of it",
-    ),
-    method(Func::CharAt, "charAt", &[String, Int], String, "the character at a position; empty at the end"),
-    method(Func::IndexOf, "indexOf", &[String, String], Int, INDEX_OF),
-    method(Func::IndexOf, "indexOf", &[String, String, Int], Int, INDEX_OF),
-    method(Func::LastIndexOf, "lastIndexOf", &[String, String], Int, LAST_INDEX_OF),
-    method(Func::LastIndexOf, "lastIndexOf", &[String, String, Int], Int, LAST_INDEX_OF),
-    method(Func::LowerAscii, "lowerAscii", &[String], String, "with ASCII letters in lower case"),
-    method(Func::UpperAscii, "upperAscii", &[String], String, "with ASCII letters in upper case"),
-    method(Func::Replace, "replace", &[String, String, String], String, "with one string in place of another"),
-    method(Func::Replace, "replace", &[String, String, String, Int], String, "with the first n replaced"),
-    method(Func::Split, "split", &[String, String], STRINGS, "the parts between separators"),
-    method(Func::Split, "split", &[String, String, Int], STRINGS, "at most n parts between separators"),
-    method(Func::Join, "join", &[STRINGS], String, "the strings, one after the other"),
-    method(Func::Join, "join", &[STRINGS, String], String, "the strings, with a separator between them"),
-    method(Func::Substring, "substring", &[String, Int], String, "from a position to the end"),
-    method(Func::Substring, "substring", &[String, Int, Int], String, "from a position to before another"),
-    method(Func::Trim, "trim", &[String], String, "without white space at both ends"),
-    method(Func::Reverse, "reverse", &[String], String, "in reverse order"),
-    method(Func::Reverse, "reverse", &[LIST], LIST, "in reverse order"),
-    method(Func::Sum, "sum", &[INTS], Int, SUM),
-    method(Func::Sum, "sum", &[UINTS], UInt, SUM),
-    method(Func::Sum, "sum", &[DOUBLES], Double, SUM),
-    method(Func::Sum, "sum", &[DURATIONS], Duration, SUM),
-    method(Func::Min, "min", &[LIST], T, MIN),
-    method(Func::Max, "max", &[LIST], T, MAX),
-    method(Func::Distinct, "distinct", &[LIST], LIST, "each item once, in order of first occurrence"),
-    method(Func::Flatten, "flatten", &[Param::List(&LIST)], LIST, "the items of the lists, one after the other"),
-    method(Func::Sort, "sort", &[LIST], LIST, "in ascending order"),
-    method(Func::Slice, "slice", &[LIST, Int, Int], LIST, "from a position to before another"),
-    function(Func::Greatest, "math.greatest", &[LIST], T, GREATEST),
-    function(Func::Greatest, "math.greatest", &[T, T], T, GREATEST),
-    function(Func::Greatest, "math.greatest", &[T, T, T], T, GREATEST),
-    function(Func::Least, "math.least", &[LIST], T, LEAST),
-    function(Func::Least, "math.least", &[T, T], T, LEAST),
-    function(Func::Least, "math.least", &[T, T, T], T, LEAST),
-    function(Func::Abs, "math.abs", &[Int], Int, "the absolute value"),
-    function(Func::Abs, "math.abs", &[Double], Double, "the absolute value"),
-    function(Func::ToInt, "int", &[Int], Int, TO_INT),
-    function(Func::ToInt, "int", &[UInt], Int, TO_INT),
-    function(Func::ToInt, "int", &[Double], Int, TO_INT),
-    function(Func::ToInt, "int", &[String], Int, TO_INT),
-    function(Func::ToInt, "int", &[Timestamp], Int, TO_INT),
-    function(Func::ToUInt, "uint", &[UInt], UInt, TO_UINT),
-    function(Func::ToUInt, "uint", &[Int], UInt, TO_UINT),
-    function(Func::ToUInt, "uint", &[Double], UInt, TO_UINT),
-    function(Func::ToUInt, "uint", &[String], UInt, TO_UINT),
-    function(Func::ToDouble, "double", &[Double], Double, TO_DOUBLE),
-    function(Func::ToDouble, "double", &[Int], Double, TO_DOUBLE),
-    function(Func::ToDouble, "double", &[UInt], Double, TO_DOUBLE),
-    function(Func::ToDouble, "double", &[String], Double, TO_DOUBLE),
-    function(Func::ToString, "string", &[String], String, TO_STRING),
-    function(Func::ToString, "string", &[Bool], String, TO_STRING),
-    function(Func::ToString, "string", &[Int], String, TO_STRING),
-    function(Func::ToString, "string", &[UInt], String, TO_STRING),
-    function(Func::ToString, "string", &[Double], String, TO_STRING),
-    function(Func::ToString, "string", &[Bytes], String, TO_STRING),
-    function(Func::ToString, "string", &[Timestamp], String, TO_STRING),
-    function(Func::ToString, "string", &[Duration], String, TO_STRING),
-    function(Func::ToBytes, "bytes", &[Bytes], Bytes, "as UTF-8 bytes"),
-    function(Func::ToBytes, "bytes", &[String], Bytes, "as UTF-8 bytes"),
-    function(Func::ToBool, "bool", &[Bool], Bool, "as a Boolean"),
-    function(Func::ToBool, "bool", &[String], Bool, "as a Boolean"),
-    function(Func::ToTimestamp, "timestamp", &[Timestamp], Timestamp, TO_TIME),
-    function(Func::ToTimestamp, "timestamp", &[String], Timestamp, TO_TIME),
-    function(Func::ToTimestamp, "timestamp", &[Int], Timestamp, TO_TIME),
-    function(Func::ToDuration, "duration", &[Duration], Duration, "from text such as `1h30m`"),
-    function(Func::ToDuration, "duration", &[String], Duration, "from text such as `1h30m`"),
-    function(Func::TypeOf, "type", &[T], Type, "the type of a value"),
-    method(Func::GetFullYear, "getFullYear", &[Timestamp], Int, "the year"),
-    method(Func::GetFullYear, "getFullYear", &[Timestamp, String], Int, "the year at an offset such as `+02:00`"),
-    method(Func::GetMonth, "getMonth", &[Timestamp], Int, "the month, from 0"),
-    method(Func::GetMonth, "getMonth", &[Timestamp, String], Int, "the month, from 0"),
-    method(Func::GetDate, "getDate", &[Timestamp], Int, "the day of the month, from 1"),
-    method(Func::GetDate, "getDate", &[Timestamp, String], Int, "the day of the month, from 1"),
-    method(Func::GetDayOfMonth, "getDayOfMonth", &[Timestamp], Int, "the day of the month, from 0"),
-    method(Func::GetDayOfMonth, "getDayOfMonth", &[Timestamp, String], Int, "the day of the month, from 0"),
-    method(Func::GetDayOfWeek, "getDayOfWeek", &[Timestamp], Int, "the day of the week, Sunday is 0"),
-    method(Func::GetDayOfWeek, "getDayOfWeek", &[Timestamp, String], Int, "the day of the week, Sunday is 0"),
-    method(Func::GetDayOfYear, "getDayOfYear", &[Timestamp], Int, "the day of the year, from 0"),
-    method(Func::GetDayOfYear, "getDayOfYear", &[Timestamp, String], Int, "the day of the year, from 0"),
-    method(Func::GetHours, "getHours", &[Timestamp], Int, HOURS),
-    method(Func::GetHours, "getHours", &[Timestamp, String], Int, HOURS),
-    method(Func::GetHours, "getHours", &[Duration], Int, HOURS),
-    method(Func::GetMinutes, "getMinutes", &[Timestamp], Int, MINUTES),
-    method(Func::GetMinutes, "getMinutes", &[Timestamp, String], Int, MINUTES),
-    method(Func::GetMinutes, "getMinutes", &[Duration], Int, MINUTES),
-    method(Func::GetSeconds, "getSeconds", &[Timestamp], Int, SECONDS),
-    method(Func::GetSeconds, "getSeconds", &[Timestamp, String], Int, SECONDS),
-    method(Func::GetSeconds, "getSeconds", &[Duration], Int, SECONDS),
-    method(Func::GetMilliseconds, "getMilliseconds", &[Timestamp], Int, MILLIS),
-    method(Func::GetMilliseconds, "getMilliseconds", &[Timestamp, String], Int, MILLIS),
-    method(Func::GetMilliseconds, "getMilliseconds", &[Duration], Int, MILLIS),
-    function(Func::OptionalOf, "optional.of", &[T], OPTIONAL, "an optional that has this value"),
-    function(Func::OptionalNone, "optional.none", &[], OPTIONAL, "an empty optional"),
-    function(
-        Func::OptionalOfNonZero,
-        "optional.ofNonZeroValue",
-        &[T],
-        OPTIONAL,
-        "empty for null, 0, false and empty values",
-    ),
-    method(Func::HasValue, "hasValue", &[OPTIONAL], Bool, "whether the optional has a value"),
-    method(Func::OptionalValue, "value", &[OPTIONAL], T, "the value; fails when there is none"),
-    method(Func::OrOptional, "or", &[OPTIONAL, OPTIONAL], OPTIONAL, "this optional, or the other if this is empty"),
-    method(Func::OrValue, "orValue", &[OPTIONAL, T], T, "the value, or the argument if there is none"),
-    navigates(Func::Objects, "objects", &[World, String], OBJECTS, "the objects of a kind in a state"),
-    navigates(
-        Func::Objects,
-        "objects",
-        &[World, String, String],
-        OBJECTS,
-        "the objects of a group and kind in a state",
-    ),
-    navigates(
-        Func::InNamespace,
-        "inNamespace",
-        &[World, String, String],
-        OBJECTS,
-        "the objects of a kind in a namespace",
-    ),
-    navigates(
-        Func::PodsMatching,
-        "podsMatching",
-        &[World, String, Any],
-        PODS,
-        "the pods of a namespace that a LabelSelector matches",
-    ),
-    navigates(
-        Func::PodsWanted,
-        "podsWanted",
-        &[World, String, Any],
-        Int,
-        "how many pods that a LabelSelector matches the workloads of a namespace want",
-    ),
-    navigates(
-        Func::PodsOwnedBy,
-        "podsOwnedBy",
-        &[World, Object],
-        PODS,
-        "the pods that an object owns, directly or through others",
-    ),
-    navigates(
-        Func::HostClaimants,
-        "hostClaimants",
-        &[World, HostClaim],
-        OBJECTS,
-        "the Ingresses and routes that claim a host and path",
-    ),
-    navigates(
-        Func::HasObject,
-        "has",
-        &[World, String, String, String],
-        Bool,
-        "whether kind, namespace, name exists in a state",
-    ),
-    navigates(Func::At, "at", &[Object, World], Receiver, "the same object in a state; fails when it is not there"),
-    navigates(Func::ExistsIn, "existsIn", &[Object, World], Bool, "whether the object is in a state"),
-    navigates(
-        Func::LiveIn,
-        "liveIn",
-        &[Object, World],
-        Bool,
-        "whether the object is in a state, has the same uid there, and no deletion takes it",
-    ),
-    method(Func::Live, "live", &[Object], Bool, "whether no deletion takes the object"),
-    method(Func::Terminating, "terminating", &[Object], Bool, "whether the object bears a deletionTimestamp"),
-    method(
-        Func::Taken,
-        "taken",
-        &[Object],
-        Bool,
-        "whether a requested deletion, or what follows from it, takes the object",
-    ),
-    method(Func::Ready, "ready", &[POD], Bool, "whether the pod is Ready and not terminating"),
-    navigates(
-        Func::Selects,
-        "selects",
-        &[Object, World],
-        PODS,
-        "the pods that the object's selector matches in a state",
-    ),
-    reads(Func::HasSelector, "hasSelector", &[Object], Bool, "whether the object selects anything"),
-    navigates(Func::HasSelector, "hasSelector", &[Object, World], Bool, "whether the object selects anything"),
-    navigates(
-        Func::Endpoints,
-        "endpoints",
-        &[Param::Kind("Service"), World],
-        PODS,
-        "the ready endpoints of a service: selected pods that are Ready and not terminating",
-    ),
-    navigates(
-        Func::ListedEndpoints,
-        "listedEndpoints",
-        &[Param::Kind("Service"), World],
-        Int,
-        "how many ready endpoints the EndpointSlices, or else the Endpoints, of a service without a selector list",
-    ),
-    navigates(
-        Func::AdmittedNodes,
-        "admittedNodes",
-        &[Object, World],
-        NODES,
-        "the nodes that the pod's node selector and required affinity admit",
-    ),
-    reads(
-        Func::RestrictsNodes,
-        "restrictsNodes",
-        &[Object],
-        Bool,
-        "whether a node selector or required affinity restricts its nodes",
-    ),
-    navigates(
-        Func::Referrers,
-        "referrers",
-        &[Object, World],
-        OBJECTS,
-        "the live objects that refer to this one in a state",
-    ),
-    reads(Func::References, "references", &[Object], Param::List(&Reference), "what the object refers to by name"),
-    navigates(
-        Func::ResolvesIn,
-        "resolvesIn",
-        &[Reference, World],
-        Bool,
-        "whether what is referred to is there, with its keys",
-    ),
-    method(Func::Owners, "owners", &[Object], Param::List(&Owner), "the entries of its ownerReferences"),
-    navigates(Func::OwnersIn, "ownersIn", &[Object, World], OBJECTS, "its owners, those that resolve in a state"),
-    navigates(
-        Func::UnresolvedOwners,
-        "unresolvedOwners",
-        &[Object, World],
-        Param::List(&Owner),
-        "its owner references that do not resolve in a state",
-    ),
-    navigates(
-        Func::WantedBy,
-        "wantedBy",
-        &[Object, World],
-        OBJECTS,
-        "the live owners, and adapters' live parents, that want the object",
-    ),
-    navigates(
-        Func::Parents,
-        "parents",
-        &[Object, World],
-        OBJECTS,
-        "the custom resources whose adapter lists the object among their children, live or not",
-    ),
-    navigates(Func::WantedReplicas, "wantedReplicas", &[Object, World], Int, "how many pods the object wants"),
-    navigates(
-        Func::Instances,
-        "instances",
-        &[Param::Kind("CustomResourceDefinition"), World],
-        OBJECTS,
-        "the objects of a custom resource definition",
-    ),
-    method(
-        Func::ServedVersions,
-        "servedVersions",
-        &[Param::Kind("CustomResourceDefinition")],
-        STRINGS,
-        "the versions that a definition serves",
-    ),
-    navigates(
-        Func::Volume,
-        "volume",
-        &[Param::Kind("PersistentVolumeClaim"), World],
-        Param::List(&Param::Kind("PersistentVolume")),
-        "the volume of a claim: none or one",
-    ),
-    navigates(
-        Func::DisruptionsWhenSettled,
-        "disruptionsWhenSettled",
-        &[Param::Kind("PodDisruptionBudget"), World],
-        INTS,
-        "how many disruptions the budget allows once every wanted pod is ready: none (it cannot tell) or one number",
-    ),
-    navigates(
-        Func::HostClaims,
-        "hostClaims",
-        &[Object, World],
-        Param::List(&HostClaim),
-        "the hosts and paths that an Ingress or route claims",
-    ),
-    reads(Func::PodNode, "node", &[POD], Param::Kind("Node"), "the node of a pod; fails when it has none"),
-    reads(Func::PodZone, "zone", &[Object], String, "the zone of a pod's node, or of a node; empty when unknown"),
-    reads(
-        Func::Requests,
-        "requests",
-        &[Object, String],
-        Int,
-        "what a pod, or one pod of a workload, requests: cpu in milli, else in units or bytes",
-    ),
-    navigates(
-        Func::IsQuorumGroup,
-        "isQuorumGroup",
-        &[Object, World],
-        Bool,
-        "whether its pods vote: label suture.dev/quorum \"true\", or by its adapter",
-    ),
-    function(Func::Floor, "floor", &[Any, Int], Int, "an integer, or a percentage of the second argument, rounded up"),
-    method(Func::ObjectName, "name", &[Object], String, "Kind/namespace/name"),
-    method(Func::Label, "label", &[Object, String], String, "the value of a label; empty when absent"),
-    method(Func::Annotation, "annotation", &[Object, String], String, "the value of an annotation; empty when absent"),
-];
+functions! {
+    // operators
+    Add, "+", Pure, Own => [
+        operator(&[Int, Int], Int),
+        operator(&[UInt, UInt], UInt),
+        operator(&[Double, Double], Double),
+        operator(&[String, String], String),
+        operator(&[Bytes, Bytes], Bytes),
+        operator(&[LIST, LIST], LIST),
+        operator(&[Timestamp, Duration], Timestamp),
+        operator(&[Duration, Timestamp], Timestamp),
+        operator(&[Duration, Duration], Duration),
+    ];
+    Sub, "-", Pure, Own => [
+        operator(&[Int, Int], Int),
+        operator(&[UInt, UInt], UInt),
+        operator(&[Double, Double], Double),
+        operator(&[Timestamp, Timestamp], Duration),
+        operator(&[Timestamp, Duration], Timestamp),
+        operator(&[Duration, Duration], Duration),
+    ];
+    Mul, "*", Pure, Own => [
+        operator(&[Int, Int], Int),
+        operator(&[UInt, UInt], UInt),
+        operator(&[Double, Double], Double),
+    ];
+    Div, "/", Pure, Own => [
+        operator(&[Int, Int], Int),
+        operator(&[UInt, UInt], UInt),
+        operator(&[Double, Double], Double),
+    ];
+    Rem, "%", Pure, Own => [
+        operator(&[Int, Int], Int),
+        operator(&[UInt, UInt], UInt),
+    ];
+    Neg, "-", Pure, Own => [
+        operator(&[Int], Int),
+        operator(&[Double], Double),
+    ];
+    Eq, "==", Pure, Own => [operator(&[T, T], Bool)];
+    Ne, "!=", Pure, Own => [operator(&[T, T], Bool)];
+    Lt, "<", Pure, Own => [operator(&[T, T], Bool)];
+    Le, "<=", Pure, Own => [operator(&[T, T], Bool)];
+    Gt, ">", Pure, Own => [operator(&[T, T], Bool)];
+    Ge, ">=", Pure, Own => [operator(&[T, T], Bool)];
+    In, "in", Pure, Own => [
+        operator(&[T, LIST], Bool),
+        operator(&[T, MAP], Bool),
+    ];
+    // strings, lists, maps
+    Size, "size", Pure, Own => [
+        method(&[String], Int, SIZE),
+        method(&[Bytes], Int, SIZE),
+        method(&[LIST], Int, SIZE),
+        method(&[MAP], Int, SIZE),
+        function(&[String], Int, SIZE),
+        function(&[Bytes], Int, SIZE),
+        function(&[LIST], Int, SIZE),
+        function(&[MAP], Int, SIZE),
+    ];
+    Contains, "contains", Pure, Own => [method(&[String, String], Bool, "whether a string occurs in it")];
+    StartsWith, "startsWith", Pure, Own => [method(&[String, String], Bool, "whether it starts with a string")];
+    EndsWith, "endsWith", Pure, Own => [method(&[String, String], Bool, "whether it ends with a string")];
+    Matches, "matches", Pure, Own => [
+        method(&[String, String], Bool, "whether a regular expression (RE2) matches a part of it"),
+        function(&[String, String], Bool, "whether a regular expression (RE2) matches a part of it"),
+    ];
+    CharAt, "charAt", Pure, Own => [method(&[String, Int], String, "the character at a position; empty at the end")];
+    IndexOf, "indexOf", Pure, Own => [
+        method(&[String, String], Int, INDEX_OF),
+        method(&[String, String, Int], Int, INDEX_OF),
+    ];
+    LastIndexOf, "lastIndexOf", Pure, Own => [
+        method(&[String, String], Int, LAST_INDEX_OF),
+        method(&[String, String, Int], Int, LAST_INDEX_OF),
+    ];
+    LowerAscii, "lowerAscii", Pure, Own => [method(&[String], String, "with ASCII letters in lower case")];
+    UpperAscii, "upperAscii", Pure, Own => [method(&[String], String, "with ASCII letters in upper case")];
+    Replace, "replace", Pure, Own => [
+        method(&[String, String, String], String, "with one string in place of another"),
+        method(&[String, String, String, Int], String, "with the first n replaced"),
+    ];
+    Split, "split", Pure, Own => [
+        method(&[String, String], STRINGS, "the parts between separators"),
+        method(&[String, String, Int], STRINGS, "at most n parts between separators"),
+    ];
+    Join, "join", Pure, Own => [
+        method(&[STRINGS], String, "the strings, one after the other"),
+        method(&[STRINGS, String], String, "the strings, with a separator between them"),
+    ];
+    Substring, "substring", Pure, Own => [
+        method(&[String, Int], String, "from a position to the end"),
+        method(&[String, Int, Int], String, "from a position to before another"),
+    ];
+    Trim, "trim", Pure, Own => [method(&[String], String, "without white space at both ends")];
+    Reverse, "reverse", Pure, Own => [
+        method(&[String], String, "in reverse order"),
+        method(&[LIST], LIST, "in reverse order"),
+    ];
+    Sum, "sum", Pure, Own => [
+        method(&[INTS], Int, SUM),
+        method(&[UINTS], UInt, SUM),
+        method(&[DOUBLES], Double, SUM),
+        method(&[DURATIONS], Duration, SUM),
+    ];
+    Min, "min", Pure, Own => [method(&[LIST], T, MIN)];
+    Max, "max", Pure, Own => [method(&[LIST], T, MAX)];
+    Distinct, "distinct", Pure, Own => [method(&[LIST], LIST, "each item once, in order of first occurrence")];
+    Flatten, "flatten", Pure, Own => [
+        method(&[Param::List(&LIST)], LIST, "the items of the lists, one after the other"),
+    ];
+    Sort, "sort", Pure, Own => [method(&[LIST], LIST, "in ascending order")];
+    Slice, "slice", Pure, Own => [method(&[LIST, Int, Int], LIST, "from a position to before another")];
+    Greatest, "math.greatest", Pure, Own => [
+        function(&[LIST], T, GREATEST),
+        function(&[T, T], T, GREATEST),
+        function(&[T, T, T], T, GREATEST),
+    ];
+    Least, "math.least", Pure, Own => [
+        function(&[LIST], T, LEAST),
+        function(&[T, T], T, LEAST),
+        function(&[T, T, T], T, LEAST),
+    ];
+    Abs, "math.abs", Pure, Own => [
+        function(&[Int], Int, "the absolute value"),
+        function(&[Double], Double, "the absolute value"),
+    ];
+    // conversions
+    ToInt, "int", Pure, Own => [
+        function(&[Int], Int, TO_INT),
+        function(&[UInt], Int, TO_INT),
+        function(&[Double], Int, TO_INT),
+        function(&[String], Int, TO_INT),
+        function(&[Timestamp], Int, TO_INT),
+    ];
+    ToUInt, "uint", Pure, Own => [
+        function(&[UInt], UInt, TO_UINT),
+        function(&[Int], UInt, TO_UINT),
+        function(&[Double], UInt, TO_UINT),
+        function(&[String], UInt, TO_UINT),
+    ];
+    ToDouble, "double", Pure, Own => [
+        function(&[Double], Double, TO_DOUBLE),
+        function(&[Int], Double, TO_DOUBLE),
+        function(&[UInt], Double, TO_DOUBLE),
+        function(&[String], Double, TO_DOUBLE),
+    ];
+    ToString, "string", Pure, Own => [
+        function(&[String], String, TO_STRING),
+        function(&[Bool], String, TO_STRING),
+        function(&[Int], String, TO_STRING),
+        function(&[UInt], String, TO_STRING),
+        function(&[Double], String, TO_STRING),
+        function(&[Bytes], String, TO_STRING),
+        function(&[Timestamp], String, TO_STRING),
+        function(&[Duration], String, TO_STRING),
+    ];
+    ToBytes, "bytes", Pure, Own => [
+        function(&[Bytes], Bytes, "as UTF-8 bytes"),
+        function(&[String], Bytes, "as UTF-8 bytes"),
+    ];
+    ToBool, "bool", Pure, Own => [
+        function(&[Bool], Bool, "as a Boolean"),
+        function(&[String], Bool, "as a Boolean"),
+    ];
+    ToTimestamp, "timestamp", Pure, Own => [
+        function(&[Timestamp], Timestamp, TO_TIME),
+        function(&[String], Timestamp, TO_TIME),
+        function(&[Int], Timestamp, TO_TIME),
+    ];
+    ToDuration, "duration", Pure, Own => [
+        function(&[Duration], Duration, "from text such as `1h30m`"),
+        function(&[String], Duration, "from text such as `1h30m`"),
+    ];
+    TypeOf, "type", Pure, Own => [function(&[T], Type, "the type of a value")];
+    // time
+    GetFullYear, "getFullYear", Pure, Own => [
+        method(&[Timestamp], Int, "the year"),
+        method(&[Timestamp, String], Int, "the year at an offset such as `+02:00`"),
+    ];
+    GetMonth, "getMonth", Pure, Own => [
+        method(&[Timestamp], Int, "the month, from 0"),
+        method(&[Timestamp, String], Int, "the month, from 0"),
+    ];
+    GetDate, "getDate", Pure, Own => [
+        method(&[Timestamp], Int, "the day of the month, from 1"),
+        method(&[Timestamp, String], Int, "the day of the month, from 1"),
+    ];
+    GetDayOfMonth, "getDayOfMonth", Pure, Own => [
+        method(&[Timestamp], Int, "the day of the month, from 0"),
+        method(&[Timestamp, String], Int, "the day of the month, from 0"),
+    ];
+    GetDayOfWeek, "getDayOfWeek", Pure, Own => [
+        method(&[Timestamp], Int, "the day of the week, Sunday is 0"),
+        method(&[Timestamp, String], Int, "the day of the week, Sunday is 0"),
+    ];
+    GetDayOfYear, "getDayOfYear", Pure, Own => [
+        method(&[Timestamp], Int, "the day of the year, from 0"),
+        method(&[Timestamp, String], Int, "the day of the year, from 0"),
+    ];
+    GetHours, "getHours", Pure, Own => [
+        method(&[Timestamp], Int, HOURS),
+        method(&[Timestamp, String], Int, HOURS),
+        method(&[Duration], Int, HOURS),
+    ];
+    GetMinutes, "getMinutes", Pure, Own => [
+        method(&[Timestamp], Int, MINUTES),
+        method(&[Timestamp, String], Int, MINUTES),
+        method(&[Duration], Int, MINUTES),
+    ];
+    GetSeconds, "getSeconds", Pure, Own => [
+        method(&[Timestamp], Int, SECONDS),
+        method(&[Timestamp, String], Int, SECONDS),
+        method(&[Duration], Int, SECONDS),
+    ];
+    GetMilliseconds, "getMilliseconds", Pure, Own => [
+        method(&[Timestamp], Int, MILLIS),
+        method(&[Timestamp, String], Int, MILLIS),
+        method(&[Duration], Int, MILLIS),
+    ];
+    // optionals
+    OptionalOf, "optional.of", Pure, Own => [function(&[T], OPTIONAL, "an optional that has this value")];
+    OptionalNone, "optional.none", Pure, Own => [function(&[], OPTIONAL, "an empty optional")];
+    OptionalOfNonZero, "optional.ofNonZeroValue", Pure, Own => [
+        function(&[T], OPTIONAL, "empty for null, 0, false and empty values"),
+    ];
+    HasValue, "hasValue", Pure, Own => [method(&[OPTIONAL], Bool, "whether the optional has a value")];
+    OptionalValue, "value", Pure, Own => [method(&[OPTIONAL], T, "the value; fails when there is none")];
+    OrOptional, "or", Pure, Own => [
+        method(&[OPTIONAL, OPTIONAL], OPTIONAL, "this optional, or the other if this is empty"),
+    ];
+    OrValue, "orValue", Pure, Own => [method(&[OPTIONAL, T], T, "the value, or the argument if there is none")];
+    // the cluster: lists of a state
+    Objects, "objects", Navigates, Beyond => [
+        method(&[World, String], OBJECTS, "the objects of a kind in a state"),
+        method(&[World, String, String], OBJECTS, "the objects of a group and kind in a state"),
+    ];
+    InNamespace, "inNamespace", Navigates, Argument(1) => [
+        method(&[World, String, String], OBJECTS, "the objects of a kind in a namespace"),
+    ];
+    PodsMatching, "podsMatching", Navigates, Argument(1) => [
+        method(&[World, String, Any], PODS, "the pods of a namespace that a LabelSelector matches"),
+    ];
+    PodsWanted, "podsWanted", Navigates, Argument(1) => [
+        method(
+            &[World, String, Any], Int,
+            "how many pods that a LabelSelector matches the workloads of a namespace want",
+        ),
+    ];
+    PodsOwnedBy, "podsOwnedBy", Navigates, Own => [
+        method(&[World, Object], PODS, "the pods that an object owns, directly or through others"),
+    ];
+    HostClaimants, "hostClaimants", Navigates, Beyond => [
+        method(&[World, HostClaim], OBJECTS, "the Ingresses and routes that claim a host and path"),
+    ];
+    HasObject, "has", Navigates, Argument(2) => [
+        method(&[World, String, String, String], Bool, "whether kind, namespace, name exists in a state"),
+    ];
+    // the cluster: one object
+    At, "at", Navigates, Own => [
+        method(&[Object, World], Receiver, "the same object in a state; fails when it is not there"),
+    ];
+    ExistsIn, "existsIn", Navigates, Own => [method(&[Object, World], Bool, "whether the object is in a state")];
+    LiveIn, "liveIn", Navigates, Own => [
+        method(
+            &[Object, World], Bool,
+            "whether the object is in a state, has the same uid there, and no deletion takes it",
+        ),
+    ];
+    Live, "live", Pure, Own => [method(&[Object], Bool, "whether no deletion takes the object")];
+    Terminating, "terminating", Pure, Own => [method(&[Object], Bool, "whether the object bears a deletionTimestamp")];
+    Taken, "taken", Pure, Own => [
+        method(&[Object], Bool, "whether a requested deletion, or what follows from it, takes the object"),
+    ];
+    Ready, "ready", Pure, Own => [method(&[POD], Bool, "whether the pod is Ready and not terminating")];
+    Selects, "selects", Navigates, Own => [
+        method(&[Object, World], PODS, "the pods that the object's selector matches in a state"),
+    ];
+    HasSelector, "hasSelector", Reads, Own => [
+        method(&[Object], Bool, "whether the object selects anything"),
+        method(&[Object, World], Bool, "whether the object selects anything"),
+    ];
+    Endpoints, "endpoints", Navigates, Own => [
+        method(
+            &[Param::Kind("Service"), World], PODS,
+            "the ready endpoints of a service: selected pods that are Ready and not terminating",
+        ),
+    ];
+    ListedEndpoints, "listedEndpoints", Navigates, Own => [
+        method(
+            &[Param::Kind("Service"), World], Int,
+            "how many ready endpoints the EndpointSlices, or else the Endpoints, of a service without a selector list",
+        ),
+    ];
+    AdmittedNodes, "admittedNodes", Navigates, Beyond => [
+        method(&[Object, World], NODES, "the nodes that the pod's node selector and required affinity admit"),
+    ];
+    RestrictsNodes, "restrictsNodes", Reads, Own => [
+        method(&[Object], Bool, "whether a node selector or required affinity restricts its nodes"),
+    ];
+    Referrers, "referrers", Navigates, Beyond => [
+        method(&[Object, World], OBJECTS, "the live objects that refer to this one in a state"),
+    ];
+    References, "references", Reads, Own => [
+        method(&[Object], Param::List(&Reference), "what the object refers to by name"),
+    ];
+    ResolvesIn, "resolvesIn", Navigates, Beyond => [
+        method(&[Reference, World], Bool, "whether what is referred to is there, with its keys"),
+    ];
+    Owners, "owners", Pure, Own => [method(&[Object], Param::List(&Owner), "the entries of its ownerReferences")];
+    OwnersIn, "ownersIn", Navigates, Beyond => [
+        method(&[Object, World], OBJECTS, "its owners, those that resolve in a state"),
+    ];
+    UnresolvedOwners, "unresolvedOwners", Navigates, Beyond => [
+        method(&[Object, World], Param::List(&Owner), "its owner references that do not resolve in a state"),
+    ];
+    WantedBy, "wantedBy", Navigates, Beyond => [
+        method(&[Object, World], OBJECTS, "the live owners, and adapters' live parents, that want the object"),
+    ];
+    Parents, "parents", Navigates, Beyond => [
+        method(
+            &[Object, World], OBJECTS,
+            "the custom resources whose adapter lists the object among their children, live or not",
+        ),
+    ];
+    WantedReplicas, "wantedReplicas", Navigates, Own => [
+        method(&[Object, World], Int, "how many pods the object wants"),
+    ];
+    Instances, "instances", Navigates, Beyond => [
+        method(
+            &[Param::Kind("CustomResourceDefinition"), World], OBJECTS,
+            "the objects of a custom resource definition",
+        ),
+    ];
+    ServedVersions, "servedVersions", Pure, Own => [
+        method(&[Param::Kind("CustomResourceDefinition")], STRINGS, "the versions that a definition serves"),
+    ];
+    Volume, "volume", Navigates, Beyond => [
+        method(
+            &[Param::Kind("PersistentVolumeClaim"), World], Param::List(&Param::Kind("PersistentVolume")),
+            "the volume of a claim: none or one",
+        ),
+    ];
+    DisruptionsWhenSettled, "disruptionsWhenSettled", Navigates, Own => [
+        method(
+            &[Param::Kind("PodDisruptionBudget"), World], INTS,
+            DISRUPTIONS,
+        ),
+    ];
+    HostClaims, "hostClaims", Navigates, Beyond => [
+        method(&[Object, World], Param::List(&HostClaim), "the hosts and paths that an Ingress or route claims"),
+    ];
+    PodNode, "node", Reads, Beyond => [
+        method(&[POD], Param::Kind("Node"), "the node of a pod; fails when it has none"),
+    ];
+    PodZone, "zone", Reads, Beyond => [
+        method(&[Object], String, "the zone of a pod's node, or of a node; empty when unknown"),
+    ];
+    Requests, "requests", Reads, Own => [
+        method(
+            &[Object, String], Int,
+            "what a pod, or one pod of a workload, requests: cpu in milli, else in units or bytes",
+        ),
+    ];
+    IsQuorumGroup, "isQuorumGroup", Navigates, Own => [
+        method(&[Object, World], Bool, "whether its pods vote: label suture.dev/quorum \"true\", or by its adapter"),
+    ];
+    Floor, "floor", Pure, Own => [
+        function(&[Any, Int], Int, "an integer, or a percentage of the second argument, rounded up"),
+    ];
+    ObjectName, "name", Pure, Own => [method(&[Object], String, "Kind/namespace/name")];
+    Label, "label", Pure, Own => [method(&[Object, String], String, "the value of a label; empty when absent")];
+    Annotation, "annotation", Pure, Own => [
+        method(&[Object, String], String, "the value of an annotation; empty when absent"),
+    ];
+}
 
 /// The lists of a state: `before.pods` and so on, each with its group and kind.
 pub const WORLD_FIELDS: &[(&str, &str, &str)] = &[

@@ -12,6 +12,16 @@ use suture_model::references::references;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
 
+use super::seeds::Seeds;
+
+/// What pods have in common that differ in their header only: namespace and body, and whether they live.
+pub type PodClass = (Str, *const Body, bool);
+
+/// What this pod has in common with others.
+pub fn pod_class(pod: &Object) -> PodClass {
+    (pod.key.ns.clone(), Arc::as_ptr(&pod.body), pod.live())
+}
+
 /// Collects the pods that changes may touch, and what they are found by.
 #[derive(Default)]
 pub(crate) struct Touch {
@@ -41,6 +51,36 @@ fn equals(state: &State<'_>, pod: &Arc<Object>) -> Equals {
 }
 
 impl Touch {
+    /// The pods that the change may touch, existing or to be made, and the controllers above them.
+    pub(super) fn of(seeds: &Seeds<'_, '_>) -> Self {
+        let mut touch = Self::default();
+        // where a scenario differs in pods and nodes only, the same workloads and selectors decide about every pod; all
+        // versions of those that changed are looked at as the cluster was
+        let decides = |key: &Key| !(key.kind.is("Pod") || key.kind.is("Node"));
+        let others = seeds.scenarios().filter(|state| state.delta().keys().any(decides));
+        for state in std::iter::once(seeds.before).chain(others) {
+            for versions in seeds.changed.values() {
+                for (at, object) in versions.iter().enumerate() {
+                    // a mark alone makes no difference
+                    let known = |v: &&Arc<Object>| Arc::ptr_eq(&v.body, &object.body) && v.node == object.node;
+                    if !versions.iter().take(at).any(|v| known(&v)) {
+                        touch.object(state, object);
+                    }
+                }
+            }
+            for object in seeds.followers.iter().filter_map(|key| state.get(key)) {
+                touch.object(state, object);
+            }
+        }
+        touch
+    }
+
+    /// One of the pods for all that differ in their header only.
+    pub(super) fn distinct_pods(&self) -> impl Iterator<Item = &Arc<Object>> {
+        let mut seen: BTreeSet<(&Str, *const Body)> = BTreeSet::new();
+        self.pods.iter().filter(move |pod| seen.insert((&pod.key.ns, Arc::as_ptr(&pod.body))))
+    }
+
     /// Notes the pods that a change of `object` may touch in `state`: those it is, runs, holds or selects, with all
     /// that the same workload runs.
     pub fn object(&mut self, state: &State<'_>, object: &Arc<Object>) {

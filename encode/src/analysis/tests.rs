@@ -1,14 +1,13 @@
-//! What templates read, told before any object is looked at.
+//! What templates and expressions read, told before any object is looked at.
 
-use std::sync::Arc;
-
-use suture_model::value::Val;
+use suture_model::value::{Str, Val};
 use suture_specs::compile::compile_invariant;
 use suture_specs::library::Library;
 use suture_specs::spec::{Invariant, InvariantSpec, Origin, Spec, parse_specs};
 
+use super::annotations::Annotations;
+use super::instances::{InstanceKind, instance_kind, reads_nodes_only};
 use super::*;
-use crate::analysis::Analysis;
 
 fn shipped(name: &str) -> CompiledInvariant {
     let library = Library::shipped().expect("the shipped library compiles");
@@ -24,13 +23,15 @@ fn shipped(name: &str) -> CompiledInvariant {
 
 /// An invariant about pods.
 fn of_pods(expression: &str) -> CompiledInvariant {
-    let text = format!(
-        "kind: Invariant\nmetadata: {{name: pods}}\nspec: {{forEach: {{var: o, kind: Pod}}, require: [{{expression: \"{expression}\"}}]}}\n"
-    );
-    let specs = parse_specs(&text, "pods").expect("it parses");
+    of(&format!("{{forEach: {{var: o, kind: Pod}}, require: [{{expression: \"{expression}\"}}]}}"))
+}
+
+fn of(spec: &str) -> CompiledInvariant {
+    let text = format!("kind: Invariant\nmetadata: {{name: x}}\nspec: {spec}\n");
+    let specs = parse_specs(&text, "a test").expect("it parses");
     let [Spec::Invariant(invariant)] = specs.as_slice() else { panic!("{text}") };
     let library = Library::shipped().expect("the shipped library compiles");
-    compile_invariant(invariant, &library).unwrap_or_else(|errors| panic!("{expression}: {errors:?}"))
+    compile_invariant(invariant, &library).unwrap_or_else(|errors| panic!("{spec}: {errors:?}"))
 }
 
 fn kind(name: &str) -> Kind {
@@ -53,11 +54,11 @@ fn a_kind_that_where_leaves_out_has_no_instances() {
 
 #[test]
 fn what_reads_names_is_not_blind_to_them() {
-    assert!(blind_to_identity(&shipped("references-resolve")));
-    assert!(blind_message(&shipped("references-resolve")));
-    assert!(blind_to_identity(&shipped("owner-references-resolve")));
+    assert!(Footprint::of(&shipped("references-resolve")).blind_to_identity);
+    assert!(Footprint::of(&shipped("references-resolve")).blind_message);
+    assert!(Footprint::of(&shipped("owner-references-resolve")).blind_to_identity);
     for names in ["unique-host", "data-recoverable", "quorum-survives-fault", "live-child-kept"] {
-        assert!(!blind_to_identity(&shipped(names)), "{names}");
+        assert!(!Footprint::of(&shipped(names)).blind_to_identity, "{names}");
     }
 }
 
@@ -73,10 +74,10 @@ fn what_the_kind_decides_is_not_read() {
 #[test]
 fn what_reads_who_is_there_reads_no_more() {
     for standing in ["references-resolve", "owner-references-resolve"] {
-        assert!(Analysis::of(Arc::new(shipped(standing))).reads_presence_only, "{standing}");
+        assert!(Footprint::of(&shipped(standing)).reads_presence_only, "{standing}");
     }
     for more in ["quorum-kept", "volume-in-use-kept", "selector-keeps-matches", "unique-host", "live-child-kept"] {
-        assert!(!Analysis::of(Arc::new(shipped(more))).reads_presence_only, "{more}");
+        assert!(!Footprint::of(&shipped(more)).reads_presence_only, "{more}");
     }
     for (more, expression) in [
         ("its readiness", "o.at(now).ready()"),
@@ -86,8 +87,56 @@ fn what_reads_who_is_there_reads_no_more() {
         ("the owners of its owners", "o.ownersIn(now).all(w, w.ownersIn(now).size() > 0)"),
         ("other pods", "now.inNamespace('a', 'Pod').size() > 0"),
     ] {
-        assert!(!Analysis::of(Arc::new(of_pods(expression))).reads_presence_only, "{more}");
+        assert!(!Footprint::of(&of_pods(expression)).reads_presence_only, "{more}");
     }
     let fine = "!o.liveIn(now) || o.at(now).ownersIn(now).all(w, w.live() && w.?spec.?paused.orValue(false) == false)";
-    assert!(Analysis::of(Arc::new(of_pods(fine))).reads_presence_only);
+    assert!(Footprint::of(&of_pods(fine)).reads_presence_only);
+}
+
+fn requiring(expression: &str) -> Annotations {
+    let spec = format!("{{forEach: {{var: s, kind: Service}}, require: [{{expression: \"{expression}\"}}]}}");
+    Footprint::of(&of(&spec)).annotations
+}
+
+fn named<const N: usize>(keys: [&str; N]) -> Annotations {
+    Annotations::Named(keys.map(Str::from).into())
+}
+
+#[test]
+fn shipped_templates_name_those_they_read() {
+    let library = Library::shipped().expect("the shipped library compiles");
+    for name in library.names() {
+        let read = Footprint::of(&shipped(name)).annotations;
+        let expected = match &*name.to_string() {
+            "serving-namespace-kept" => named(["suture.dev/confirm-delete"]),
+            _ => named([]),
+        };
+        assert_eq!(read, expected, "{name}");
+    }
+}
+
+#[test]
+fn what_may_be_read_is_counted_in() {
+    let unread = [
+        "s.metadata.name == 'x'",
+        "s.endpoints(now).size() > 0",
+        "has(s.metadata.labels)",
+        "s.?metadata.?labels.?a == optional.none()",
+    ];
+    for expression in unread {
+        assert_eq!(requiring(expression), named([]), "{expression}");
+    }
+    assert_eq!(requiring("s.annotation('a') == s.at(now).annotation('b')"), named(["a", "b"]));
+    let all = [
+        "s.metadata.annotations['a'] == 'b'",
+        "has(s.metadata.annotations)",
+        "s.?metadata.?annotations.?a.orValue('') == 'b'",
+        "s.metadata == s.at(now).metadata",
+        "s == s.at(now)",
+        "s in now.objects('Service')",
+        "s.annotation(s.metadata.name) == 'b'",
+    ];
+    for expression in all {
+        assert_eq!(requiring(expression), Annotations::All, "{expression}");
+    }
 }

@@ -1,0 +1,490 @@
+//! What an invariant reads, found by the only walk over its expressions that looks at no object: everything else that is
+//! said of an invariant before a cluster is known asks its [`Footprint`].
+//!
+//! | of an expression | means |
+//! |---|---|
+//! | origin | where the objects come from that it speaks about |
+//! | blind | it tells no objects apart that differ in name, uid, times and node only |
+//! | present | it reads nothing of the instance but its kind, whether it is there, and whom it names; of what that refers to, whether it is there; of its owners anything |
+
+use suture_model::kinds::Kind;
+use suture_model::value::Str;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::eval::{Env, eval};
+use suture_specs::functions::{Class, Func};
+use suture_specs::ir::{Comprehension, Expr, Node, Type};
+use suture_specs::value::{Value, World};
+
+use super::annotations::Annotations;
+use super::reads::{Notes, Reads};
+use super::uses::{Origin, Place, Uses};
+use crate::relations::{AnnotationUse, Detail, Inverse, KindArgument, Relations, Source, Tells, relations};
+
+/// What an invariant reads, whatever the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// All that it reads, in any state.
+    pub reads: Reads,
+    /// What it reads of the future, which is what a request can change.
+    pub future: Reads,
+    /// What it reads of the future beside the instance itself.
+    pub(crate) beside_instance: Reads,
+    /// The annotations that its verdict may depend on.
+    pub annotations: Annotations,
+    /// Whether it tells no objects apart that differ in name, uid, times and node only.
+    pub blind_to_identity: bool,
+    /// Whether the same is true of what it says when it fails, whichever of its clauses do.
+    pub blind_message: bool,
+    /// Whether it reads nothing but who is there.
+    pub reads_presence_only: bool,
+    /// Whether it reads who asks, for what, or when: it may then tell a request from its repetition.
+    pub reads_request: bool,
+    /// Which navigation of the future state it uses.
+    pub(crate) uses: Uses,
+}
+
+impl Footprint {
+    /// Of this invariant.
+    pub fn of(compiled: &CompiledInvariant) -> Self {
+        let mut walk = Walk::new(compiled);
+        let (mut blind, mut present) = (true, true);
+        for (name, expr) in &compiled.lets {
+            let part = walk.part(expr);
+            (blind, present) = (blind && part.blind, present && part.present);
+            walk.bind(name, part.origin, false);
+        }
+        let clauses = compiled.require.iter().map(|c| &c.expression);
+        for expr in clauses.chain(&compiled.for_each.where_).chain(&compiled.degree) {
+            let part = walk.part(expr);
+            (blind, present) = (blind && part.blind, present && part.present);
+        }
+        // a message decides nothing: what it reads has to be known, and reaches no instance
+        let uses = std::mem::take(&mut walk.uses);
+        let annotations = walk.annotations();
+        let messages: Vec<bool> =
+            compiled.require.iter().filter_map(|c| c.message.as_ref()).map(|m| walk.part(m).blind).collect();
+        let reads = Reads::of(compiled, walk.notes);
+        let future = Reads::of_future(compiled, walk.notes, &uses, &reads);
+        let beside_instance = Reads::beside_instance(compiled, walk.notes, &uses, &reads);
+        Self {
+            reads,
+            future,
+            beside_instance,
+            annotations,
+            blind_to_identity: blind,
+            blind_message: messages.iter().all(|blind| *blind),
+            reads_presence_only: uses.is_near() && present,
+            reads_request: walk.reads_request,
+            uses,
+        }
+    }
+}
+
+/// What is known of a part of an expression.
+struct Part<'e> {
+    origin: Origin,
+    blind: bool,
+    present: bool,
+    /// Whether it is a variable, or one in a state: an object that is found without telling objects apart.
+    is_name: bool,
+    /// Whether it is an owner of the instance.
+    is_owner: bool,
+    /// Which field of which object it is.
+    field: Option<FieldOf<'e>>,
+}
+
+/// A field of an object.
+struct FieldOf<'e> {
+    path: Vec<&'e str>,
+    /// Where the object comes from.
+    origin: Origin,
+    /// Whether it is found without telling objects apart.
+    is_name: bool,
+}
+
+/// Fields of `metadata` that differ between objects which are otherwise alike.
+pub(crate) const OWN_META: [&str; 4] = ["name", "uid", "creationTimestamp", "resourceVersion"];
+
+impl FieldOf<'_> {
+    /// Whether reading it tells no objects apart.
+    fn is_blind(&self) -> bool {
+        let told = match self.path.as_slice() {
+            ["metadata" | "spec"] | ["spec", "nodeName", ..] => true,
+            ["metadata", field, ..] => OWN_META.contains(field),
+            _ => false,
+        };
+        !told && self.is_name
+    }
+}
+
+impl Part<'_> {
+    /// Something without parts.
+    fn leaf(origin: Origin) -> Self {
+        Self { origin, blind: true, present: true, is_name: false, is_owner: false, field: None }
+    }
+
+    /// Something of these parts.
+    fn of<'p>(origin: Origin, parts: impl IntoIterator<Item = &'p Self>) -> Self
+    where
+        Self: 'p,
+    {
+        let none = Self::leaf(origin);
+        parts.into_iter().fold(none, |all, part| Self {
+            blind: all.blind && part.blind,
+            present: all.present && part.present,
+            ..all
+        })
+    }
+
+    /// The same, where one of the parts is no plain value.
+    fn unless(self, holds_objects: bool) -> Self {
+        Self { blind: self.blind && !holds_objects, present: self.present && !holds_objects, ..self }
+    }
+}
+
+/// A name in scope.
+struct Bound {
+    name: Str,
+    origin: Origin,
+    is_owner: bool,
+}
+
+/// The walk, and what it has found so far.
+struct Walk<'e> {
+    instance: &'e str,
+    env: Env<'e>,
+    scope: Vec<Bound>,
+    uses: Uses,
+    notes: Notes,
+    reads_request: bool,
+    annotations: Annotations,
+    /// How often whole metadata was named, and how often no more than a field of it.
+    metadata: (usize, usize),
+}
+
+impl<'e> Walk<'e> {
+    fn new(compiled: &'e CompiledInvariant) -> Self {
+        let mut env = Env::without_worlds();
+        env.bind("params", Ok(Value::from(&compiled.params)));
+        Self {
+            instance: &compiled.for_each.var,
+            env,
+            scope: Vec::new(),
+            uses: Uses::default(),
+            notes: Notes::default(),
+            reads_request: false,
+            annotations: Annotations::Named([].into()),
+            metadata: (0, 0),
+        }
+    }
+
+    fn bind(&mut self, name: &Str, origin: Origin, is_owner: bool) {
+        self.scope.push(Bound { name: name.clone(), origin, is_owner });
+    }
+
+    /// Those that were read so far.
+    fn annotations(&self) -> Annotations {
+        let (whole, fields) = self.metadata;
+        if whole == fields { self.annotations.clone() } else { Annotations::All }
+    }
+
+    fn part(&mut self, expr: &'e Expr) -> Part<'e> {
+        match &expr.node {
+            Node::Const(value) => {
+                self.constant(value);
+                Part::leaf(Origin::Plain)
+            }
+            Node::Var(name) => self.var(name),
+            Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } => {
+                self.metadata.0 += usize::from(is_metadata(expr));
+                self.select(base, field)
+            }
+            Node::Index { base, index } | Node::OptIndex { base, index } => {
+                let (at, part) = (self.part(index), self.part(base));
+                if matches!(base.ty, Type::Object(_)) {
+                    self.annotations = Annotations::All;
+                }
+                Part::of(part.origin.clone(), [&at, &part]).unless(of_object(&base.ty))
+            }
+            Node::Not(a) => Part::of(Origin::Plain, [&self.part(a)]),
+            Node::And(a, b) | Node::Or(a, b) => Part::of(Origin::Plain, [&self.part(a), &self.part(b)]),
+            Node::Call { func, args } => self.call(*func, args),
+            Node::Cond { cond, then, otherwise } => {
+                let (cond, then, otherwise) = (self.part(cond), self.part(then), self.part(otherwise));
+                let origin = then.origin.clone().join(otherwise.origin.clone());
+                Part::of(origin, [&cond, &then, &otherwise])
+            }
+            Node::List(items) => self.literal([], items.iter().map(|e| &e.value)),
+            Node::Map(entries) => self.literal(entries.iter().map(|e| &e.key), entries.iter().map(|e| &e.value)),
+            Node::Let { var, init, body } | Node::OptMap { base: init, var, body, .. } => {
+                let init_part = self.part(init);
+                self.bind(var, init_part.origin.clone(), false);
+                let body = self.part(body);
+                self.scope.pop();
+                Part::of(body.origin.clone(), [&init_part, &body]).unless(holds_objects(&init.ty))
+            }
+            Node::Comprehension { kind, range, vars, filter, body } => {
+                self.comprehension(*kind, range, vars, filter.as_deref(), body)
+            }
+        }
+    }
+
+    fn constant(&mut self, value: &Value) {
+        if matches!(value, Value::String(text) if matches!(&**text, "metadata" | "annotations")) {
+            self.annotations = Annotations::All;
+        }
+    }
+
+    /// A list, or a map.
+    fn literal(
+        &mut self,
+        keys: impl IntoIterator<Item = &'e Expr>,
+        values: impl IntoIterator<Item = &'e Expr> + Clone,
+    ) -> Part<'e> {
+        let keys: Vec<Part<'e>> = keys.into_iter().map(|key| self.part(key)).collect();
+        // an object under another name is not followed
+        let objects = values.clone().into_iter().any(|value| holds_objects(&value.ty));
+        let found: Vec<Part<'e>> = values.into_iter().map(|value| self.part(value)).collect();
+        let all = Part::of(join(&found), keys.iter().chain(&found));
+        Part { present: all.present && !objects, ..all }
+    }
+
+    fn var(&mut self, name: &str) -> Part<'e> {
+        self.reads_request |= matches!(name, "request" | "time");
+        let bound = self.scope.iter().rev().find(|bound| *bound.name == *name);
+        let origin = match bound {
+            Some(bound) => bound.origin.clone(),
+            None if name == self.instance => Origin::Instance,
+            None => Origin::Plain,
+        };
+        Part { is_name: true, is_owner: bound.is_some_and(|bound| bound.is_owner), ..Part::leaf(origin) }
+    }
+
+    /// A field, or whether there is one.
+    fn select(&mut self, base: &'e Expr, field: &'e str) -> Part<'e> {
+        let part = self.part(base);
+        self.metadata.1 += usize::from(is_metadata(base));
+        self.notes.status |= field == "status";
+        if field == "annotations" {
+            self.annotations = Annotations::All;
+        }
+        let present = part.present && (!of_object(&base.ty) || field == "kind" || part.is_owner);
+        let field = if of_object(&base.ty) {
+            Some(FieldOf { path: vec![field], origin: part.origin, is_name: part.is_name })
+        } else {
+            part.field.map(|mut of| {
+                of.path.push(field);
+                of
+            })
+        };
+        let blind = match &field {
+            Some(field) => field.is_blind(),
+            None => part.blind && base.ty != Type::World,
+        };
+        Part { blind, present, field, ..Part::leaf(Origin::Plain) }
+    }
+
+    fn comprehension(
+        &mut self,
+        kind: Comprehension,
+        range: &'e Expr,
+        vars: &'e (Str, Option<Str>),
+        filter: Option<&'e Expr>,
+        body: &'e Expr,
+    ) -> Part<'e> {
+        if matches!(range.ty, Type::Object(_)) {
+            self.annotations = Annotations::All;
+        }
+        let owners = matches!(&range.node, Node::Call { func, .. } if relations(*func).detail == Detail::Owners);
+        let of_range = self.part(range);
+        self.bind(&vars.0, of_range.origin.clone(), owners);
+        if let Some(second) = &vars.1 {
+            self.bind(second, of_range.origin.clone(), false);
+        }
+        let filter = filter.map(|filter| self.part(filter));
+        let body = self.part(body);
+        self.scope.truncate(self.scope.len() - 1 - usize::from(vars.1.is_some()));
+        let origin = match kind {
+            Comprehension::All | Comprehension::Exists | Comprehension::ExistsOne => Origin::Plain,
+            Comprehension::Filter => of_range.origin.clone(),
+            Comprehension::Map | Comprehension::TransformMap | Comprehension::TransformMapEntry => body.origin.clone(),
+        };
+        let all = Part::of(origin, [&of_range, &body].into_iter().chain(&filter));
+        // an object under a name of its own is not followed, but for an owner
+        let followed = (owners || !holds_objects(&range.ty)) && *vars.0 != *self.instance;
+        Part { present: all.present && followed, ..all }
+    }
+
+    // --- calls
+
+    fn call(&mut self, func: Func, args: &'e [Expr]) -> Part<'e> {
+        let parts: Vec<Part<'e>> = args.iter().map(|a| self.part(a)).collect();
+        let row = relations(func);
+        let pure = func.class() == Class::Pure;
+        let objects = args.iter().any(|a| holds_objects(&a.ty));
+        match row.annotations {
+            AnnotationUse::None => {}
+            AnnotationUse::Key(at) => match args.get(at).and_then(|key| eval(key, &self.env).ok()) {
+                Some(Value::String(key)) => self.annotations.insert(key),
+                _ => self.annotations = Annotations::All,
+            },
+            AnnotationUse::All if objects => self.annotations = Annotations::All,
+            AnnotationUse::All => {}
+        }
+        let origin = self.origin(func, row, args, &parts);
+        let all = Part::of(origin, &parts);
+        let plain = pure && (!objects || row.detail == Detail::Count);
+        let found = |(a, part): (&Expr, &Part<'e>)| if of_object(&a.ty) { part.is_name } else { part.blind };
+        let blind = match row.tells {
+            Tells::Nothing | Tells::OwnNames | Tells::NothingSwapped => args.iter().zip(&parts).all(found),
+            Tells::Nodes | Tells::Identity => plain && all.blind,
+        };
+        let is_of_owner = parts.first().is_some_and(|part| part.is_owner);
+        let told = match row.detail {
+            Detail::Presence | Detail::Names | Detail::Owners => true,
+            Detail::Marks => is_of_owner || plain,
+            Detail::Count | Detail::Nodes | Detail::All => plain,
+        };
+        let is_itself = row.source == Source::Itself;
+        Part {
+            blind,
+            present: told && all.present,
+            is_name: is_itself && parts.iter().all(|part| part.is_name),
+            is_owner: is_itself && is_of_owner,
+            ..all
+        }
+    }
+
+    /// Notes what a function reads of the future, and says where the objects come from that it gives.
+    fn origin(&mut self, func: Func, row: Relations, args: &[Expr], parts: &[Part<'e>]) -> Origin {
+        let now = args.iter().any(is_now);
+        // the object or objects that the function is about: what is no state
+        let about = args.iter().zip(parts).find(|(a, _)| !matches!(&a.node, Node::Var(name) if is_world(name)));
+        let about = about.map_or(Origin::Plain, |(_, part)| part.origin.clone());
+        match row.source {
+            Source::Itself => self.listed(about, now),
+            Source::Presence => {
+                self.listed(about, now);
+                Origin::Plain
+            }
+            Source::Object => {
+                match &about {
+                    Origin::Instance if now => self.uses.function(func),
+                    Origin::Via(first) if now && leads_to_nodes(*first, row) => self.uses.volume_nodes = true,
+                    _ => self.uses.everything |= now,
+                }
+                if about == Origin::Instance { Origin::Via(func) } else { Origin::Far }
+            }
+            Source::After(first) => match about == Origin::Via(first) {
+                true if now => {
+                    self.uses.function(func);
+                    Origin::Via(func)
+                }
+                true => Origin::Via(func),
+                false => {
+                    self.uses.everything |= now;
+                    Origin::Far
+                }
+            },
+            Source::InNamespace(kind) => {
+                let place = parts.get(1).map_or(Place::Other, place);
+                let kind = match kind {
+                    KindArgument::Is(kind) => Some(kind.into()),
+                    KindArgument::At(at) => self.named(args.get(at)),
+                };
+                self.listed(kind.map_or(Origin::Far, |kind| Origin::Within(kind, place)), now)
+            }
+            Source::OfKind => {
+                let named: Option<Vec<Str>> = args.iter().skip(1).map(|arg| self.named(Some(arg))).collect();
+                let origin = match named.as_deref() {
+                    Some([kind]) => Origin::Named(kind.clone()),
+                    Some([group, kind]) => Origin::List(Kind::new(group, kind)),
+                    _ => Origin::Far,
+                };
+                self.listed(origin, now)
+            }
+            Source::Lookup => {
+                let kind = self.named(args.get(1));
+                self.listed(kind.map_or(Origin::Far, Origin::Named), now);
+                Origin::Plain
+            }
+            Source::Arguments | Source::Node | Source::Anywhere if now => {
+                self.uses.everything = true;
+                Origin::Far
+            }
+            Source::Node => Origin::Far,
+            Source::Arguments | Source::Anywhere => join(parts),
+        }
+    }
+
+    fn listed(&mut self, origin: Origin, now: bool) -> Origin {
+        if now {
+            self.uses.read(&origin);
+        }
+        origin
+    }
+
+    /// The kind or group that an argument names; one that is computed may be any.
+    fn named(&mut self, arg: Option<&Expr>) -> Option<Str> {
+        match arg.map(|arg| &arg.node) {
+            Some(Node::Const(Value::String(text))) => Some(text.clone()),
+            Some(Node::Const(_)) => None,
+            Some(_) | None => {
+                self.notes.computed_kind = true;
+                None
+            }
+        }
+    }
+}
+
+/// Whether a function gives the nodes that the volume of the instance admits.
+fn leads_to_nodes(first: Func, row: Relations) -> bool {
+    relations(first).inverse == Inverse::Volumes && row.inverse == Inverse::Nodes
+}
+
+/// Which namespace an expression names.
+fn place(part: &Part<'_>) -> Place {
+    match &part.field {
+        Some(FieldOf { path, origin: Origin::Instance, .. }) => match path.as_slice() {
+            ["metadata", "namespace"] => Place::Own,
+            ["metadata", "name"] => Place::Named,
+            _ => Place::Other,
+        },
+        _ => Place::Other,
+    }
+}
+
+fn join(parts: &[Part<'_>]) -> Origin {
+    parts.iter().fold(Origin::Plain, |all, part| all.join(part.origin.clone()))
+}
+
+fn is_world(name: &str) -> bool {
+    name == World::Now.name() || name == World::Before.name()
+}
+
+fn is_now(expr: &Expr) -> bool {
+    matches!(&expr.node, Node::Var(name) if &**name == World::Now.name())
+}
+
+/// Whether an expression may be the whole metadata of an object.
+fn is_metadata(expr: &Expr) -> bool {
+    matches!(&expr.node, Node::Select { field, .. } | Node::OptSelect { field, .. } if &**field == "metadata")
+}
+
+fn of_object(ty: &Type) -> bool {
+    match ty {
+        Type::Object(_) => true,
+        Type::Optional(inner) => of_object(inner),
+        _ => false,
+    }
+}
+
+/// Whether values of a type may be or contain objects.
+pub(super) fn holds_objects(ty: &Type) -> bool {
+    match ty {
+        Type::Object(_) | Type::World => true,
+        Type::List(inner) | Type::Optional(inner) => holds_objects(inner),
+        Type::Map(_, value) => holds_objects(value),
+        _ => false,
+    }
+}

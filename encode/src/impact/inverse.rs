@@ -1,0 +1,178 @@
+//! The inverse of each navigation: what leads to a touched object or pod.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use suture_model::kinds::Kind;
+use suture_model::navigate;
+use suture_model::object::{Body, Key, Object};
+use suture_model::references::references;
+use suture_model::state::State;
+use suture_model::value::Str;
+
+use super::pods::Touch;
+use super::seeds::Seeds;
+use crate::kinds::{ROUTE_CLASSES, ROUTES, SELECTING, is_any};
+
+/// Whatever selects a touched pod or template. An object that selects otherwise than before is changed itself.
+pub(super) fn selecting(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
+    let mut found = touch.controllers.clone();
+    let mut kinds: Vec<Kind> = SELECTING.iter().filter_map(|k| Kind::builtin(k)).collect();
+    kinds.extend(seeds.before.base().adapters().kinds());
+    for (ns, labels) in &touch.labels {
+        for object in seeds.before.selecting_any(&kinds, ns, labels) {
+            if navigate::selector_of(seeds.before, object).is_some_and(|s| s.matches(labels)) {
+                found.insert(object.key.clone());
+            }
+        }
+    }
+    found
+}
+
+/// What refers to a touched object, and what a touched object, or a pod that a touched workload makes, refers to.
+pub(super) fn referring(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
+    let mut found = BTreeSet::new();
+    for key in seeds.touched() {
+        for state in seeds.states() {
+            found.extend(state.referrers(key).into_iter().map(|o| o.key.clone()));
+        }
+    }
+    let makers = touch.controllers.iter().filter_map(|key| seeds.before.get(key));
+    let mut seen: BTreeSet<(&Str, *const Body)> = BTreeSet::new();
+    for object in seeds.touched_versions().chain(touch.distinct_pods()).chain(makers) {
+        if !seen.insert((&object.key.ns, Arc::as_ptr(&object.body))) {
+            continue;
+        }
+        found.extend(referred(seeds.before, object));
+    }
+    found
+}
+
+/// What an object, or a pod that it makes, refers to.
+pub(crate) fn referred(state: &State<'_>, object: &Object) -> BTreeSet<Key> {
+    let claims = Kind::new("", "PersistentVolumeClaim");
+    let references = references(object, state.base().adapters().as_ref());
+    let resolve = |key: &Key| state.resolve(key).map(|o| o.key.clone());
+    let mut found: BTreeSet<Key> = references.iter().filter_map(|r| resolve(&r.target)).collect();
+    found.extend(references.into_iter().map(|r| r.target));
+    if object.key.kind.is("StatefulSet") {
+        let here = state.list(&claims, Some(&object.key.ns));
+        let made = here.into_iter().filter(|c| navigate::claim_ordinal(object, &c.key.name).is_some());
+        found.extend(made.map(|c| c.key.clone()));
+    }
+    if let Some(selector) = state.adapter(object).and_then(|f| f.claim_selector.clone()) {
+        let kept = state.matching(&claims, &object.key.ns, &selector);
+        found.extend(kept.into_iter().map(|c| c.key.clone()));
+    }
+    found
+}
+
+/// Owners and dependents of touched objects.
+pub(super) fn owners_and_dependents(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
+    let mut found = BTreeSet::new();
+    for state in seeds.states() {
+        for object in seeds.touched_versions().chain(touch.distinct_pods()) {
+            let owners = object.owners().iter().filter_map(|o| navigate::owner_object(state, object, o));
+            found.extend(owners.map(|o| o.key.clone()));
+            let children = state.adapter(object).and_then(|f| f.children.clone()).unwrap_or_default();
+            found.extend(children.iter().filter_map(|c| state.resolve(c)).map(|c| c.key.clone()));
+            found.extend(children);
+        }
+        let pods = if state.owns(&Kind::new("", "Pod")) { touch.pods.as_slice() } else { &[] };
+        for object in seeds.touched_versions().chain(pods) {
+            found.extend(state.owned_by(&object.uid).into_iter().map(|o| o.key.clone()));
+        }
+    }
+    found
+}
+
+/// Who claims a host that a changed object claims.
+pub(super) fn claimants(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
+    let mut found = BTreeSet::new();
+    for (key, versions) in &seeds.changed {
+        for state in seeds.states() {
+            if is_any(&key.kind, &ROUTES) {
+                let claims = versions.iter().flat_map(|object| navigate::host_claims(state, object));
+                let rivals = claims.flat_map(|claim| navigate::host_rivals(state, &claim));
+                found.extend(rivals.map(|o| o.key.clone()));
+            } else if is_any(&key.kind, &ROUTE_CLASSES) {
+                // a class or gateway changes what its routes claim
+                let routes = ROUTES.iter().filter_map(|k| Kind::builtin(k));
+                found.extend(routes.flat_map(|kind| state.list(&kind, None)).map(|o| o.key.clone()));
+            }
+        }
+    }
+    found
+}
+
+/// The definitions of the kinds of touched objects.
+pub(super) fn definitions(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
+    let kinds: BTreeSet<&Kind> = seeds.touched().map(|k| &k.kind).collect();
+    let defined = kinds.iter().flat_map(|k| seeds.states().filter_map(|s| navigate::definition_of(s, k)));
+    defined.map(|d| d.key.clone()).collect()
+}
+
+/// Claims and volumes of each other; with `nodes`, also the claims of volumes that only some nodes have.
+pub(super) fn volumes(seeds: &Seeds<'_, '_>, nodes: bool) -> BTreeSet<Key> {
+    let mut found = BTreeSet::new();
+    for object in seeds.touched_versions() {
+        for state in seeds.states() {
+            if object.key.kind.is("PersistentVolumeClaim") {
+                found.extend(navigate::volume(state, object).map(|v| v.key.clone()));
+            } else if object.key.kind.is("PersistentVolume") {
+                found.extend(navigate::claim_of(state, object).map(|c| c.key.clone()));
+                found.extend(state.referrers(&object.key).into_iter().map(|o| o.key.clone()));
+            }
+        }
+    }
+    let relabelled = if nodes { seeds.relabelled_nodes() } else { Vec::new() };
+    if !relabelled.is_empty() {
+        let volumes = seeds.before.volumes_with_affinity().into_iter();
+        let admitting = volumes.filter(|volume| relabelled.iter().any(|node| navigate::volume_admits(volume, node)));
+        found.extend(admitting.filter_map(|v| navigate::claim_of(seeds.before, v)).map(|c| c.key.clone()));
+    }
+    found
+}
+
+/// The namespaces in which pods are made by custom resources whose definition changes, and with it their scale.
+pub(super) fn scaled(seeds: &Seeds<'_, '_>) -> BTreeSet<Str> {
+    let definitions = seeds.changed.iter().filter(|(key, _)| key.kind.is("CustomResourceDefinition"));
+    let kinds: BTreeSet<Kind> = definitions.flat_map(|(_, v)| v).filter_map(|d| navigate::defined_kind(d)).collect();
+    let mut found = BTreeSet::new();
+    for state in seeds.states() {
+        for custom in kinds.iter().flat_map(|kind| state.list(kind, None)) {
+            let pods = state.owned_by(&custom.uid).into_iter().filter(|o| o.key.kind.is("Pod"));
+            found.extend(pods.map(|pod| pod.key.ns.clone()));
+            found.extend(state.adapter(custom).is_some().then(|| custom.key.ns.clone()));
+        }
+    }
+    found
+}
+
+/// Workloads whose node constraints match a changed node, before or after.
+#[derive(Default)]
+pub(super) struct Admitting<'a> {
+    /// One of the objects of each constraint, for all that have it.
+    pub constraints: Vec<&'a Arc<Object>>,
+    /// Custom resources.
+    pub adapted: BTreeSet<Key>,
+}
+
+/// The workloads whose node constraints match a changed node.
+pub(super) fn admitting<'a>(seeds: &Seeds<'_, 'a>) -> Admitting<'a> {
+    let nodes = seeds.relabelled_nodes();
+    if nodes.is_empty() {
+        return Admitting::default();
+    }
+    let before = seeds.before;
+    let admits = |object: &Object| {
+        navigate::pod_spec(before, object).is_some_and(|spec| {
+            navigate::restricts_nodes(&spec) && nodes.iter().any(|n| suture_model::selector::node_matches(&spec, n))
+        })
+    };
+    // objects of one constraint admit alike
+    let constraints = before.base().restricting().filter(|o| admits(o)).collect();
+    let adapted = before.base().adapters().kinds();
+    let adapted = adapted.iter().flat_map(|k| before.list(k, None));
+    Admitting { constraints, adapted: adapted.filter(|o| admits(o)).map(|o| o.key.clone()).collect() }
+}

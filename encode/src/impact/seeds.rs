@@ -1,0 +1,150 @@
+//! The objects from which everything is found that a change reaches: those that some scenario changes, and those that go
+//! or stay with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use suture_model::deletion::{expected_to_go, followers};
+use suture_model::kinds::Kind;
+use suture_model::object::{Key, Object};
+use suture_model::scenario::Scenario;
+use suture_model::state::State;
+
+/// What a change changes, and what goes or stays with it.
+pub(super) struct Seeds<'s, 'a> {
+    pub before: &'s State<'a>,
+    scenarios: Vec<&'s Scenario<'a>>,
+    /// The versions of each changed object.
+    pub changed: BTreeMap<Key, Vec<Arc<Object>>>,
+    /// Objects that go or stay with a changed one.
+    pub followers: BTreeSet<Key>,
+}
+
+impl<'s, 'a> Seeds<'s, 'a> {
+    /// Of a change that leads to these scenarios.
+    pub fn new(before: &'s State<'a>, scenarios: impl IntoIterator<Item = &'s Scenario<'a>>) -> Self {
+        let scenarios: Vec<&Scenario<'a>> = scenarios.into_iter().collect();
+        let changed = versions(before, &scenarios);
+        let mut seeds = Self { before, scenarios, changed, followers: BTreeSet::new() };
+        seeds.followers = seeds.find_followers();
+        seeds
+    }
+
+    /// The states to look in: what the watch shows, and every scenario.
+    pub fn states(&self) -> impl Iterator<Item = &State<'a>> {
+        std::iter::once(self.before).chain(self.scenarios())
+    }
+
+    /// Every scenario.
+    pub fn scenarios(&self) -> impl Iterator<Item = &State<'a>> {
+        self.scenarios.iter().map(|scenario| &scenario.state)
+    }
+
+    /// The keys of all objects but pods that may meet other fates than without the change, and of some pods.
+    pub fn touched(&self) -> impl Iterator<Item = &Key> {
+        self.changed.keys().chain(&self.followers)
+    }
+
+    /// All versions of what may meet other fates, pods that are beside changed ones aside.
+    pub fn touched_versions(&self) -> impl Iterator<Item = &Arc<Object>> {
+        let others = self.followers.iter().filter_map(|key| self.before.get(key));
+        self.changed.values().flatten().chain(others)
+    }
+
+    /// An object as each state has it, as far as they differ.
+    pub fn versions(&self, key: &Key) -> &[Arc<Object>] {
+        match self.changed.get(key) {
+            Some(versions) => versions,
+            None => self.before.get(key).map_or(&[], std::slice::from_ref),
+        }
+    }
+
+    /// The kinds of what comes or goes, or may follow what does.
+    pub fn moved(&self) -> impl Iterator<Item = &Kind> {
+        // what is new has no dependents yet
+        let comes_or_goes =
+            |(key, versions): &(&Key, &Vec<Arc<Object>>)| self.before.get(key).is_some() && stays_differently(versions);
+        let moved = self.changed.iter().filter(comes_or_goes).map(|(key, _)| key);
+        moved.chain(&self.followers).map(|key| &key.kind)
+    }
+
+    /// All versions of the nodes that change in labels, or in whether they stay: no other is admitted otherwise.
+    pub fn relabelled_nodes(&self) -> Vec<&Arc<Object>> {
+        let nodes = self.changed.iter().filter(|(key, versions)| key.kind.is("Node") && relabelled(versions));
+        nodes.flat_map(|(_, versions)| versions).collect()
+    }
+
+    /// Objects that go or stay with a changed one: the followers of what changed in what decides that.
+    fn find_followers(&self) -> BTreeSet<Key> {
+        // the dependents of what a cascade takes along are changed themselves
+        let taken = |key: &Key, versions: &[Arc<Object>]| {
+            self.before.delta().is_empty()
+                && versions.len() > 1
+                && versions.iter().zip(versions.iter().skip(1)).all(|(a, b)| Arc::ptr_eq(&a.body, &b.body))
+                && self.scenarios.iter().any(|s| s.in_deletion_closure.contains_key(key))
+        };
+        // what goes takes along what it says itself, and a StatefulSet that stays gives claims up; of a namespace, all that is
+        // in it goes anyway
+        let says = |key: &Key, versions: &[Arc<Object>]| {
+            let is_another = versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| !Arc::ptr_eq(&a.body, &b.body));
+            let goes = |state: &State<'_>, o: &Arc<Object>| !o.live() || expected_to_go(state, o);
+            let leads = !key.kind.is("Pod") && !key.kind.is("Node") && !key.kind.is("Namespace");
+            let ends = || self.states().any(|state| state.get(key).is_some_and(|o| goes(state, o)));
+            leads && is_another && (key.kind.is("StatefulSet") || ends())
+        };
+        let leading = self.changed.iter().filter(|(key, v)| (stays_differently(v) && !taken(key, v)) || says(key, v));
+        let mut open: Vec<Arc<Object>> = leading.flat_map(|(_, v)| v).cloned().collect();
+        let mut found: BTreeSet<Key> = BTreeSet::new();
+        while let Some(leader) = open.pop() {
+            for state in self.states() {
+                for key in followers(state, &leader) {
+                    if let Some(follower) = state.get(&key).filter(|_| found.insert(key)) {
+                        open.push(follower.clone());
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The versions of each object that a scenario has otherwise than the state before.
+fn versions(before: &State<'_>, scenarios: &[&Scenario<'_>]) -> BTreeMap<Key, Vec<Arc<Object>>> {
+    let mut versions: BTreeMap<Key, Vec<Arc<Object>>> = BTreeMap::new();
+    for (key, now) in scenarios.iter().flat_map(|scenario| scenario.state.delta()) {
+        let here = before.get(key);
+        let same = match (here, now) {
+            (Some(here), Some(now)) => Arc::ptr_eq(here, now),
+            (None, None) => true,
+            _ => false,
+        };
+        if same {
+            continue;
+        }
+        let all = versions.entry(key.clone()).or_insert_with(|| here.into_iter().cloned().collect());
+        if let Some(now) = now
+            && !all.iter().any(|known| Arc::ptr_eq(known, now))
+        {
+            all.push(now.clone());
+        }
+    }
+    versions
+}
+
+/// Whether the versions of a node differ in labels, or in whether it stays.
+fn relabelled(versions: &[Arc<Object>]) -> bool {
+    let Some((first, rest)) = versions.split_first() else { return false };
+    rest.is_empty() || rest.iter().any(|o| o.labels() != first.labels() || o.live() != first.live())
+}
+
+/// Whether these versions differ in what decides whether dependents stay.
+fn stays_differently(versions: &[Arc<Object>]) -> bool {
+    let Some((first, rest)) = versions.split_first() else { return false };
+    let same = |o: &Arc<Object>| {
+        o.live() == first.live()
+            && o.uid == first.uid
+            && o.owners() == first.owners()
+            && o.finalizers().eq(first.finalizers())
+    };
+    rest.is_empty() || !rest.iter().all(same)
+}

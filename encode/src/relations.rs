@@ -1,0 +1,363 @@
+//! What each function of the language means to this crate, one row per function. The match has no other arm: a new
+//! function does not compile until its row says all of it.
+//!
+//! | column | asked by |
+//! |---|---|
+//! | reads | what must be watched, and which writes can break an invariant (`analysis/reads.rs`) |
+//! | source | where the objects come from that an expression speaks about (`analysis/footprint.rs`) |
+//! | inverse | which instances a change reaches (`impact`) |
+//! | lift | the function over fates (`navigate.rs`) |
+//! | tells | whether interchangeable objects can be taken together (`eval.rs`, `analysis/footprint.rs`) |
+//! | detail | how much of the instance is read (`analysis`) |
+//! | annotations | which annotations a verdict may depend on (`analysis/annotations.rs`) |
+
+use suture_model::object::Object;
+use suture_specs::functions::Func;
+
+use crate::kinds::CLAIMING;
+
+/// The row of a function.
+#[derive(Clone, Copy, Debug)]
+pub struct Relations {
+    /// What it reads of the cluster beside the object that it is about and the kinds that its arguments name.
+    pub reads: &'static [Read],
+    /// Where the objects that it gives come from.
+    pub source: Source,
+    /// How a change reaches the instances that use it.
+    pub inverse: Inverse,
+    /// What it is over fates.
+    pub lift: Lift,
+    /// What it tells apart.
+    pub tells: Tells,
+    /// How much it reads of the object that it is about.
+    pub detail: Detail,
+    /// Which annotations it reads of its arguments.
+    pub annotations: AnnotationUse,
+}
+
+/// Something that a function reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// What becomes of pods: they, what makes them, and where they run.
+    Pods,
+    /// Custom resources that have an adapter.
+    Adapted,
+    /// Objects of any custom resource.
+    Customs,
+    /// Objects of these built-in kinds.
+    Kinds(&'static [&'static str]),
+    /// Whatever may refer to the instance.
+    Referring,
+    /// Whatever the instance may refer to.
+    Referred,
+}
+
+/// Where the objects that a function gives come from, and what of a state it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// From its arguments; it asks for no state.
+    Arguments,
+    /// The object that it is about, as the state has it.
+    Itself,
+    /// No object: whether the state has the one that it is about.
+    Presence,
+    /// What the state relates to the object that it is about.
+    Object,
+    /// What the state relates to what this function gives for an object.
+    After(Func),
+    /// The list of the kind that its last argument names; the one before names the group, if there is one.
+    OfKind,
+    /// The objects of this kind in the namespace that its second argument names.
+    InNamespace(KindArgument),
+    /// No object: whether the state has one of the kind that its second argument names.
+    Lookup,
+    /// A node, of a pod.
+    Node,
+    /// Anywhere in the state.
+    Anywhere,
+}
+
+/// How a function names a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindArgument {
+    /// It is always this one.
+    Is(&'static str),
+    /// By the argument in this place.
+    At(usize),
+}
+
+/// How a change reaches the instances of which a function is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Inverse {
+    /// As a changed object, or one that goes with it.
+    Itself,
+    /// As what selects a touched pod, or a template that may make one.
+    Selecting,
+    /// The same, and as budgets of namespaces in which a definition changes what has a scale.
+    Budgets,
+    /// As a controller above a touched pod.
+    Controllers,
+    /// As what refers to a touched object, or what one refers to.
+    References,
+    /// As owner or dependent of a touched object.
+    Owners,
+    /// As what claims a host that a changed object claims.
+    Hosts,
+    /// As the definition of the kind of a touched object.
+    Definitions,
+    /// As claim or volume of a touched volume or claim.
+    Volumes,
+    /// As what a changed node may have admitted, or admits now.
+    Nodes,
+    /// By the lists of the state that have a touched object: all instances, or those of its namespace.
+    Lists,
+    /// By any change: all instances.
+    Everything,
+}
+
+impl Inverse {
+    /// Whether it is found over pods that a change touches.
+    pub fn is_over_pods(self) -> bool {
+        match self {
+            Self::Itself
+            | Self::Selecting
+            | Self::Budgets
+            | Self::Controllers
+            | Self::References
+            | Self::Owners
+            | Self::Lists
+            | Self::Everything => true,
+            Self::Hosts | Self::Definitions | Self::Volumes | Self::Nodes => false,
+        }
+    }
+}
+
+/// What a function is over fates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lift {
+    /// It asks for no state: a linear term, or by every value that its arguments can take.
+    Values,
+    /// The object in each of its fates.
+    Itself,
+    /// When the object is in a fate.
+    Exists,
+    /// When the object lives in a fate, and is no other of its name.
+    Lives,
+    /// The pods that the object selects.
+    Selected(Held),
+    /// The pods that a selector matches in a namespace.
+    Matching,
+    /// The pods below the object, by what is in between.
+    Below,
+    /// The list of the scenario, each object in the fates in which it is held to be in it.
+    Listed(Held),
+    /// The objects of a kind.
+    OfKind,
+    /// The objects of a kind in a namespace.
+    InNamespace,
+    /// What needs the object, pods by what they name in each fate.
+    Referrers,
+    /// When the target of a reference lives.
+    Target,
+    /// When an object of a name exists.
+    Lookup,
+    /// The owner references whose owner is gone.
+    Dangling,
+    /// The claims of a route, by what decides its class.
+    Claims,
+    /// Who claims a host, by what decides classes, each in the fates in which it lives.
+    Claimants,
+    /// By every way in which the pods and workloads that a budget counts may be there.
+    Budget,
+    /// As in the scenario: specs have no fates.
+    Scenario,
+    /// Not supported.
+    Refused,
+}
+
+/// In which of its fates an object stays in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// In those in which it is there.
+    There,
+    /// In those in which it lives.
+    Live,
+    /// In those in which it is a ready endpoint.
+    Ready,
+    /// In those in which it is the owner and not another of its name.
+    Owner,
+    /// In those in which it lives and, if it is a pod, is the owner: an adapter is for no pod.
+    Wanting,
+}
+
+impl Held {
+    /// Whether an object is held in the list of another one.
+    pub fn holds(self, found: &Object, of: &Object) -> bool {
+        // a pod that takes the place and name of an owner is not the owner
+        let owns = || of.owners().iter().any(|named| named.uid == found.uid);
+        match self {
+            Self::There => true,
+            Self::Live => found.live(),
+            Self::Ready => found.ready(),
+            Self::Owner => owns(),
+            Self::Wanting => found.live() && (!found.key.kind.is("Pod") || owns()),
+        }
+    }
+}
+
+/// What a function of an object tells apart, among objects that are otherwise alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tells {
+    /// Nothing: it reads no name, uid, time or node.
+    Nothing,
+    /// Nothing, unless they refer to others by their own names.
+    OwnNames,
+    /// Nothing where a swap of both turns the states into each other too: it looks the object up in a state.
+    NothingSwapped,
+    /// Their nodes.
+    Nodes,
+    /// Anything.
+    Identity,
+}
+
+/// How much a function reads of the object that it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Nothing: how many there are.
+    Count,
+    /// Whether it is there.
+    Presence,
+    /// Whom it names.
+    Names,
+    /// The same, and the owners that it gives may be read where the instance may not.
+    Owners,
+    /// Which nodes its constraint admits.
+    Nodes,
+    /// What stays the same of an owner as long as the owner stays.
+    Marks,
+    /// Anything.
+    All,
+}
+
+/// Which annotations a function reads of the objects in its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnnotationUse {
+    /// None, or those that effects read aside.
+    None,
+    /// The one that the argument in this place names.
+    Key(usize),
+    /// All: it compares, prints or looks into whole objects.
+    All,
+}
+
+/// A function of values: an object among them is one value as a whole.
+const fn values(detail: Detail, annotations: AnnotationUse) -> Relations {
+    part(&[], Tells::Identity, detail, annotations)
+}
+
+/// A function of a part of an object that asks for no state.
+const fn part(reads: &'static [Read], tells: Tells, detail: Detail, annotations: AnnotationUse) -> Relations {
+    let (source, inverse, lift) = (Source::Arguments, Inverse::Itself, Lift::Values);
+    Relations { reads, source, inverse, lift, tells, detail, annotations }
+}
+
+/// A function of a state.
+const fn state(reads: &'static [Read], source: Source, inverse: Inverse, lift: Lift) -> Relations {
+    let (tells, detail, annotations) = (Tells::Identity, Detail::All, AnnotationUse::None);
+    Relations { reads, source, inverse, lift, tells, detail, annotations }
+}
+
+/// A function of an object, or a reference, in a state that a swap of two objects leaves as it is.
+const fn swapped(reads: &'static [Read], source: Source, inverse: Inverse, lift: Lift, detail: Detail) -> Relations {
+    let (tells, annotations) = (Tells::NothingSwapped, AnnotationUse::None);
+    Relations { reads, source, inverse, lift, tells, detail, annotations }
+}
+
+/// What a state relates to an object.
+const fn related(reads: &'static [Read], inverse: Inverse, lift: Lift, tells: Tells, detail: Detail) -> Relations {
+    let (source, annotations) = (Source::Object, AnnotationUse::None);
+    Relations { reads, source, inverse, lift, tells, detail, annotations }
+}
+
+/// The same, where it tells objects apart and may read all of them.
+const fn object(reads: &'static [Read], inverse: Inverse, lift: Lift) -> Relations {
+    related(reads, inverse, lift, Tells::Identity, Detail::All)
+}
+
+const ADAPTED: &[Read] = &[Read::Adapted];
+const PODS: &[Read] = &[Read::Pods];
+const NODES: &[Read] = &[Read::Kinds(&["Node"])];
+const HOSTS: &[Read] = &[Read::Kinds(&CLAIMING)];
+const VOLUMES: &[Read] = &[Read::Kinds(&["PersistentVolume", "PersistentVolumeClaim"])];
+const INSTANCES: &[Read] = &[Read::Kinds(&["CustomResourceDefinition"]), Read::Customs];
+const LISTED_ENDPOINTS: &[Read] = &[Read::Kinds(&["EndpointSlice"])];
+/// A DaemonSet wants as many pods as there are nodes for it.
+const WANTED: &[Read] = &[Read::Kinds(&["Node"]), Read::Adapted];
+const PODS_WANTED: &[Read] = &[Read::Pods, Read::Kinds(&["Node"]), Read::Adapted];
+const DISRUPTIONS: &[Read] =
+    &[Read::Pods, Read::Adapted, Read::Kinds(&["HorizontalPodAutoscaler", "CustomResourceDefinition", "CronJob"])];
+
+/// What a function means to this crate.
+pub const fn relations(func: Func) -> Relations {
+    use AnnotationUse::{All as AllAnnotations, Key, None as NoAnnotations};
+    use Func::*;
+    match func {
+        Add | Sub | Mul | Div | Rem | Neg | Eq | Ne | Lt | Le | Gt | Ge | In | Contains | StartsWith | EndsWith
+        | Matches | CharAt | IndexOf | LastIndexOf | LowerAscii | UpperAscii | Replace | Split | Join | Substring
+        | Trim | Reverse | Sum | Min | Max | Distinct | Sort | Slice | Greatest | Least | Abs | ToInt | ToUInt
+        | ToDouble | ToString | ToBytes | ToBool | ToTimestamp | ToDuration | TypeOf | GetFullYear | GetMonth
+        | GetDate | GetDayOfMonth | GetDayOfWeek | GetDayOfYear | GetHours | GetMinutes | GetSeconds
+        | GetMilliseconds | OptionalOfNonZero | Floor => values(Detail::All, AllAnnotations),
+        // these hand an object on as it is
+        Flatten | OptionalOf | OptionalNone | HasValue | OptionalValue | OrOptional | OrValue => {
+            values(Detail::All, NoAnnotations)
+        }
+        Size => values(Detail::Count, NoAnnotations),
+
+        Live | Terminating | Label => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations),
+        Annotation => part(&[], Tells::Nothing, Detail::Marks, Key(1)),
+        Owners => part(&[], Tells::Nothing, Detail::Names, NoAnnotations),
+        Taken => part(&[], Tells::Nothing, Detail::All, NoAnnotations),
+        Ready => part(PODS, Tells::Nothing, Detail::All, NoAnnotations),
+        Requests => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
+        RestrictsNodes => part(NODES, Tells::Nothing, Detail::Nodes, NoAnnotations),
+        ObjectName | ServedVersions => part(&[], Tells::Identity, Detail::All, NoAnnotations),
+        PodZone => part(PODS, Tells::Nodes, Detail::All, NoAnnotations),
+        PodNode => Relations { source: Source::Node, ..part(PODS, Tells::Nodes, Detail::All, NoAnnotations) },
+
+        Objects => state(&[], Source::OfKind, Inverse::Lists, Lift::OfKind),
+        InNamespace => state(&[], Source::InNamespace(KindArgument::At(2)), Inverse::Lists, Lift::InNamespace),
+        PodsMatching => state(PODS, Source::InNamespace(KindArgument::Is("Pod")), Inverse::Lists, Lift::Matching),
+        HasObject => state(&[], Source::Lookup, Inverse::Lists, Lift::Lookup),
+        HostClaimants => state(HOSTS, Source::After(HostClaims), Inverse::Hosts, Lift::Claimants),
+        PodsWanted => state(PODS_WANTED, Source::Anywhere, Inverse::Everything, Lift::Refused),
+        ListedEndpoints => state(LISTED_ENDPOINTS, Source::Anywhere, Inverse::Everything, Lift::Refused),
+
+        At => swapped(&[], Source::Itself, Inverse::Itself, Lift::Itself, Detail::Names),
+        ExistsIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Exists, Detail::Presence),
+        LiveIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Lives, Detail::Presence),
+        // owners are of any kind, and are watched as they are seen; parents have an adapter
+        OwnersIn => swapped(ADAPTED, Source::Object, Inverse::Owners, Lift::Listed(Held::Owner), Detail::Owners),
+        UnresolvedOwners => swapped(ADAPTED, Source::Object, Inverse::Owners, Lift::Dangling, Detail::Names),
+        ResolvesIn => {
+            let reads = &[Read::Referred, Read::Adapted];
+            swapped(reads, Source::After(References), Inverse::References, Lift::Target, Detail::Names)
+        }
+
+        References => related(ADAPTED, Inverse::References, Lift::Values, Tells::OwnNames, Detail::Names),
+        HasSelector => related(ADAPTED, Inverse::Selecting, Lift::Scenario, Tells::Nothing, Detail::All),
+        AdmittedNodes => related(NODES, Inverse::Nodes, Lift::Listed(Held::Live), Tells::Identity, Detail::Nodes),
+        Referrers => object(&[Read::Referring, Read::Adapted], Inverse::References, Lift::Referrers),
+        WantedBy => object(ADAPTED, Inverse::Owners, Lift::Listed(Held::Wanting)),
+        Parents => object(ADAPTED, Inverse::Owners, Lift::Listed(Held::There)),
+        Selects => object(PODS, Inverse::Selecting, Lift::Selected(Held::There)),
+        Endpoints => object(PODS, Inverse::Selecting, Lift::Selected(Held::Ready)),
+        PodsOwnedBy => object(PODS, Inverse::Controllers, Lift::Below),
+        WantedReplicas => object(WANTED, Inverse::Selecting, Lift::Scenario),
+        IsQuorumGroup => object(ADAPTED, Inverse::Itself, Lift::Scenario),
+        DisruptionsWhenSettled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
+        Instances => object(INSTANCES, Inverse::Definitions, Lift::Listed(Held::There)),
+        Volume => object(VOLUMES, Inverse::Volumes, Lift::Listed(Held::There)),
+        HostClaims => object(HOSTS, Inverse::Hosts, Lift::Claims),
+    }
+}
