@@ -21,13 +21,13 @@ use suture_encode::question::Judged;
 use suture_encode::scene::Scene;
 use suture_model::deletion::{Expected, expected_to_go, takes_along};
 use suture_model::effects::DELETION_TIME;
+use suture_model::fields::constraint_of;
 use suture_model::futures::Faults;
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate::owner_object;
 use suture_model::object::{Key, Object};
 use suture_model::references::{names_its_own, references};
 use suture_model::scenario::Scenario;
-use suture_model::snapshot::constraint_of;
 use suture_model::state::State;
 use suture_model::value::Val;
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use suture_model::fields;
 use suture_model::futures::Group;
-use suture_model::navigate as model;
 use suture_model::object::{Key, Object};
 use suture_model::state::State;
 use suture_specs::error::EvalErrorKind;
@@ -36,7 +36,7 @@ where
         groups: &BTreeSet<Key>,
     ) -> Result<Vec<(Bool, State<'a>)>, Refusal> {
         let outcome = |o: Option<&Arc<Object>>| {
-            o.map(|o| (o.live(), model::finished(o), o.controller().cloned(), o.labels().clone()))
+            o.map(|o| (o.live(), fields::finished(o), o.controller().cloned(), o.labels().clone()))
         };
         let mut by_class: BTreeMap<ClassId, BTreeSet<Key>> = BTreeMap::new();
         for object in objects {

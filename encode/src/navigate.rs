@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use suture_model::deletion::stays_in_use;
 use suture_model::effects::DECIDING;
+use suture_model::fields;
 use suture_model::kinds::Kind;
 use suture_model::navigate as model;
 use suture_model::object::{Body, Key, Object};
@@ -123,7 +124,7 @@ where
             let known = last.filter(|(body, _)| Arc::ptr_eq(body, &pod.body) && pod.controller().is_some());
             let makes = || {
                 let controller = model::controller_of(state, pod);
-                controller.is_some_and(|c| model::template_path(c).is_some() && !scene.may_go(c)) && !is_labelled(pod)
+                controller.is_some_and(|c| fields::template_path(c).is_some() && !scene.may_go(c)) && !is_labelled(pod)
             };
             let found = known.map_or_else(makes, |(_, makes)| makes);
             last = Some((&pod.body, found));

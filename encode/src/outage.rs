@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_model::effects::{AntiAffinityPresence, Demand, new_templates, node_classes};
+use suture_model::fields::node_zone;
 use suture_model::futures::{Entity, FateKind, Faults, Outage, Remains};
 use suture_model::kinds::Kind;
-use suture_model::navigate::node_zone;
 use suture_model::object::{Body, Key, Object};
 use suture_model::value::Str;
 

@@ -11,9 +11,6 @@ pub use facts::Facts;
 pub use pools::{Pool, Pools};
 pub use usage::Usage;
 
-// until their callers name `fields`
-pub use crate::fields::{HOSTNAME, constraint_of, names_nodes, node_constraint};
-
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
 use crate::fields;
 use crate::intern::Interner;
@@ -183,7 +180,7 @@ impl Snapshot {
             self.journal.note(event, Fact::Selector(&pair));
             place.append(&mut self.by_selector, pair);
         }
-        if let Some(constraint) = constraint_of(&object) {
+        if let Some(constraint) = fields::constraint_of(&object) {
             let mut alike = self.restricting.get(&constraint).cloned().unwrap_or_default();
             alike.insert(object.key.clone(), slot);
             self.journal.note(event, Fact::Constraints);
@@ -238,7 +235,7 @@ impl Snapshot {
             self.journal.note(event, Fact::Selector(&pair));
             drop_slot(&mut self.by_selector, &pair, slot);
         }
-        if let Some(constraint) = constraint_of(&object)
+        if let Some(constraint) = fields::constraint_of(&object)
             && let Some(alike) = self.restricting.get_mut(&constraint)
         {
             self.journal.note(event, Fact::Constraints);
@@ -461,7 +458,7 @@ impl Snapshot {
     /// of their keys; none for an object without a constraint.
     pub fn restricted_as(&self, object: &Object, of: impl Fn(&Kind) -> bool) -> Vec<Vec<&Arc<Object>>> {
         note(Fact::Constraints);
-        let Some(alike) = constraint_of(object).and_then(|constraint| self.restricting.get(&constraint)) else {
+        let Some(alike) = fields::constraint_of(object).and_then(|constraint| self.restricting.get(&constraint)) else {
             return Vec::new();
         };
         let mut found = Vec::new();

@@ -239,7 +239,7 @@ fn any_pods_that_a_custom_resource_selects_may_go_when_it_wants_fewer() {
             let workload =
                 state.owned_by(&custom.uid).into_iter().any(|o| !o.key.kind.is("Pod")) || facts.children.is_some();
             let decided =
-                |p: &&Object| p.live() && !suture_model::navigate::finished(p) && group_name(&state, p) == custom.key;
+                |p: &&Object| p.live() && !suture_model::fields::finished(p) && group_name(&state, p) == custom.key;
             let selector = facts.selector.as_ref().expect("it has a selector");
             let pods = state.pods_matching(&custom.key.ns, selector).into_iter().map(|p| &**p);
             let mut pods: Vec<&Key> = pods.filter(decided).map(|p| &p.key).collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use suture_model::fields;
 use suture_model::kinds::Kind;
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
@@ -57,7 +58,7 @@ pub(crate) fn referred(state: &State<'_>, object: &Object) -> BTreeSet<Key> {
     found.extend(references.into_iter().map(|r| r.target));
     if object.key.kind.is("StatefulSet") {
         let here = state.list(&claims, Some(&object.key.ns));
-        let made = here.into_iter().filter(|c| navigate::claim_ordinal(object, &c.key.name).is_some());
+        let made = here.into_iter().filter(|c| fields::claim_ordinal(object, &c.key.name).is_some());
         found.extend(made.map(|c| c.key.clone()));
     }
     if let Some(selector) = state.adapter(object).and_then(|f| f.claim_selector.clone()) {
@@ -128,7 +129,7 @@ pub(super) fn volumes(seeds: &Seeds<'_, '_>, nodes: bool) -> BTreeSet<Key> {
     let relabelled = if nodes { seeds.relabelled_nodes() } else { Vec::new() };
     if !relabelled.is_empty() {
         let volumes = seeds.before.volumes_with_affinity().into_iter();
-        let admitting = volumes.filter(|volume| relabelled.iter().any(|node| navigate::volume_admits(volume, node)));
+        let admitting = volumes.filter(|volume| relabelled.iter().any(|node| fields::volume_admits(volume, node)));
         found.extend(admitting.filter_map(|v| navigate::claim_of(seeds.before, v)).map(|c| c.key.clone()));
     }
     found
@@ -137,7 +138,7 @@ pub(super) fn volumes(seeds: &Seeds<'_, '_>, nodes: bool) -> BTreeSet<Key> {
 /// The namespaces in which pods are made by custom resources whose definition changes, and with it their scale.
 pub(super) fn scaled(seeds: &Seeds<'_, '_>) -> BTreeSet<Str> {
     let definitions = seeds.changed.iter().filter(|(key, _)| key.kind.is("CustomResourceDefinition"));
-    let kinds: BTreeSet<Kind> = definitions.flat_map(|(_, v)| v).filter_map(|d| navigate::defined_kind(d)).collect();
+    let kinds: BTreeSet<Kind> = definitions.flat_map(|(_, v)| v).filter_map(|d| fields::defined_kind(d)).collect();
     let mut found = BTreeSet::new();
     for state in seeds.states() {
         for custom in kinds.iter().flat_map(|kind| state.list(kind, None)) {
@@ -167,7 +168,7 @@ pub(super) fn admitting<'a>(seeds: &Seeds<'_, 'a>) -> Admitting<'a> {
     let before = seeds.before;
     let admits = |object: &Object| {
         navigate::pod_spec(before, object).is_some_and(|spec| {
-            navigate::restricts_nodes(&spec) && nodes.iter().any(|n| suture_model::selector::node_matches(&spec, n))
+            fields::restricts_nodes(&spec) && nodes.iter().any(|n| suture_model::selector::node_matches(&spec, n))
         })
     };
     // objects of one constraint admit alike

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_model::effects::{DECIDING, group_name, ordinal_labels};
+use suture_model::fields;
 use suture_model::kinds::Kind;
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
@@ -98,7 +99,7 @@ impl Touch {
             return;
         }
         let adapted = state.adapter(object);
-        let makes = navigate::template_path(object).is_some();
+        let makes = fields::template_path(object).is_some();
         self.template(state, object);
         if adapted.is_some() || makes {
             self.selecting(state, object);

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
 use crate::change::Propagation;
+use crate::controllers::statefulset;
+use crate::fields;
 use crate::kinds::{Kind, KindTraits, TakesAlong};
 use crate::navigate;
 use crate::object::{Key, Object, Owner};
@@ -284,14 +286,14 @@ const RETAINED_CLAIMS: Edge = Edge {
     to: Some("PersistentVolumeClaim"),
     dependents: |state, going| {
         let set = going.object;
-        if going.propagation == Propagation::Orphan || !navigate::deletes_when_deleted(set) {
+        if going.propagation == Propagation::Orphan || !fields::deletes_when_deleted(set) {
             return Vec::new();
         }
         claims_in(state, set).into_iter().filter(|claim| loses(state, set, claim)).collect()
     },
     goes: |state, _, object, ends| {
         let takes =
-            |set: &Object| !set.in_deletion_closure && navigate::deletes_when_deleted(set) && loses(state, set, object);
+            |set: &Object| !set.in_deletion_closure && fields::deletes_when_deleted(set) && loses(state, set, object);
         sets_of(state, object).into_iter().any(|set| takes(set) && ends(End::There(set)))
     },
 };
@@ -304,20 +306,20 @@ const GIVEN_UP: Edge = Edge {
     from: From::Kind(TakesAlong::Claims),
     to: Some("PersistentVolumeClaim"),
     dependents: |state, going| {
-        if !navigate::deletes_when_scaled(going.object) {
+        if !fields::deletes_when_scaled(going.object) {
             return Vec::new();
         }
         let claims = claims_in(state, going.object).into_iter();
-        claims.filter(|claim| navigate::gives_up(going.object, &claim.key.name)).collect()
+        claims.filter(|claim| fields::gives_up(going.object, &claim.key.name)).collect()
     },
     goes: |state, _, object, ends| {
         let pod_goes = |set: &Object| {
-            let ordinal = navigate::claim_ordinal(set, &object.key.name);
+            let ordinal = fields::claim_ordinal(set, &object.key.name);
             let pod = ordinal.map(|i| Key::of("Pod", &set.key.ns, &format!("{}-{i}", set.key.name)));
             pod.and_then(|pod| state.get(&pod)).is_some_and(|pod| navigate::goes_with_pod(state, pod, object))
         };
         let takes = |set: &Object| {
-            navigate::gives_up(set, &object.key.name) && pod_goes(set) && !has_another_owner(state, set, object)
+            fields::gives_up(set, &object.key.name) && pod_goes(set) && !has_another_owner(state, set, object)
         };
         sets_of(state, object).into_iter().any(|set| takes(set) && ends(End::Gone))
     },
@@ -375,21 +377,21 @@ pub fn takes_along(state: &State<'_>, kind: &Kind) -> bool {
 /// policy is new, it goes for the pods that are still there of ordinals given up before (`stateful_set_control.go`,
 /// `updateStatefulSet`). Those of a set that is being deleted as well, if the write makes `whenDeleted` Delete.
 pub fn given_up(state: &State<'_>, old: &Object, new: &Object) -> Vec<(Key, Key)> {
-    let deleted = |set: &Object| navigate::deletes_when_deleted(set);
-    if !new.live() && deleted(new) && !deleted(old) && !navigate::orphans(new) {
+    let deleted = |set: &Object| fields::deletes_when_deleted(set);
+    if !new.live() && deleted(new) && !deleted(old) && !fields::orphans(new) {
         let lost = claims_in(state, new).into_iter().filter(|claim| loses(state, new, claim));
         return lost.map(|claim| (claim.key.clone(), new.key.clone())).collect();
     }
-    if !navigate::deletes_when_scaled(new) || !new.live() {
+    if !fields::deletes_when_scaled(new) || !new.live() {
         return Vec::new();
     }
     // until such a pod has gone, it is looked at with each pass over the set
-    let of_new_policy = !navigate::deletes_when_scaled(old);
+    let of_new_policy = !fields::deletes_when_scaled(old);
     let pods = if of_new_policy { navigate::pods_owned_by(state, new) } else { Vec::new() };
     let goes_along = |claim: &Object| pods.iter().any(|pod| navigate::goes_with_pod(state, pod, claim));
     let lost = claims_in(state, new).into_iter().filter(|claim| {
-        !navigate::wants_claim(new, &claim.key.name)
-            && (navigate::wants_claim(old, &claim.key.name) || goes_along(claim))
+        !fields::wants_claim(new, &claim.key.name)
+            && (fields::wants_claim(old, &claim.key.name) || goes_along(claim))
             && !has_another_owner(state, new, claim)
     });
     lost.map(|claim| (claim.key.clone(), new.key.clone())).collect()
@@ -406,7 +408,7 @@ pub(super) fn keeps(state: &State<'_>, dependent: &Object, owner: &Owner) -> boo
 /// stateful_set_utils.go`, `hasUnexpectedController`).
 fn has_another_owner(state: &State<'_>, set: &Object, claim: &Object) -> bool {
     let others = claim.owners().iter().filter(|owner| {
-        let is_pod = owner.kind.is("Pod") && navigate::pod_ordinal(set, &owner.name).is_some();
+        let is_pod = owner.kind.is("Pod") && statefulset::pod_ordinal(set, &owner.name).is_some();
         owner.uid != set.uid && !is_pod
     });
     others.into_iter().any(|owner| keeps(state, claim, owner))
@@ -414,7 +416,7 @@ fn has_another_owner(state: &State<'_>, set: &Object, claim: &Object) -> bool {
 
 /// Whether a claim is one that a StatefulSet makes, and nothing else keeps it.
 fn loses(state: &State<'_>, set: &Object, claim: &Object) -> bool {
-    navigate::claim_ordinal(set, &claim.key.name).is_some() && !has_another_owner(state, set, claim)
+    fields::claim_ordinal(set, &claim.key.name).is_some() && !has_another_owner(state, set, claim)
 }
 
 /// The StatefulSets of a claim's namespace, with those that were being deleted before: what followed one when it is gone
@@ -445,7 +447,7 @@ fn claims_below<'s>(state: &'s State<'_>, custom: &Object, facts: &AdapterFacts)
     let pods = facts.selector.as_ref().map(|s| state.pods_matching(&custom.key.ns, s)).unwrap_or_default();
     let named = pods.into_iter().flat_map(|pod| references(pod, state.base().adapters().as_ref()));
     let named: BTreeSet<Key> = named.map(|reference| reference.target).collect();
-    let made = |claim: &Object| sets.iter().any(|set| navigate::claim_ordinal(set, &claim.key.name).is_some());
+    let made = |claim: &Object| sets.iter().any(|set| fields::claim_ordinal(set, &claim.key.name).is_some());
     claims_in(state, custom).into_iter().filter(|claim| made(claim) || named.contains(&claim.key)).collect()
 }
 

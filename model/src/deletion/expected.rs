@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::edges::{After, CONTENTS, Certainty, EDGES, Edge, End, OWNED, ending};
+use crate::fields;
+use crate::fields::orphans;
 use crate::kinds::Kind;
-use crate::navigate::{self, leaves_with_controller, orphans};
+use crate::navigate::{self, leaves_with_controller};
 use crate::object::{Key, Object};
 use crate::state::{State, UnderWay};
 use crate::value::Str;
@@ -37,7 +39,7 @@ pub fn why_expected(state: &State<'_>, object: &Object) -> &'static str {
 /// Whether an object is there to stay, and at work: it goes neither with its controller nor after it.
 pub fn stays_in_use(state: &State<'_>, object: &Object) -> bool {
     object.live()
-        && !navigate::finished(object)
+        && !fields::finished(object)
         && !leaves_with_controller(state, object)
         && !expected_to_go(state, object)
 }
@@ -195,7 +197,7 @@ impl<'s, 'a> Expected<'s, 'a> {
             if !goes || !seen.insert(object.key.clone()) {
                 continue;
             }
-            if let Some(defined) = navigate::defined_kind(&object).filter(|_| *kind == definitions) {
+            if let Some(defined) = fields::defined_kind(&object).filter(|_| *kind == definitions) {
                 open.extend(state.list(&defined, None).into_iter().filter(|_| adapted.contains(&defined)).cloned());
                 found.kinds.insert(defined);
             }

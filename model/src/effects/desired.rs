@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::members::group_name;
 use super::parents::{Parent, parents};
 use crate::controllers::replicas::{ReplicaRange, replicas, stated_replicas};
+use crate::fields;
 use crate::navigate;
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
@@ -27,7 +28,7 @@ fn own_excess(parent: &Parent, scenario: &Scenario<'_>) -> i64 {
     }
     let (mut present, mut itself) = (0_i64, 0_i64);
     let mut workloads: BTreeSet<Key> = BTreeSet::new();
-    for pod in parent.pods(state).iter().filter(|p| !navigate::finished(p)) {
+    for pod in parent.pods(state).iter().filter(|p| !fields::finished(p)) {
         let name = group_name(state, pod);
         if SCALED.iter().any(|kind| name.kind.is(kind)) {
             workloads.insert(name);

@@ -4,7 +4,7 @@
 //! delays it), `pkg/controller/podgc` (pods of a node that is gone), `pkg/controller/nodelifecycle` (pods of a node
 //! that is not Ready are marked not ready).
 
-use crate::navigate::{Tolerance, daemon_pod_spec, tolerance};
+use crate::fields::{Tolerance, daemon_pod_spec, tolerance};
 use crate::object::{Key, Object};
 use crate::state::State;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::parents::{CONTROLLER_DEPTH_MAX, decider, decides};
+use crate::controllers::statefulset;
 use crate::controllers::statefulset::ordinal_labels;
 use crate::kinds::Kind;
 use crate::navigate;
@@ -66,7 +67,7 @@ pub fn replica_sets_of(state: &State<'_>, deployment: &Object) -> Vec<Arc<Object
 fn adopts(state: &State<'_>, controller: &Object, pod: &Object) -> bool {
     let matches = navigate::selector_of(state, controller)
         .is_some_and(|selector| !selector.is_empty() && selector.matches(pod.labels()));
-    matches && (!controller.key.kind.is("StatefulSet") || navigate::pod_ordinal(controller, &pod.key.name).is_some())
+    matches && (!controller.key.kind.is("StatefulSet") || statefulset::pod_ordinal(controller, &pod.key.name).is_some())
 }
 
 /// A pod without its controller, where its labels are not the controller's any more: that releases it, and makes another

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::parents::Parent;
-use crate::navigate;
+use crate::fields;
 use crate::object::Object;
 use crate::state::State;
 use crate::value::{Str, Val};
@@ -24,7 +24,7 @@ pub fn propagate_template(state: &State<'_>, old: &Object, new: &Arc<Object>) ->
     let parent = Parent::by_facts(new, facts);
     let rolls_out = |o: &&Arc<Object>| ROLLING.iter().any(|kind| o.key.kind.is(kind));
     let workload = state.get(&parent.managed_workload(state)?).filter(rolls_out)?;
-    let path = navigate::template_path(workload)?;
+    let path = fields::template_path(workload)?;
     let own = workload.val().at_some(path)?;
     let next = carried(own, &before, &after);
     (next != *own).then(|| workload.map_body(|val| val.with_at(path, next.clone())))

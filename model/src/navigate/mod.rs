@@ -36,14 +36,5 @@ pub use template::{pod_spec, template_labels, template_of};
 pub(crate) use users::users;
 pub use users::{is_made_again, resolves, unread_users};
 
-pub use crate::controllers::statefulset::{ordinals, pod_ordinal, rolls_out};
-// until their callers name `fields`
-pub use crate::fields::{
-    SCHEDULING, Tolerance, amount, anti_affinity, claim_ordinal, claims_wanted, daemon_pod_spec, defined_kind,
-    deletes_when_deleted, deletes_when_scaled, disruptions_allowed, finished, gives_up, hosts_of, makes_no_more,
-    node_zone, orphans, requested, requests, restricts_nodes, same_template, served_versions, template_path, tolerance,
-    tolerates, volume_admits, volume_affinity, wants_claim,
-};
-
 #[cfg(test)]
 mod tests;

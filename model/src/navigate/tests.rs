@@ -3,6 +3,7 @@
 use super::*;
 use crate::adapter::AdapterFacts;
 use crate::deletion::live_referrers;
+use crate::fields::*;
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::references::Reference;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use suture_model::change::User;
 use suture_model::deletion::expected_to_go;
+use suture_model::fields::finished;
 use suture_model::kinds::KindTraits;
-use suture_model::navigate::{controller_of, finished, pods_owned_by, selected, wanted_replicas};
+use suture_model::navigate::{controller_of, pods_owned_by, selected, wanted_replicas};
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;

@@ -10,9 +10,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use suture_model::fields::defined_kind;
 use suture_model::ingest::project;
 use suture_model::kinds::Kind;
-use suture_model::navigate::{defined_kind, definition_of};
+use suture_model::navigate::definition_of;
 use suture_model::object::{Key, Object};
 use suture_model::state::State;
 use suture_model::value::{Str, Val};

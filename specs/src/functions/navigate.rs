@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use suture_model::deletion::live_referrers;
+use suture_model::fields;
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate::{self, HostClaim, known};
 use suture_model::object::{Key, Object};
@@ -202,7 +203,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             Ok(Value::Int(navigate::wanted_replicas(state, o).unwrap_or(0)))
         }
         Func::Instances => {
-            if let Some(kind) = navigate::defined_kind(o) {
+            if let Some(kind) = fields::defined_kind(o) {
                 known(state, &kind)?;
             }
             objects(navigate::instances(state, o))
@@ -327,7 +328,7 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
         (Func::HasSelector, []) => bool(navigate::selector_of(worlds.before, o).is_some()),
         (Func::RestrictsNodes, []) => {
             let spec = navigate::pod_spec(worlds.before, o);
-            bool(spec.is_some_and(|spec| navigate::restricts_nodes(&spec)) && !navigate::makes_no_more(o))
+            bool(spec.is_some_and(|spec| fields::restricts_nodes(&spec)) && !fields::makes_no_more(o))
         }
         (Func::References, []) => {
             let adapters = worlds.before.base().adapters().as_ref();
@@ -337,10 +338,10 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
         (Func::PodNode, []) => node(o, worlds).map(|n| Value::Object(n.clone())),
         (Func::PodZone, []) => {
             let zone = match &o.key.kind {
-                kind if kind.is("Node") => navigate::node_zone(o),
+                kind if kind.is("Node") => fields::node_zone(o),
                 _ if o.node.is_empty() => None,
                 _ => match node(o, worlds) {
-                    Ok(node) => navigate::node_zone(node),
+                    Ok(node) => fields::node_zone(node),
                     Err(error) if error.is_absence() => None,
                     Err(error) => return Err(error),
                 },
@@ -349,7 +350,7 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
         }
         (Func::Requests, [Value::String(resource)]) => {
             let spec = navigate::pod_spec(worlds.before, o);
-            Ok(Value::Int(spec.map_or(0, |spec| navigate::requests(&spec, resource))))
+            Ok(Value::Int(spec.map_or(0, |spec| fields::requests(&spec, resource))))
         }
         _ => {
             let mut all = vec![Value::Object(o.clone())];

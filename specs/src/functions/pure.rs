@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use suture_model::navigate;
+use suture_model::fields;
 use suture_model::object::Object;
 use suture_model::value::Str;
 
@@ -366,7 +366,7 @@ fn object(func: Func, args: &[Value]) -> Answer {
             Ok(Value::String(o.annotation(key).cloned().unwrap_or_else(|| "".into())))
         }
         (Func::ServedVersions, []) => {
-            Ok(Value::list(navigate::served_versions(o).into_iter().map(Value::String).collect()))
+            Ok(Value::list(fields::served_versions(o).into_iter().map(Value::String).collect()))
         }
         _ => Err(no_overload(func, args)),
     }

@@ -14,8 +14,8 @@ use super::room::Room;
 use super::template::Template;
 use super::term::{Term, reaches_others, term};
 use crate::effects::linear::{STAY, at_least, at_most, count, placed_at};
+use crate::fields::anti_affinity;
 use crate::futures::{Count, FateKind, LimitLabel};
-use crate::navigate::anti_affinity;
 use crate::object::Object;
 use crate::value::{Str, Val};
 

@@ -16,12 +16,13 @@ use super::topology::domain;
 use super::usage::{NodeUsage, room};
 use crate::effects::memo::Memo;
 use crate::effects::survival::Survivals;
+use crate::fields::HOSTNAME;
 use crate::kinds::Kind;
 use crate::node_names::NodeNames;
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
 use crate::selector::Selector;
-use crate::snapshot::{HOSTNAME, Usage};
+use crate::snapshot::Usage;
 use crate::state::State;
 use crate::value::{Str, Val};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::constraint::{Around, Constraint, Differences, Fit, NodeView, Placing, Waiting};
 use super::room::Room;
 use super::template::Template;
+use crate::fields::names_nodes;
 use crate::object::Object;
 use crate::selector::node_matches;
-use crate::snapshot::names_nodes;
 
 /// The plugins.
 pub struct NodeAffinity;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::host_port::host_ports;
 use super::room::Room;
-use crate::navigate::anti_affinity;
+use crate::fields::anti_affinity;
 use crate::node_names::NodeNames;
 use crate::object::Object;
 use crate::value::{Str, Val};

@@ -10,10 +10,10 @@ use super::constraint::{Around, Constraint, Differences, Fit, NodeView, Placing,
 use super::host_port::ports_of;
 use super::template::Template;
 use crate::effects::linear::always;
+use crate::fields::HOSTNAME;
 use crate::futures::LimitLabel;
 use crate::kinds::Kind;
 use crate::object::{Body, Object};
-use crate::snapshot::HOSTNAME;
 use crate::state::State;
 use crate::value::Str;
 

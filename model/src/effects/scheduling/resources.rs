@@ -8,8 +8,8 @@ use super::constraint::{Around, Constraint, Differences, Fit, NodeView, Placing,
 use super::template::Template;
 use super::usage::{is_sure_to_have_room, selectors_of};
 use crate::effects::linear::{STAY, at_most, count, placed_at};
+use crate::fields;
 use crate::futures::LimitLabel;
-use crate::navigate;
 use crate::object::Object;
 
 /// The plugin.
@@ -29,7 +29,7 @@ impl Constraint for NodeResourcesFit {
         let own = placing.own;
         let is_selected_by = selectors_of(&placing.builder.templates);
         let takes_as_much = |pod: &Object| {
-            let amount = |name: &str| pod.val().get("spec").map_or(0, |spec| navigate::requests(spec, name));
+            let amount = |name: &str| pod.val().get("spec").map_or(0, |spec| fields::requests(spec, name));
             own.ports.is_empty()
                 && is_selected_by.iter().any(|selector| selector.matches(pod.labels()))
                 && own.requests.iter().all(|(name, each)| amount(name) >= *each)

@@ -11,11 +11,11 @@ use super::room::Room;
 use super::template::Template;
 use super::term::Term;
 use crate::effects::linear::{STAY, always, at_least, count, placed_at};
+use crate::fields::HOSTNAME;
+use crate::fields::{SCHEDULING, tolerates};
 use crate::futures::{Count, LimitLabel, Linear, SetId};
-use crate::navigate::{SCHEDULING, tolerates};
 use crate::object::Object;
 use crate::selector::node_matches;
-use crate::snapshot::HOSTNAME;
 use crate::value::Str;
 
 /// Beyond so many places, a spread constraint over single nodes is not relied on.

@@ -6,7 +6,7 @@ use super::constraint::{Around, Constraint, Differences, Fit, NodeView, Placing,
 use super::room::Room;
 use super::template::Template;
 use crate::effects::hazard;
-use crate::navigate::{SCHEDULING, tolerates};
+use crate::fields::{SCHEDULING, tolerates};
 use crate::object::Object;
 use crate::value::Val;
 

@@ -3,7 +3,7 @@
 use super::host_port::{HostPort, host_ports};
 use super::room::Room;
 use super::term::{Term, term};
-use crate::navigate;
+use crate::fields;
 use crate::object::{Key, Object};
 use crate::value::{Str, Val};
 
@@ -35,9 +35,9 @@ impl Template {
     /// The template of this pod template value ({metadata, spec}), for pods in a namespace.
     pub fn new(val: &Val, ns: &str) -> Self {
         let spec = val.get("spec").cloned().unwrap_or_default();
-        let amount = |resource: &str| navigate::requests(&spec, resource);
+        let amount = |resource: &str| fields::requests(&spec, resource);
         let requests = COUNTED.map(|resource| (resource, amount(resource)));
-        let others = navigate::requested(&spec).into_iter().filter(|name| !COUNTED.contains(&&**name));
+        let others = fields::requested(&spec).into_iter().filter(|name| !COUNTED.contains(&&**name));
         let others = others.map(|name| (name.clone(), amount(&name))).filter(|(_, amount)| *amount > 0).collect();
         Self {
             val: val.clone(),

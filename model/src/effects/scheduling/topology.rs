@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::effects::builder::Described;
-use crate::navigate::node_zone;
+use crate::fields::HOSTNAME;
+use crate::fields::node_zone;
 use crate::object::{Key, Object};
-use crate::snapshot::HOSTNAME;
 use crate::state::State;
 use crate::value::Str;
 

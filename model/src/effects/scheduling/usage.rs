@@ -11,7 +11,7 @@ use super::node_classes::Demand;
 use super::room::Room;
 use super::template::Template;
 use crate::effects::survival::Survivals;
-use crate::navigate;
+use crate::fields;
 use crate::object::Object;
 use crate::selector::Selector;
 use crate::snapshot::Usage;
@@ -114,7 +114,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 pub fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usage) -> Room {
     let mut room = Room::default();
     let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
-    let stated = |resource: &str| navigate::amount(allocatable.get(resource)?, resource);
+    let stated = |resource: &str| fields::amount(allocatable.get(resource)?, resource);
     let mut bound = |total: Option<i64>, each: i64, pick: fn(&Usage) -> i64| {
         let Some(total) = total else { return };
         let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
@@ -136,7 +136,7 @@ fn room_of_others(template: &Template, node: &Object, most: i64, taken: impl Fn(
     let mut room = Room::default();
     let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
     for (resource, each) in &template.others {
-        let stated = allocatable.get(resource).and_then(|amount| navigate::amount(amount, resource));
+        let stated = allocatable.get(resource).and_then(|amount| fields::amount(amount, resource));
         let total = stated.or_else(|| (&**resource != "ephemeral-storage").then_some(0));
         let Some(total) = total else { continue };
         let (all, staying) = if total > 0 { taken(resource) } else { (0, 0) };
@@ -149,7 +149,7 @@ fn room_of_others(template: &Template, node: &Object, most: i64, taken: impl Fn(
 /// What a pod takes of a resource of its node.
 fn takes(pod: &Object, resource: &str) -> i64 {
     let spec = pod.val().get("spec").filter(|_| !pod.finished());
-    spec.map_or(0, |spec| navigate::requests(spec, resource))
+    spec.map_or(0, |spec| fields::requests(spec, resource))
 }
 
 /// How many pods of a template a node takes, were it empty.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::constraint::{Around, Constraint, Differences, Fit, NodeView, Placing, Waiting};
 use super::room::Room;
 use super::template::Template;
+use crate::fields;
 use crate::kinds::Kind;
 use crate::navigate;
 use crate::object::{Key, Object};
@@ -102,7 +103,7 @@ fn is_for_all(state: &State<'_>, ns: &str, claim: &str) -> bool {
         let modes = volume.val().items_at(&["spec", "accessModes"]).iter();
         let is_shared =
             |mode: &Val| mode.as_str().is_some_and(|mode| matches!(&**mode, "ReadWriteMany" | "ReadOnlyMany"));
-        navigate::volume_affinity(volume).is_none() && modes.into_iter().any(is_shared)
+        fields::volume_affinity(volume).is_none() && modes.into_iter().any(is_shared)
     })
 }
 
