@@ -7,11 +7,9 @@ use suture_model::value::Str;
 
 use crate::access;
 use crate::error::{EvalError, EvalErrorKind};
-use crate::functions::{Class, Func, Worlds, call_nav, call_pure};
+use crate::functions::{Answer, Class, Func, Worlds, call_nav, call_pure};
 use crate::ir::{Comprehension, Element, Entry, Expr, Node, Type};
 use crate::value::{ListValue, MapKey, MapValue, Value, World};
-
-type Answer = Result<Value, EvalError>;
 
 /// How many steps (nodes evaluated, items copied or compared) one evaluation may take: a filter over the 150,000 pods of
 /// the largest cluster takes a few million, which is well under a second; a loop over pairs of them is stopped.

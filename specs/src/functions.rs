@@ -6,6 +6,7 @@
 //! | reads | its arguments, the adapters, and facts that no future changes (a node's labels) | [`call_nav`] |
 //! | navigates | the state of the cluster that is its argument | [`call_nav`] |
 
+mod answer;
 mod navigate;
 mod pure;
 mod table;
@@ -14,9 +15,9 @@ use std::fmt;
 
 use suture_model::kinds::Kind;
 
+pub(crate) use answer::Answer;
 pub use navigate::{Worlds, call_nav, may_be_quorum_group};
 pub use pure::call_pure;
-pub(crate) use pure::no_overload;
 pub use table::{Func, UNSUPPORTED, WORLD_FIELDS, signatures, world_field};
 
 use crate::ir::Type;

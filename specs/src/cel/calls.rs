@@ -4,8 +4,8 @@ use cel_core::{Expr as Syntax, SpannedExpr};
 use suture_model::kinds::Kind;
 
 use super::confine::confine;
-use super::error::CelError;
-use super::lower::{Lowering, field_span, list_names, unsupported};
+use super::error::{CelError, field_span};
+use super::lower::{Lowering, list_names, unsupported};
 use crate::functions::{Func, Param, Signature, Style, signatures};
 use crate::ir::{Expr, Node, Span, Type};
 use crate::suggest::nearest;

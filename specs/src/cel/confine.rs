@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use suture_model::value::Str;
 
-use super::error::{CelError, Reporter};
-use super::lower::field_span;
+use super::error::{CelError, Reporter, field_span};
 use crate::functions::{Confinement, Func};
 use crate::ir::{Expr, Node, Span, Type};
 use crate::value::Value;

@@ -113,3 +113,8 @@ impl<'s> Reporter<'s> {
         self.error(message, span, "here", None)
     }
 }
+
+/// The place of the field's name at the end of `base.field`.
+pub(super) fn field_span(span: Span, field: &str) -> Span {
+    Span { start: span.end.saturating_sub(field.len()).max(span.start), end: span.end }
+}

@@ -4,7 +4,7 @@ use cel_core::{BinaryOp, Expr as Syntax, SpannedExpr, UnaryOp};
 use suture_model::value::Str;
 
 use super::confine::confine;
-use super::error::{CelError, Reporter};
+use super::error::{CelError, Reporter, field_span};
 use super::schema::{field_type, fields_of};
 use super::scope::Scope;
 use crate::functions::{Func, UNSUPPORTED, WORLD_FIELDS, signatures, world_field};
@@ -364,11 +364,6 @@ fn is_params(base: &Expr, locals: &[(Str, Type)]) -> bool {
 /// What to say of a name that is kept for later or known from elsewhere.
 pub(super) fn unsupported(name: &str) -> Option<String> {
     UNSUPPORTED.iter().find(|(known, _)| *known == name).map(|(_, help)| (*help).to_owned())
-}
-
-/// The place of the field's name at the end of `base.field`.
-pub(super) fn field_span(span: Span, field: &str) -> Span {
-    Span { start: span.end.saturating_sub(field.len()).max(span.start), end: span.end }
 }
 
 pub(super) fn list_names(names: &[&str]) -> String {

@@ -13,11 +13,10 @@ use suture_model::selector::Selector;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
 
-use super::{Func, call_pure, no_overload};
+use super::answer::{Answer, no_overload};
+use super::{Func, call_pure};
 use crate::error::{EvalError, EvalErrorKind};
 use crate::value::{ListValue, Value, World};
-
-type Answer = Result<Value, EvalError>;
 
 /// The states that expressions speak about.
 #[derive(Clone, Copy, Debug)]

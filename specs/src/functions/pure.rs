@@ -9,6 +9,7 @@ use suture_model::object::Object;
 use suture_model::value::Str;
 
 use super::Func;
+use super::answer::{Answer, no_overload};
 use crate::error::{EvalError, EvalErrorKind};
 use crate::strings;
 use crate::time::{self, Field};
@@ -16,8 +17,6 @@ use crate::value::{ListValue, Value, compare_numbers};
 
 mod arithmetic;
 mod convert;
-
-type Answer = Result<Value, EvalError>;
 
 /// Calls a function of class [`Pure`](super::Class::Pure).
 ///
@@ -92,17 +91,6 @@ pub fn call_pure(func: Func, args: &[Value]) -> Answer {
         | Func::ServedVersions => object(func, args),
         other => Err(EvalErrorKind::NoWorld(other.name()).into()),
     }
-}
-
-/// The types of values, for a message.
-pub(crate) fn type_list(args: &[Value]) -> String {
-    let types: Vec<String> = args.iter().map(|a| a.type_of().to_string()).collect();
-    types.join(", ")
-}
-
-/// The error of a function on arguments that it does not take.
-pub(crate) fn no_overload(func: Func, args: &[Value]) -> EvalError {
-    EvalErrorKind::NoSuchOverload { function: func.name(), types: type_list(args) }.into()
 }
 
 fn comparison(func: Func, args: &[Value]) -> Answer {

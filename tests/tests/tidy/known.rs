@@ -7,16 +7,21 @@ pub struct Descent {
 }
 
 /// Circles that stay.
-pub const DESCENTS: &[Descent] = &[Descent {
-    files: &["encode/src/term/bool.rs", "encode/src/term/int.rs"],
-    reason: "a formula compares numbers, and a number may depend on a formula",
-}];
+pub const DESCENTS: &[Descent] = &[
+    Descent {
+        files: &["encode/src/term/bool.rs", "encode/src/term/int.rs"],
+        reason: "a formula compares numbers, and a number may depend on a formula",
+    },
+    Descent {
+        files: &["specs/src/cel/calls.rs", "specs/src/cel/lower.rs", "specs/src/cel/macros.rs"],
+        reason: "an argument of a call or a macro is an expression, and an expression may be a call or a macro",
+    },
+];
 
 /// Circles that are to be opened.
 pub const CIRCLES: &[&[&str]] = &[
+    // to be deleted: independence of requests by what they read and write takes the place of all three
     &["encode/src/relevance.rs", "encode/src/relevance/lone.rs", "encode/src/relevance/neighbourhood.rs"],
-    &["specs/src/cel/calls.rs", "specs/src/cel/confine.rs", "specs/src/cel/lower.rs", "specs/src/cel/macros.rs"],
-    &["specs/src/functions/pure.rs", "specs/src/functions/pure/arithmetic.rs", "specs/src/functions/pure/convert.rs"],
     &["tests/e2e/tests/replay/main.rs", "tests/e2e/tests/replay/resources.rs"],
     &[
         "tests/e2e/tests/requests/main.rs",

@@ -1,8 +1,8 @@
 //! Arithmetic on numbers, and what `+` and `-` mean on strings, bytes, lists and times.
 
-use super::{Answer, no_overload};
 use crate::error::{EvalError, EvalErrorKind};
 use crate::functions::Func;
+use crate::functions::answer::{Answer, no_overload};
 use crate::time;
 use crate::value::Value;
 

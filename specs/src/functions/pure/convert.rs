@@ -1,8 +1,8 @@
 //! Conversions between types; one that would lose its value fails.
 
-use super::{Answer, no_overload};
 use crate::error::EvalError;
 use crate::functions::Func;
+use crate::functions::answer::{Answer, no_overload};
 use crate::time;
 use crate::value::Value;
 
