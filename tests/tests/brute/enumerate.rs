@@ -22,7 +22,7 @@ use suture_specs::spec::Violations;
 use suture_specs::time::parse_timestamp;
 use suture_specs::value::Value;
 
-use super::{TIME, Truth};
+use super::truth::{TIME, Truth, Unfit};
 use crate::universe::Case;
 
 /// What became of one instance over many worlds.
@@ -52,17 +52,6 @@ fn instances(
         .collect();
     let first = |key: &Key| before.get(key).or_else(|| with.iter().find_map(|s| s.state.get(key))).cloned();
     keys.iter().filter_map(first).filter(|o| compiled.matches.admits(o)).collect()
-}
-
-/// Why a case is not enumerated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unfit {
-    /// It has more worlds than are looked at.
-    TooLarge,
-    /// The model gives two groups power over one object.
-    Overlap,
-    /// The limits of a group leave no world at all, where the cluster must be in some.
-    NoFuture,
 }
 
 /// The verdict on every instance, and whether it can break without the change, too.

@@ -4,6 +4,7 @@
 
 pub mod enumerate;
 pub mod shrink;
+mod truth;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,21 +15,10 @@ use suture_checker::solve::Budget;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::Violations;
 
-pub use enumerate::Unfit;
+pub use truth::{TIME, Truth, Unfit};
 
 use crate::universe::Case;
 use crate::universe::invariants::Pool;
-
-/// What brute force finds out about an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Truth {
-    /// No future of the change breaks it, or the change is not to blame.
-    Proved,
-    /// A future breaks it and the change is to blame.
-    Refuted,
-    /// No future breaks it where it can be evaluated, and in some it cannot.
-    Fails,
-}
 
 /// The two verdicts on one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,9 +84,6 @@ impl Engines {
         verdicts.map(|v| (v.instance, (v.outcome, v.reason.unwrap_or(v.message)))).collect()
     }
 }
-
-/// The clock of every case.
-pub const TIME: &str = "2026-11-01T12:00:00Z";
 
 /// An engine that says all it knows and whose budget is no concern.
 pub fn engine(invariants: Vec<Arc<CompiledInvariant>>) -> Engine {

@@ -22,19 +22,6 @@ pub const DESCENTS: &[Descent] = &[
 pub const CIRCLES: &[&[&str]] = &[
     // to be deleted: independence of requests by what they read and write takes the place of all three
     &["encode/src/relevance.rs", "encode/src/relevance/lone.rs", "encode/src/relevance/neighbourhood.rs"],
-    &["tests/e2e/tests/replay/main.rs", "tests/e2e/tests/replay/resources.rs"],
-    &[
-        "tests/e2e/tests/requests/main.rs",
-        "tests/e2e/tests/requests/release.rs",
-        "tests/e2e/tests/requests/templates.rs",
-    ],
-    &["tests/tests/brute/enumerate.rs", "tests/tests/brute/mod.rs"],
-    &[
-        "tests/tests/universe/changes.rs",
-        "tests/tests/universe/cluster.rs",
-        "tests/tests/universe/mod.rs",
-        "tests/tests/universe/workloads.rs",
-    ],
 ];
 
 /// Files that are to be taken apart.

@@ -5,6 +5,7 @@
 pub mod adapters;
 pub mod changes;
 pub mod cluster;
+pub mod draft;
 pub mod invariants;
 pub mod random;
 pub mod workloads;
@@ -18,6 +19,8 @@ use suture_model::ingest::objects;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::Val;
+
+pub use draft::Size;
 
 use adapters::Databases;
 use invariants::{Focus, Pool};
@@ -39,31 +42,6 @@ pub struct Case {
     pub change: Change,
     /// Which invariant of the pool.
     pub invariant: usize,
-}
-
-/// How large a universe may be.
-#[derive(Clone, Copy, Debug)]
-pub struct Size {
-    /// Pods at most.
-    pub pods: usize,
-    /// Nodes at most.
-    pub nodes: usize,
-    /// Requests in flight at most.
-    pub in_flight: usize,
-}
-
-impl Size {
-    /// The largest universes.
-    pub const FULL: Self = Self { pods: 6, nodes: 3, in_flight: 2 };
-
-    /// The next smaller size.
-    pub fn smaller(self) -> Self {
-        Self {
-            pods: self.pods.saturating_sub(1).max(2),
-            nodes: self.nodes.saturating_sub(1).max(1),
-            in_flight: self.in_flight.saturating_sub(1),
-        }
-    }
 }
 
 impl Case {

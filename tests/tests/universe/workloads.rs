@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::cluster::{Draft, reference};
+use super::draft::{Draft, reference};
 use super::invariants::Focus;
 
 /// Adds the workload of this number, with its pods as far as any are left.

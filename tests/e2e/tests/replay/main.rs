@@ -9,32 +9,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use suture_e2e::api::Reply;
 use suture_e2e::table::Table;
 use suture_e2e::{Api, Cluster, Options, Part, Plan, Suture, suture, wait};
 
 mod objects;
+mod player;
 mod resources;
 mod state;
 mod steps;
 
-use resources::Place;
-
-/// Method, path and body.
-type Call = (&'static str, String, Option<Value>);
+use player::{Player, SETTLED_MAX};
 
 /// Admission that adds to what a suite says, or takes away from it.
 const PLUGINS: &str = "--disable-admission-plugins=ServiceAccount,DefaultTolerationSeconds,Priority,StorageObjectInUseProtection,\
                        TaintNodesByCondition,DefaultStorageClass,RuntimeClass,CertificateApproval,CertificateSigning,\
                        CertificateSubjectRestriction,DefaultIngressClass,ResourceQuota,LimitRanger";
-/// Far more than it takes, so that only what never comes about fails.
-const SETTLED_MAX: Duration = Duration::from_secs(60);
-
-/// What a replica says that does not judge.
-const IDLE: [&str; 2] = ["no replica is active yet", "this replica has just become active"];
 
 /// Times that come long before and after this is run.
 const PAST: &str = "2000-01-01T00:00:00Z";
@@ -46,17 +37,6 @@ enum Outcome {
     /// Why it cannot be loaded or sent.
     Skipped(String),
     Differs(String),
-}
-
-struct Player {
-    cluster: Cluster,
-    /// An administrator, who asks for others.
-    admin: Api,
-    /// Suture's own user, whom nobody judges.
-    own: Api,
-    places: BTreeMap<(String, String), Place>,
-    /// What was there before any suite, by collection and name.
-    baseline: BTreeSet<String>,
 }
 
 #[test]
@@ -177,16 +157,6 @@ impl Player {
             Ok(Err(how)) => Outcome::Differs(how),
             Err(why) => Outcome::Skipped(why),
         }
-    }
-
-    /// What comes of a request, asked again while nobody judges: on a busy machine a Lease runs out before it is renewed.
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Reply, String> {
-        let judged = wait::until("a judge", SETTLED_MAX, || {
-            let reply = self.admin.call(method, path, body).map_err(|error| error.to_string())?;
-            let nobody = IDLE.iter().any(|why| reply.message().contains(why));
-            if nobody { Err(reply.message().to_owned()) } else { Ok(reply) }
-        });
-        judged.map_err(|error| error.to_string())
     }
 
     /// Waits until the API server reaches Suture: it may still wait before it dials again.

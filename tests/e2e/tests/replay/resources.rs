@@ -8,26 +8,7 @@ use serde_json::{Value, json};
 use suture_e2e::objects::definition;
 use suture_e2e::wait;
 
-use super::{Player, SETTLED_MAX};
-
-/// A resource of the API server.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) root: String,
-    pub(super) plural: String,
-    pub(super) namespaced: bool,
-    pub(super) status: bool,
-}
-
-impl Place {
-    pub(super) fn collection(&self, namespace: &str) -> String {
-        if self.namespaced {
-            format!("{}/namespaces/{namespace}/{}", self.root, self.plural)
-        } else {
-            format!("{}/{}", self.root, self.plural)
-        }
-    }
-}
+use super::player::{Place, Player, SETTLED_MAX};
 
 impl Player {
     /// Learns which resources there are.

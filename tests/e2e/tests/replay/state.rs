@@ -7,8 +7,7 @@ use suture_e2e::api::Reply;
 use suture_e2e::wait;
 
 use super::objects::{key, names, renewed};
-use super::resources::Place;
-use super::{Player, SETTLED_MAX};
+use super::player::{Place, Player, SETTLED_MAX};
 
 impl Player {
     /// Loads the state of a case; new uids by old ones.

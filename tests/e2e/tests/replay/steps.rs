@@ -7,8 +7,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::objects::{mapped, renewed};
-use super::resources::Place;
-use super::{Call, Player};
+use super::player::{Place, Player};
+
+/// Method, path and body.
+type Call = (&'static str, String, Option<Value>);
 
 impl Player {
     /// Sends the requests of a case; how many, or what differs.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use suture_e2e::objects::{ingress, pod_spec, service, workload};
 use suture_e2e::wait;
 
-use super::{Bench, settled};
+use super::bench::{Bench, settled};
 
 /// A rollout, a scale-down, a drain, and deletions go on to their ends.
 pub(super) fn controllers_finish(bench: &Bench) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use suture_e2e::objects::{apart, bound_claim, definition, eviction, ingress, pod, pod_spec, service, workload};
 
-use super::{Ask, Bench, settled};
+use super::bench::{Ask, Bench, settled};
 
 /// What the requests are about.
 pub(super) fn objects() -> Vec<Value> {
