@@ -150,9 +150,22 @@ fn show(source: &str) -> String {
     }
 }
 
+/// Fails unless each expression over the cluster is shown as it should be.
+#[track_caller]
+fn expect_shown(cases: &[(&str, &str)]) {
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(source, expected)| {
+            let found = show(source);
+            (found != *expected).then(|| format!("{source}\n  expected {expected}\n  found    {found}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
-fn fields_and_navigation() {
-    let cases = [
+fn a_field_is_read_from_the_object() {
+    expect_shown(&[
         ("p.metadata.name", "web-1"),
         ("p.kind + '/' + p.apiVersion", "Pod/v1"),
         ("p.spec.nodeName", "n1"),
@@ -173,6 +186,12 @@ fn fields_and_navigation() {
         ("has(w.spec.mode)", "true"),
         ("w.spec.mode == null", "true"),
         ("has(w.spec.absent)", "false"),
+    ]);
+}
+
+#[test]
+fn an_object_says_what_it_is() {
+    expect_shown(&[
         ("p.name()", "Pod/shop/web-1"),
         ("n.name()", "Node/n1"),
         ("p.label('app') + p.label('x') + n.label('disk')", "webssd"),
@@ -184,6 +203,12 @@ fn fields_and_navigation() {
         ("p.at(now).ready()", "error: Pod/shop/web-1 does not exist in `now`"),
         ("p.existsIn(now) && p.at(now).ready()", "false"),
         ("pvc.liveIn(before) && !pvc.liveIn(now) && pvc.existsIn(now)", "true"),
+    ]);
+}
+
+#[test]
+fn objects_are_found_in_a_state() {
+    expect_shown(&[
         ("before.pods.size() - now.pods.size()", "1"),
         ("before.pods.filter(x, x.ready()).map(x, x.metadata.name)", "['web-1']"),
         ("before.objects('Pod').size() + before.objects('apps', 'ReplicaSet').size()", "3"),
@@ -197,6 +222,12 @@ fn fields_and_navigation() {
         ("svc.endpoints(before).map(x, x.name())", "['Pod/shop/web-1']"),
         ("svc.endpoints(now)", "[]"),
         ("svc.hasSelector() && svc.hasSelector(now)", "true"),
+    ]);
+}
+
+#[test]
+fn a_function_follows_what_an_object_names() {
+    expect_shown(&[
         ("p.node().label('disk')", "ssd"),
         ("q.node()", "error: no such key: `spec.nodeName`"),
         ("p.zone() + n.zone() + q.zone()", "aa"),
@@ -220,6 +251,12 @@ fn fields_and_navigation() {
         ("n.admittedNodes(before)", "[]"),
         ("p.admittedNodes(before).size()", "1"),
         ("rs.restrictsNodes()", "false"),
+    ]);
+}
+
+#[test]
+fn what_is_computed_and_what_else_is_bound() {
+    expect_shown(&[
         ("floor(params.floor, 5)", "3"),
         ("floor(2, 5) + floor('50%', 4)", "4"),
         ("floor('x', 5)", "error: `x` is neither an integer nor a percentage"),
@@ -229,15 +266,7 @@ fn fields_and_navigation() {
         ("time", "error: `time` is not bound"),
         ("p == before.pods[0] && p in before.pods", "true"),
         ("type(p) == type(q)", "true"),
-    ];
-    let wrong: Vec<String> = cases
-        .iter()
-        .filter_map(|(source, expected)| {
-            let found = show(source);
-            (found != *expected).then(|| format!("{source}\n  expected {expected}\n  found    {found}"))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ]);
 }
 
 #[test]

@@ -23,9 +23,22 @@ fn refusal(source: &str) -> String {
     }
 }
 
+/// Fails unless each expression is refused, or fine, as it should be.
+#[track_caller]
+fn expect_refusals(cases: &[(&str, &str)]) {
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(source, expected)| {
+            let found = refusal(source);
+            (found != *expected).then(|| format!("{source}\n  expected {expected}\n  found    {found}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
-fn expressions() {
-    let cases = [
+fn fields_and_methods() {
+    expect_refusals(&[
         ("p.spec.containers.exists(c, c.image == 'x')", "fine: bool"),
         ("p.spec.conatiners", "PodSpec has no field `conatiners` @ `conatiners` (did you mean `containers`?)"),
         ("p.metadata.label", "ObjectMeta has no field `label` @ `label` (did you mean `labels`?)"),
@@ -37,6 +50,12 @@ fn expressions() {
         ("o.ready()", "fine: bool"),
         ("o.spec.foo.bar == 3", "fine: bool"),
         ("o.metadata.nam", "ObjectMeta has no field `nam` @ `nam` (did you mean `name`?)"),
+    ]);
+}
+
+#[test]
+fn states_and_their_lists() {
+    expect_refusals(&[
         ("befor.pods", "`befor` is not known @ `befor` (did you mean `before`?)"),
         ("before.pdos", "a state has no list `pdos` @ `pdos` (did you mean `pods`?)"),
         ("before.widgets", "a state has no list `widgets` @ `widgets` (other kinds are listed by `objects('Kind')`)"),
@@ -48,6 +67,12 @@ fn expressions() {
         ("p.at(before).spec.nodeName == 'n'", "fine: bool"),
         ("p.at('now')", "`at` is not defined on Pod with string @ `at` (it is `object.at(state) → object`)"),
         ("p.at()", "`at` takes 1 arguments, found 0 @ `at` (it is `object.at(state) → object`)"),
+    ]);
+}
+
+#[test]
+fn what_is_not_known_or_not_supported() {
+    expect_refusals(&[
         (
             "after.pods",
             "`after` is only known with `hold: After` @ `after` (write `now`, or set `hold: After` to judge settled states only)",
@@ -64,6 +89,12 @@ fn expressions() {
             "`oldObject` is not known @ `oldObject` (there is no `oldObject`: the `forEach` variable is the object as it was before)",
         ),
         ("dyn(p)", "there is no function `dyn` @ `dyn` (`dyn` is not supported: every expression has a type)"),
+    ]);
+}
+
+#[test]
+fn types_that_do_not_fit() {
+    expect_refusals(&[
         ("p.requests('cpu') > 1.5", "fine: bool"),
         (
             "p.requests('cpu') + 1.5",
@@ -89,6 +120,12 @@ fn expressions() {
             "p.metadata.name in before.pods",
             "`in` on different types: string and Pod @ `p.metadata.name in before.pods`",
         ),
+    ]);
+}
+
+#[test]
+fn parameters_and_the_request() {
+    expect_refusals(&[
         ("params.floor > 1", "fine: bool"),
         ("params.flor > 1", "there is no parameter `flor` @ `flor` (did you mean `floor`?)"),
         (
@@ -108,6 +145,12 @@ fn expressions() {
             "request has no field `userInfo` @ `userInfo` (there are `dryRun`, `kind`, `name`, `namespace`, `operation`, `options`, `subresource`, `uid`, `user`)",
         ),
         ("time > p.metadata.creationTimestamp", "fine: bool"),
+    ]);
+}
+
+#[test]
+fn lists_and_macros() {
+    expect_refusals(&[
         ("p.references().all(r, r.resolvesIn(now))", "fine: bool"),
         ("p.references().all(r, r.kin == '')", "reference has no field `kin` @ `kin` (did you mean `kind`?)"),
         ("before.pods.filter(p, p.ready()).size()", "fine: int"),
@@ -128,17 +171,12 @@ fn expressions() {
         ("p.owners()[0].uid", "fine: string"),
         ("svc.hostClaims(now).exists(c, now.hostClaimants(c).size() > 1)", "fine: bool"),
         ("p.spec.containers.map(c, c.resources.requests['cpu'])", "fine: list<any>"),
-        ("1 2", "unexpected `2` @ `2`"),
-        ("p.", "unexpected end of the expression @ ``"),
-    ];
-    let wrong: Vec<String> = cases
-        .iter()
-        .filter_map(|(source, expected)| {
-            let found = refusal(source);
-            (found != *expected).then(|| format!("{source}\n  expected {expected}\n  found    {found}"))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ]);
+}
+
+#[test]
+fn what_is_no_expression() {
+    expect_refusals(&[("1 2", "unexpected `2` @ `2`"), ("p.", "unexpected end of the expression @ ``")]);
 }
 
 #[test]
@@ -182,9 +220,23 @@ fn problems(yaml: &str) -> Vec<String> {
     all
 }
 
+/// Fails unless each document has the problems that it should have.
+#[track_caller]
+fn expect_problems(cases: &[(&str, &[&str])]) {
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(yaml, expected)| {
+            let found = problems(yaml);
+            (found != *expected).then(|| format!("{yaml}\n  expected {expected:#?}\n  found    {found:#?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
-fn documents() {
-    let cases: &[(&str, &[&str])] = &[
+fn documents_have_a_kind_a_name_and_a_spec() {
+    expect_problems(&[
+        ("a: [\n", &["a.yaml:1: unclosed bracket '['"]),
         ("kind: Pod\nmetadata: {name: x}\n", &["a.yaml:1: kind: `Pod` is no kind of suture.dev/v1alpha1"]),
         (
             "kind: Invarant\nmetadata: {name: x}\n",
@@ -200,6 +252,12 @@ fn documents() {
             "kind: Invariant\nmetadata: {name: x}\nspec: {}\n",
             &["a.yaml:3: spec: an invariant needs `forEach` and `require`, or `template`"],
         ),
+    ]);
+}
+
+#[test]
+fn fields_of_documents() {
+    expect_problems(&[
         (
             "---\nkind: Exemption\nmetadata: {name: x}\nspec:\n  invariant: q\n  reson: because\n",
             &[
@@ -222,6 +280,12 @@ fn documents() {
                 "a.yaml:5: spec.require: expected a list, found a map",
             ],
         ),
+    ]);
+}
+
+#[test]
+fn objects_and_expressions_of_invariants() {
+    expect_problems(&[
         (
             "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kind: Pods}\n  require: [{expression: 'true'}]\n",
             &[
@@ -255,6 +319,12 @@ fn documents() {
                 "a.yaml:5: spec.params: only a template has parameters (write the values into the expressions, or name a `template`)",
             ],
         ),
+    ]);
+}
+
+#[test]
+fn namespaced_invariants_look_into_their_namespace_only() {
+    expect_problems(&[
         (
             "kind: NamespacedInvariant\nmetadata: {name: x, namespace: shop}\nspec:\n  forEach: {var: svc, kind: Service}\n  let:\n    own: now.inNamespace('shop', 'Pod').size() + svc.endpoints(now).size() + now.podsMatching(svc.metadata.namespace, svc.spec.selector).size()\n  require: [{expression: own > 0}]\n",
             &[],
@@ -278,16 +348,7 @@ fn documents() {
             "kind: NamespacedInvariant\nmetadata: {name: x}\nspec: {}\n",
             &["a.yaml:2: metadata: a NamespacedInvariant needs `metadata.namespace`"],
         ),
-        ("a: [\n", &["a.yaml:1: unclosed bracket '['"]),
-    ];
-    let wrong: Vec<String> = cases
-        .iter()
-        .filter_map(|(yaml, expected)| {
-            let found = problems(yaml);
-            (found != *expected).then(|| format!("{yaml}\n  expected {expected:#?}\n  found    {found:#?}"))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ]);
 }
 
 #[test]

@@ -28,8 +28,4 @@ pub const CIRCLES: &[&[&str]] = &[
 pub const LONG_FILES: &[&str] = &[];
 
 /// Functions that are to be taken apart: their file and their name.
-pub const LONG_FUNCTIONS: &[&str] = &[
-    "specs/tests/cluster.rs: fields_and_navigation",
-    "specs/tests/messages.rs: documents",
-    "specs/tests/messages.rs: expressions",
-];
+pub const LONG_FUNCTIONS: &[&str] = &[];
