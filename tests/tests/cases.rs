@@ -2,6 +2,7 @@
 //! single effects, in the folders of `tests/effects`.
 
 use std::path::Path;
+use std::slice;
 
 use suture_service::output::progress::Progress;
 use suture_service::suite::documents::{documents, find, missing_templates};
@@ -47,6 +48,21 @@ fn every_suite_of_effects_passes() {
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert_eq!(report.passed, suites.iter().map(|suite| suite.spec.cases.len()).sum::<usize>());
+}
+
+#[test]
+fn a_suite_of_effects_is_named_after_its_path() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("effects");
+    let wrong: Vec<String> = find(slice::from_ref(&folder))
+        .unwrap()
+        .iter()
+        .filter_map(|suite| {
+            let path = Path::new(&*suite.origin.file).strip_prefix(&folder).unwrap().with_extension("");
+            let name = path.components().map(|part| part.as_os_str().to_str().unwrap()).collect::<Vec<_>>().join("-");
+            (*suite.name != *name).then(|| format!("{}: `{}` instead of `{name}`", suite.origin.file, suite.name))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 fn names(invariant: &suture_specs::spec::FileOrInline, template: &str) -> bool {
