@@ -3,6 +3,8 @@
 use suture_encode::analysis::Analysis;
 use suture_encode::impact::Impact;
 use suture_encode::question::{Judged, replay};
+use suture_model::navigate::UnknownKind;
+use suture_model::object::Key;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_specs::functions::Worlds;
@@ -20,7 +22,13 @@ pub(crate) fn audit(analyses: &[Analysis], snapshot: &Snapshot, time: Option<&st
     let mut proved = 0;
     for analysis in analyses {
         let compiled = &analysis.compiled;
-        for key in Impact::new(&state, []).of_kinds(analysis, None) {
+        let impact = Impact::new(&state, []);
+        if let Some(unread) = impact.unread_instances(analysis) {
+            let every = Key::of(&unread, "", "*");
+            let why = Undecided::Refused(UnknownKind(unread).to_string());
+            verdicts.push(explain::undecided(compiled, &every, &why));
+        }
+        for key in impact.of_kinds(analysis, None) {
             let Some(object) = state.get(&key).filter(|o| judges(compiled, o)) else { continue };
             match replay(compiled, object, &inputs, Worlds { before: &state, now: &state }) {
                 Judged::Holds => proved += 1,

@@ -1,6 +1,7 @@
 //! Calls of functions in all futures at once: one that asks for the future is navigated, one of known values is called, and
 //! one of terms becomes a linear term, or is enumerated over the values that its arguments can take.
 
+use suture_model::references::names_its_own;
 use suture_specs::error::EvalError;
 use suture_specs::functions::{Func, Worlds, call_nav};
 use suture_specs::value::{Value, World};
@@ -63,7 +64,10 @@ where
 
     fn allow_call(&self, func: Func, member: &Member) -> Result<(), Refusal> {
         match relations(func).tells {
-            Tells::Nothing | Tells::OwnNames => Ok(()),
+            Tells::Nothing => Ok(()),
+            // of pods that differ in their names only, each refers to something of its own
+            Tells::OwnNames if names_its_own(&member.object) => self.allow_identity(member),
+            Tells::OwnNames => Ok(()),
             Tells::Nodes => self.allow_node(member),
             Tells::NothingSwapped | Tells::Identity => self.allow_identity(member),
         }

@@ -150,13 +150,22 @@ impl<'s, 'a> Impact<'s, 'a> {
         };
         let is_touched = touched.iter().any(|kind| is_read(kind));
         let concerns_pods = reads.pods && touched.iter().any(|kind| pods(kind));
-        let instance = |name: &str| analysis.compiled.for_each.kinds.iter().any(|k| k.may_be(name, &self.adapted));
+        let instance = |name: &str| self.may_be_instance(analysis, name);
         let leads = |name: &str| {
             let makes_pods = MAKING.contains(&name) || self.adapted.iter().any(|kind| *kind.kind == *name);
             let itself = || touched.iter().any(|kind| *kind.kind == *name);
             (instance(name) && (is_touched || itself())) || (concerns_pods && makes_pods)
         };
         unread.iter().find(|name| leads(name)).cloned()
+    }
+
+    /// A kind that was not read, if an object of it may be an instance of the invariant.
+    pub fn unread_instances(&self, analysis: &Analysis) -> Option<Str> {
+        self.seeds.before.base().unknown().iter().find(|name| self.may_be_instance(analysis, name)).cloned()
+    }
+
+    fn may_be_instance(&self, analysis: &Analysis, kind: &str) -> bool {
+        analysis.compiled.for_each.kinds.iter().any(|kinds| kinds.may_be(kind, &self.adapted))
     }
 
     /// Whether an object of such a kind may meet other fates, or be made.

@@ -272,6 +272,10 @@ spec: {nodeName: n1, containers: [{name: c, image: i, envFrom: [{secretRef: {nam
     assert!(ran.out.starts_with(first), "{}", ran.out);
     assert!(ran.out.lines().last().unwrap().starts_with("violated: 1 instance broken, "), "{}", ran.out);
     let invariants = write(&folder, "invariants.yaml", INVARIANT);
+    let unread = suture(&["audit", "--state", &state, "--invariants", &invariants, "--unknown", "services"]);
+    assert_eq!(unread.code, 3, "{}{}", unread.out, unread.err);
+    assert!(unread.out.starts_with("undecided: web-serves"), "{}", unread.out);
+    assert!(unread.out.contains("objects of kind `Service` were not read"), "{}", unread.out);
     let clean = suture(&["audit", "--state", &state, "--invariants", &invariants]);
     assert_eq!(clean.code, 0, "{}{}", clean.out, clean.err);
     assert!(clean.out.starts_with("clean: 1 hold"), "{}", clean.out);
