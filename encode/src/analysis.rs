@@ -55,7 +55,7 @@ impl Analysis {
         }
     }
 
-    /// Whether nothing but the constraint on nodes is read of its instances of a kind ([`reads_nodes_only`]).
+    /// Whether nothing but the constraint on nodes is read of its instances of a kind.
     pub fn reads_nodes_only(&self, kind: &Kind) -> bool {
         self.of_kind(kind).reads_nodes_only
     }

@@ -481,7 +481,7 @@ impl Snapshot {
         self.pools.admitted(spec, |name| self.get(&Key::of("Node", "", name)))
     }
 
-    /// The objects that refer to this key, or to another that is [loosely](Key::loosely) the same.
+    /// The objects that refer to this key, or to another that is [partially](Key::partial_key) the same.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
         let target = key.clone().partial_key();
         note(Fact::Reference(&target));

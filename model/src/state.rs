@@ -364,7 +364,7 @@ impl<'a> State<'a> {
         self.merged(self.base.volumes_with_affinity(), changed)
     }
 
-    /// The objects that refer to this key, or to another that is [loosely](Key::loosely) the same, each once.
+    /// The objects that refer to this key, or to another that is [partially](Key::partial_key) the same, each once.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
         let changed = self.indexed(self.index.by_reference.get(&key.clone().partial_key()));
         let mut found = self.merged(self.base.referrers(key), changed);

@@ -168,7 +168,7 @@ const SOURCES: [&str; 20] = [
     "model/src/deletion/edges.rs",
     "model/src/deletion/expected.rs",
     "model/src/futures.rs",
-    "model/src/scenario.rs",
+    "model/src/land.rs",
     "encode/src/eval.rs",
     "encode/src/outage.rs",
     "checker/src/answer.rs",
