@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
@@ -34,7 +34,6 @@ mod pods;
 mod seeds;
 
 use crate::analysis::{Analysis, Place};
-use crate::kinds::{MAKING, SELECTING_ONLY, concerns_pods, is_any};
 use crate::relations::Inverse;
 use inverse::Admitting;
 pub(crate) use inverse::referred;
@@ -122,7 +121,7 @@ impl<'s, 'a> Impact<'s, 'a> {
     /// Whether no pod meets another fate, or is selected by others, and no kind of object and no node comes or goes.
     pub fn leaves_pods_alone(&mut self) -> bool {
         self.touch_pods();
-        let concerns = |kind: &Kind| concerns_pods(kind) || self.adapted.contains(kind);
+        let concerns = |kind: &Kind| kind.has(KindTraits::concerns_pods) || self.adapted.contains(kind);
         let Touch { pods, labels, .. } = &self.touch;
         pods.is_empty() && labels.is_empty() && !self.seeds.touched().any(|key| concerns(&key.kind))
     }
@@ -139,8 +138,8 @@ impl<'s, 'a> Impact<'s, 'a> {
         let moved: BTreeSet<&Kind> = self.seeds.moved().chain(not_seen.map(|key| &key.kind)).collect();
         let reads = &analysis.footprint.beside_instance;
         // what only selects pods makes none come or go
-        let selects_only = |kind: &Kind| is_any(kind, &SELECTING_ONLY);
-        let pods = |kind: &Kind| (concerns_pods(kind) && !selects_only(kind)) || self.adapted.contains(kind);
+        let moves = |traits: &KindTraits| traits.concerns_pods() && !traits.only_selects_pods();
+        let pods = |kind: &Kind| kind.has(moves) || self.adapted.contains(kind);
         let is_read = |kind: &Kind| {
             reads.any
                 || (reads.owners && moved.contains(kind))
@@ -152,9 +151,10 @@ impl<'s, 'a> Impact<'s, 'a> {
         let concerns_pods = reads.pods && touched.iter().any(|kind| pods(kind));
         let instance = |name: &str| self.may_be_instance(analysis, name);
         let leads = |name: &str| {
-            let makes_pods = MAKING.contains(&name) || self.adapted.iter().any(|kind| *kind.kind == *name);
+            let runs_pods = KindTraits::named(name).is_some_and(KindTraits::runs_pods)
+                || self.adapted.iter().any(|kind| *kind.kind == *name);
             let itself = || touched.iter().any(|kind| *kind.kind == *name);
-            (instance(name) && (is_touched || itself())) || (concerns_pods && makes_pods)
+            (instance(name) && (is_touched || itself())) || (concerns_pods && runs_pods)
         };
         unread.iter().find(|name| leads(name)).cloned()
     }

@@ -9,7 +9,6 @@ mod cases;
 pub mod class;
 pub mod eval;
 pub mod impact;
-pub mod kinds;
 mod navigate;
 pub mod outage;
 pub mod problem;

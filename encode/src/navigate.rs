@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_model::deletion::stays_in_use;
-use suture_model::effects::DECIDING;
 use suture_model::fields;
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate as model;
 use suture_model::object::{Body, Key, Object};
 use suture_model::references::{names_its_own, references};
@@ -22,7 +21,6 @@ use suture_specs::value::{ListValue, Value};
 
 use crate::class::ClassId;
 use crate::eval::{Evaluator, Fates, Refusal};
-use crate::kinds::ROUTE_CLASSES;
 use crate::relations::{Inverse, Lift, relations};
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int};
@@ -134,7 +132,7 @@ where
         counted.retain(|pod| !makes(pod));
         let others = model::counted_workloads(state, budget);
         let others: Vec<_> = others.into_iter().filter(|o| scene.may_go(o)).collect();
-        let makers = others.iter().filter(|o| DECIDING.iter().any(|k| o.key.kind.is(k)));
+        let makers = others.iter().filter(|o| o.key.kind.has(KindTraits::decides));
         let groups = makers.map(|o| suture_model::effects::group_name(state, o)).collect();
         (counted.into_iter().chain(others).cloned().collect(), groups)
     }
@@ -154,8 +152,8 @@ where
             return self.expand(found, &|_| true).map(Sym::Bag);
         }
         let mut groups = self.scene.groups_of(found);
-        for maker in DECIDING.iter().filter_map(|k| Kind::builtin(k)) {
-            let workloads: Vec<Arc<Object>> = state.list(&maker, None).into_iter().cloned().collect();
+        for maker in Kind::deciding() {
+            let workloads: Vec<Arc<Object>> = state.list(maker, None).into_iter().cloned().collect();
             groups.extend(workloads.iter().map(|o| suture_model::effects::group_name(state, o)));
         }
         self.pods_of(&groups, &|_| true)
@@ -291,8 +289,7 @@ where
             let heirs: BTreeSet<Key> = heirs.map(|set| suture_model::effects::group_name(state, set)).collect();
             let mut groups = scene.groups_of(pods);
             groups.extend(heirs);
-            let makers: Vec<Kind> = DECIDING.iter().filter_map(|k| Kind::builtin(k)).collect();
-            let makers = state.making(&makers, ns, &selector);
+            let makers = state.making(Kind::deciding(), ns, &selector);
             groups.extend(makers.into_iter().map(|o| suture_model::effects::group_name(state, o)));
             groups
         });
@@ -330,7 +327,7 @@ where
         let here = |o: &Object| object.key.ns.is_empty() || o.key.ns == object.key.ns;
         let controlled = |o: &&Arc<Object>| here(o) && o.controller().is_some_and(|c| c.uid == object.uid);
         below.extend(state.owned_by(&object.uid).into_iter().filter(controlled).cloned());
-        for workload in below.iter().filter(|o| DECIDING.iter().any(|k| o.key.kind.is(k))) {
+        for workload in below.iter().filter(|o| o.key.kind.has(KindTraits::decides)) {
             groups.insert(suture_model::effects::group_name(self.scene.state(), workload));
         }
         let uids: BTreeSet<Str> = below.iter().map(|o| o.uid.clone()).collect();
@@ -369,7 +366,7 @@ where
         let is_pod = |o: &Arc<Object>| o.key.kind.is("Pod");
         let (pods, others): (Vec<_>, Vec<_>) = list.iter().filter_map(|v| v.as_object().cloned()).partition(is_pod);
         let mut groups = self.scene.groups_of(&pods);
-        for maker in state.referrers(&target.key).into_iter().filter(|o| DECIDING.iter().any(|k| o.key.kind.is(k))) {
+        for maker in state.referrers(&target.key).into_iter().filter(|o| o.key.kind.has(KindTraits::decides)) {
             groups.insert(suture_model::effects::group_name(state, maker));
         }
         let is_claim = target.key.kind.is("PersistentVolumeClaim");
@@ -406,7 +403,7 @@ where
     /// A function of routes, by every way in which what decides their class may be there.
     fn by_class(&mut self, func: Func, values: &[Value]) -> Answer {
         let state = self.scene.state();
-        let kinds = ROUTE_CLASSES.iter().filter_map(|k| Kind::builtin(k));
+        let kinds = Kind::with(KindTraits::is_route_class);
         let mut classes: Vec<_> = kinds.flat_map(|kind| state.list(&kind, None)).cloned().collect();
         classes.retain(|o| self.scene.may_go(o));
         self.by_cases(func, values, classes, &BTreeSet::new())

@@ -14,8 +14,6 @@
 use suture_model::object::Object;
 use suture_specs::functions::Func;
 
-use crate::kinds::CLAIMING;
-
 /// The row of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Relations {
@@ -44,6 +42,8 @@ pub enum Read {
     Adapted,
     /// Objects of any custom resource.
     Customs,
+    /// Routes, and what decides which class they have.
+    Hosts,
     /// Objects of these built-in kinds.
     Kinds(&'static [&'static str]),
     /// Whatever may refer to the instance.
@@ -287,7 +287,7 @@ const fn object(reads: &'static [Read], inverse: Inverse, lift: Lift) -> Relatio
 const ADAPTED: &[Read] = &[Read::Adapted];
 const PODS: &[Read] = &[Read::Pods];
 const NODES: &[Read] = &[Read::Kinds(&["Node"])];
-const HOSTS: &[Read] = &[Read::Kinds(&CLAIMING)];
+const HOSTS: &[Read] = &[Read::Hosts, Read::Kinds(&["GatewayClass"])];
 const VOLUMES: &[Read] = &[Read::Kinds(&["PersistentVolume", "PersistentVolumeClaim"])];
 const INSTANCES: &[Read] = &[Read::Kinds(&["CustomResourceDefinition"]), Read::Customs];
 const LISTED_ENDPOINTS: &[Read] = &[Read::Kinds(&["EndpointSlice"])];

@@ -45,6 +45,18 @@ impl Kind {
         table::TABLE.iter().filter(move |traits| role(traits)).map(|traits| Self::new(traits.group, traits.kind))
     }
 
+    /// The built-in kinds whose controllers decide how many pods there are, and which go: asked for all the time.
+    pub fn deciding() -> &'static [Self] {
+        static DECIDING: LazyLock<Vec<Kind>> = LazyLock::new(|| Kind::with(KindTraits::decides).collect());
+        &DECIDING
+    }
+
+    /// The built-in kinds that adopt pods: asked for all the time.
+    pub fn adopting() -> &'static [Self] {
+        static ADOPTING: LazyLock<Vec<Kind>> = LazyLock::new(|| Kind::with(KindTraits::adopts_pods).collect());
+        &ADOPTING
+    }
+
     /// The built-in kinds.
     pub fn builtins() -> impl Iterator<Item = Self> {
         Self::with(|_| true)
@@ -72,6 +84,11 @@ impl Kind {
 }
 
 impl KindTraits {
+    /// The built-in kinds that the language lists under their resource: `before.pods` and so on.
+    pub fn listed() -> impl Iterator<Item = &'static Self> {
+        table::TABLE.iter().filter(|traits| traits.listed)
+    }
+
     /// The roles of the built-in kind of this short name.
     pub fn named(kind: &str) -> Option<&'static Self> {
         builtin(kind).map(|found| found.traits)

@@ -10,6 +10,7 @@ use crate::controllers::pod_template::is_kept;
 use crate::deletion::{Cause, DeletionClosure, cascade, given_up};
 use crate::effects::{propagate_template, released, scaled_down};
 use crate::futures::{Moment, Step};
+use crate::kinds::KindTraits;
 use crate::navigate;
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
@@ -128,20 +129,6 @@ fn one_after_the_other(in_deletion_closure: &DeletionClosure, before: &BTreeSet<
     steps
 }
 
-/// Controllers of workloads and Services: what runs a kind of objects, and the account by which it removes them
-/// (`plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go`).
-const REMOVERS: [(&str, &str, &str); 9] = [
-    ("Pod", "ReplicaSet", "replicaset-controller"),
-    ("Pod", "ReplicationController", "replication-controller"),
-    ("Pod", "StatefulSet", "statefulset-controller"),
-    ("Pod", "DaemonSet", "daemon-set-controller"),
-    ("Pod", "Job", "job-controller"),
-    ("ReplicaSet", "Deployment", "deployment-controller"),
-    ("ControllerRevision", "StatefulSet", "statefulset-controller"),
-    ("ControllerRevision", "DaemonSet", "daemon-set-controller"),
-    ("EndpointSlice", "Service", "endpointslice-controller"),
-];
-
 /// Whether a request is the deletion of an object by the controller that runs it: one of the futures of what set it going,
 /// and no change to them.
 fn is_its_controller(state: &State<'_>, request: &Request) -> bool {
@@ -152,10 +139,8 @@ fn is_its_controller(state: &State<'_>, request: &Request) -> bool {
     };
     let target = &request.target.kind;
     let controller = state.get(&request.target).and_then(|object| navigate::controller_of(state, object));
-    let acts = |owner: &Object| {
-        REMOVERS.iter().any(|(kind, runs, name)| target.is(kind) && owner.key.kind.is(runs) && *name == account)
-    };
-    controller.is_some_and(|owner| acts(owner))
+    let removes = |traits: &KindTraits| traits.removes.iter().any(|(kind, name)| target.is(kind) && *name == account);
+    controller.is_some_and(|owner| owner.key.kind.has(removes))
 }
 
 /// What came of a request.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
 use crate::fields::{anti_affinity, node_constraint, node_matches, template_labels_by, volume_affinity};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits};
 use crate::object::{Body, Key, Object};
 use crate::references::references;
 use crate::selector::Selector;
@@ -344,7 +344,7 @@ impl<'a> State<'a> {
 
     /// The Ingresses and routes that may claim this host, in the order of their keys.
     pub fn claiming(&self, host: &str) -> Vec<&Arc<Object>> {
-        let routes = ["Ingress", "HTTPRoute"].iter().filter_map(|k| Kind::builtin(k));
+        let routes = Kind::with(KindTraits::is_route);
         let changed: Vec<&Arc<Object>> = routes.flat_map(|k| self.changed_in(&k, None).collect::<Vec<_>>()).collect();
         self.merged(self.base.claiming(host), changed.into_iter())
     }

@@ -12,16 +12,20 @@
 
 use std::collections::BTreeSet;
 
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_specs::compile::{CompiledInvariant, Kinds};
 use suture_specs::functions::Func;
 
 use super::uses::Uses;
-use crate::kinds::{CLAIM_USERS, REFERRED, REFERRING, ROLE_BINDINGS, ROLES, SCALED, WORKLOADS};
 use crate::relations::{Inverse, Read, relations};
 
 /// The group of kinds whose group is not known.
 pub const ANY_GROUP: &str = "*";
+
+/// What a binding of roles refers to.
+const ROLES: [&str; 2] = ["Role", "ClusterRole"];
+/// What refers to roles and service accounts.
+const ROLE_BINDINGS: [&str; 2] = ["RoleBinding", "ClusterRoleBinding"];
 
 /// What is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,7 +128,7 @@ impl Reads {
             match kinds {
                 Kinds::Every => reads.any = true,
                 Kinds::Workload => {
-                    reads.named(&WORKLOADS);
+                    reads.playing(KindTraits::is_workload);
                     reads.adapted = true;
                 }
                 Kinds::Adapted => reads.adapted = true,
@@ -138,7 +142,7 @@ impl Reads {
     }
 
     fn has_instance(&self, kinds: &[&str]) -> bool {
-        self.instances.iter().any(|instance| crate::kinds::is_any(instance, kinds))
+        self.instances.iter().any(|instance| kinds.iter().any(|kind| instance.is(kind)))
     }
 
     /// What the fields and faults of an invariant add.
@@ -157,12 +161,17 @@ impl Reads {
         names.iter().for_each(|name| self.kind(name));
     }
 
+    fn playing(&mut self, role: impl Fn(&KindTraits) -> bool) {
+        self.kinds.extend(Kind::with(role));
+    }
+
     fn function(&mut self, func: Func) {
         for read in relations(func).reads {
             match read {
                 Read::Pods => self.pods = true,
                 Read::Adapted => self.adapted = true,
                 Read::Customs => self.customs = true,
+                Read::Hosts => self.playing(KindTraits::claims_hosts),
                 Read::Kinds(names) => self.named(names),
                 Read::Referring => self.referring(),
                 Read::Referred => self.referred(),
@@ -174,9 +183,9 @@ impl Reads {
     fn referring(&mut self) {
         let claims = Kind::new("", "PersistentVolumeClaim");
         if !self.any && self.instances.iter().all(|kind| *kind == claims) && !self.instances.is_empty() {
-            self.named(&CLAIM_USERS);
+            self.playing(KindTraits::runs_pods);
         } else {
-            self.named(&REFERRING);
+            self.playing(|traits| traits.refers);
         }
         if self.has_instance(&["ServiceAccount"]) || self.has_instance(&ROLES) {
             self.named(&ROLE_BINDINGS);
@@ -185,9 +194,9 @@ impl Reads {
 
     /// What an instance may refer to.
     fn referred(&mut self) {
-        self.named(&REFERRED);
+        self.playing(|traits| traits.referred);
         if self.has_instance(&["HorizontalPodAutoscaler"]) {
-            self.named(&SCALED);
+            self.playing(KindTraits::has_scale);
         }
         if self.has_instance(&ROLE_BINDINGS) {
             self.named(&ROLES);

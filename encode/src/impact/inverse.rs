@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use suture_model::fields;
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
 use suture_model::references::references;
@@ -13,12 +13,11 @@ use suture_model::value::Str;
 
 use super::pods::Touch;
 use super::seeds::Seeds;
-use crate::kinds::{ROUTE_CLASSES, ROUTES, SELECTING, is_any};
 
 /// Whatever selects a touched pod or template. An object that selects otherwise than before is changed itself.
 pub(super) fn selecting(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
     let mut found = touch.controllers.clone();
-    let mut kinds: Vec<Kind> = SELECTING.iter().filter_map(|k| Kind::builtin(k)).collect();
+    let mut kinds: Vec<Kind> = Kind::with(KindTraits::selects_pods).collect();
     kinds.extend(seeds.before.base().adapters().kinds());
     for (ns, labels) in &touch.labels {
         for object in seeds.before.selecting_any(&kinds, ns, labels) {
@@ -92,13 +91,13 @@ pub(super) fn claimants(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
     for (key, versions) in &seeds.changed {
         for state in seeds.states() {
-            if is_any(&key.kind, &ROUTES) {
+            if key.kind.has(KindTraits::is_route) {
                 let claims = versions.iter().flat_map(|object| navigate::host_claims(state, object));
                 let rivals = claims.flat_map(|claim| navigate::host_rivals(state, &claim));
                 found.extend(rivals.map(|o| o.key.clone()));
-            } else if is_any(&key.kind, &ROUTE_CLASSES) {
+            } else if key.kind.has(KindTraits::is_route_class) {
                 // a class or gateway changes what its routes claim
-                let routes = ROUTES.iter().filter_map(|k| Kind::builtin(k));
+                let routes = Kind::with(KindTraits::is_route);
                 found.extend(routes.flat_map(|kind| state.list(&kind, None)).map(|o| o.key.clone()));
             }
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::effects::{DECIDING, group_name, ordinal_labels};
+use suture_model::effects::{group_name, ordinal_labels};
 use suture_model::fields;
 use suture_model::kinds::Kind;
 use suture_model::navigate;
@@ -119,9 +119,8 @@ impl Touch {
                 self.group(state, child);
             }
             // workloads that have no pods yet may wait for some
-            let makers: Vec<Kind> = DECIDING.iter().filter_map(|kind| Kind::builtin(kind)).collect();
             for selector in facts.selector.iter().filter(|selector| !selector.is_empty()) {
-                for workload in state.making(&makers, &object.key.ns, selector) {
+                for workload in state.making(Kind::deciding(), &object.key.ns, selector) {
                     self.group(state, workload);
                 }
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_model::deletion::{expected_to_go, followers};
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits, TakesAlong};
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
@@ -88,9 +88,10 @@ impl<'s, 'a> Seeds<'s, 'a> {
         let says = |key: &Key, versions: &[Arc<Object>]| {
             let is_another = versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| !Arc::ptr_eq(&a.body, &b.body));
             let goes = |state: &State<'_>, o: &Arc<Object>| !o.live() || expected_to_go(state, o);
-            let leads = !key.kind.is("Pod") && !key.kind.is("Node") && !key.kind.is("Namespace");
+            let elsewhere = |t: &KindTraits| matches!(t.takes_along, TakesAlong::Contents | TakesAlong::Pods);
+            let leads = !key.kind.is("Pod") && !key.kind.has(elsewhere);
             let ends = || self.states().any(|state| state.get(key).is_some_and(|o| goes(state, o)));
-            leads && is_another && (key.kind.is("StatefulSet") || ends())
+            leads && is_another && (key.kind.has(|t| t.takes_along == TakesAlong::Claims) || ends())
         };
         let leading = self.changed.iter().filter(|(key, v)| (stays_differently(v) && !taken(key, v)) || says(key, v));
         let mut open: Vec<Arc<Object>> = leading.flat_map(|(_, v)| v).cloned().collect();

@@ -7,7 +7,6 @@ use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::members::DECIDING;
 use super::memo::{Memo, NewPod};
 use super::parents::is_asked;
 use super::scheduling::template::Template;
@@ -15,6 +14,7 @@ use super::survival::{Survival, Survivals};
 use crate::controllers::statefulset::ordinal_labels;
 use crate::deletion::is_protected;
 use crate::futures::{Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Remains, SetId};
+use crate::kinds::KindTraits;
 use crate::object::{Body, Key, Object};
 use crate::references::references;
 use crate::scenario::Scenario;
@@ -304,7 +304,7 @@ impl<'s, 'a> Builder<'s, 'a> {
 
     /// Whether what a pod names is among what is requested.
     fn names_changed(&self, pods: &[&Arc<Object>]) -> bool {
-        let is_named = |key: &&Key| !["Pod", "Node"].iter().chain(&DECIDING).any(|kind| key.kind.is(kind));
+        let is_named = |key: &&Key| !(key.kind.is("Pod") || key.kind.is("Node") || key.kind.has(KindTraits::decides));
         let changed: Vec<&Key> = self.state().delta().keys().filter(is_named).collect();
         // equals stand together, and name the same
         let each = pods.chunk_by(|a, b| Arc::ptr_eq(&a.body, &b.body)).filter_map(|equals| equals.first());

@@ -11,13 +11,11 @@ use super::members::group_name;
 use super::parents::{Parent, parents};
 use crate::controllers::replicas::{ReplicaRange, replicas, stated_replicas};
 use crate::fields;
+use crate::kinds::KindTraits;
 use crate::navigate;
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
 use crate::value::Val;
-
-/// Workloads that say themselves how many pods they want.
-const SCALED: [&str; 4] = ["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"];
 
 /// How many of a custom resource's pods its operator will remove itself: down to what it wants, from what it wanted, or from what it
 /// runs without a workload in between. What goes already, and is not made again, is not among them.
@@ -30,7 +28,7 @@ fn own_excess(parent: &Parent, scenario: &Scenario<'_>) -> i64 {
     let mut workloads: BTreeSet<Key> = BTreeSet::new();
     for pod in parent.pods(state).iter().filter(|p| !fields::finished(p)) {
         let name = group_name(state, pod);
-        if SCALED.iter().any(|kind| name.kind.is(kind)) {
+        if name.kind.has(KindTraits::has_scale) {
             workloads.insert(name);
         } else if !pod.terminating() && !pod.in_deletion_closure {
             present = present.saturating_add(1);

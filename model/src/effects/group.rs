@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 use super::builder::{Builder, Described, View};
 use super::linear::STAY;
-use super::members::{DECIDING, group_name};
+use super::members::group_name;
 use super::memo::Memo;
 use super::scheduling::foreign_pods::Staying;
 use super::scheduling::limits::scheduled;
 use super::survival::Survival;
 use super::{coarse, custom, daemonset, deployment, replica_set, statefulset};
 use crate::futures::{FateKind, Group, Moment};
+use crate::kinds::KindTraits;
 use crate::navigate;
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
@@ -65,7 +66,7 @@ fn collected(builder: &Builder<'_, '_>, object: &Arc<Object>) -> Arc<Object> {
 
 /// Whether the group of an object's name is one of pods.
 fn makes_pods(scenario: &Scenario<'_>, object: &Arc<Object>) -> bool {
-    let decides = DECIDING.iter().any(|kind| object.key.kind.is(kind));
+    let decides = object.key.kind.has(KindTraits::decides);
     object.key.kind.is("Pod") || decides || scenario.state.adapter(object).is_some()
 }
 

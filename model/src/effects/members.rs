@@ -5,16 +5,10 @@ use std::sync::Arc;
 use super::parents::{CONTROLLER_DEPTH_MAX, decider, decides};
 use crate::controllers::statefulset;
 use crate::controllers::statefulset::ordinal_labels;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits};
 use crate::navigate;
 use crate::object::{Key, Object};
 use crate::state::State;
-
-/// Built-in kinds that make pods and decide how many there are of them, and which go.
-pub const DECIDING: [&str; 5] = ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "ReplicationController"];
-
-/// Those that adopt pods which they select and nothing controls.
-const ADOPTING: [&str; 4] = ["ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"];
 
 /// The workload that decides about this object: the highest controller of a known kind, for a pod without one the custom
 /// resource that selects it by its adapter, or the object itself.
@@ -31,7 +25,7 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
             None => navigate::adopting_deployment(state, at),
         };
         let Some(next) = above else { break };
-        let is_above = DECIDING.iter().any(|k| next.key.kind.is(k)) || (top.kind.is("Pod") && decides(state, next));
+        let is_above = next.key.kind.has(KindTraits::decides) || (top.kind.is("Pod") && decides(state, next));
         if is_above {
             top = next.key.clone();
         }
@@ -43,8 +37,8 @@ pub fn group_name(state: &State<'_>, object: &Object) -> Key {
 
 /// The controller that adopts a pod without one (`pkg/controller/controller_ref_manager.go`).
 fn adopter(state: &State<'_>, pod: &Object) -> Option<Object> {
-    ADOPTING.iter().find_map(|kind| {
-        let candidates = state.selecting(&Kind::builtin(kind)?, &pod.key.ns, pod.labels());
+    Kind::adopting().iter().find_map(|kind| {
+        let candidates = state.selecting(kind, &pod.key.ns, pod.labels());
         candidates.into_iter().find(|o| o.live() && adopts(state, o, pod)).map(|o| (**o).clone())
     })
 }
@@ -73,7 +67,7 @@ fn adopts(state: &State<'_>, controller: &Object, pod: &Object) -> bool {
 /// A pod without its controller, where its labels are not the controller's any more: that releases it, and makes another
 /// one (`pkg/controller/controller_ref_manager.go`, `ClaimObject`). A StatefulSet makes none under a name that is taken.
 pub fn released(state: &State<'_>, pod: &Object) -> Option<Object> {
-    let releases = |o: &&Arc<Object>| ["ReplicaSet", "ReplicationController"].iter().any(|kind| o.key.kind.is(kind));
+    let releases = |o: &&Arc<Object>| o.key.kind.has(KindTraits::replaces_released);
     let controller = navigate::controller_of(state, pod).filter(releases).filter(|o| o.live())?;
     let selector = navigate::selector_of(state, controller).filter(|selector| !selector.is_empty())?;
     let is_out = pod.key.kind.is("Pod") && pod.live() && !selector.matches(pod.labels());

@@ -43,7 +43,7 @@ pub use coarse::calm;
 pub use desired::scaled_down;
 pub use group::{group, own};
 pub use hazard::at_risk;
-pub use members::{DECIDING, group_name, heirs, released};
+pub use members::{group_name, heirs, released};
 pub use memo::Memo;
 pub use scheduling::classifier::node_classes;
 pub use scheduling::new_templates::new_templates;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::builder::{Builder, mark_unready};
 use super::desired::desired_replicas;
 use super::linear::{LOST, at_least, at_most, count};
-use super::members::{DECIDING, pods_of};
+use super::members::pods_of;
 use super::scheduling::places::place;
 use super::survival::Survival;
 use crate::controllers::replicas::{ReplicaRange, replicas};
@@ -21,9 +21,6 @@ use crate::futures::{Count, Entity, FateKind, LimitLabel, Linear, SetId};
 use crate::navigate;
 use crate::object::{Key, Object};
 use crate::value::Str;
-
-/// Kinds, beside the controllers of pods, whose objects make pods come and go.
-const MOVING: [&str; 5] = ["Pod", "Node", "Namespace", "HorizontalPodAutoscaler", "CustomResourceDefinition"];
 
 /// What the controller intends with the pods of one ReplicaSet.
 pub struct ScalePlan {
@@ -135,8 +132,7 @@ pub fn pods_per_node(
 /// another namespace.
 fn may_move(key: &Key, workload: &Object) -> bool {
     let is_elsewhere = !key.ns.is_empty() && key.ns != workload.key.ns;
-    let moves = MOVING.iter().chain(&DECIDING).any(|kind| key.kind.is(kind));
-    key.kind.builtin_namespaced().is_none() || (moves && !is_elsewhere)
+    key.kind.traits().is_none_or(|traits| traits.moves_pods() && !is_elsewhere)
 }
 
 pub fn register(builder: &mut Builder<'_, '_>, set: &Object, scale_plan: &ScalePlan) {

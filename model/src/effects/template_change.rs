@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use super::parents::Parent;
 use crate::fields;
+use crate::kinds::KindTraits;
 use crate::object::Object;
 use crate::state::State;
 use crate::value::{Str, Val};
-
-/// Workloads that roll out another template; in the place of any other, an operator makes a new one.
-const ROLLING: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
 /// The one workload that runs the pods of a custom resource, once its operator has handed on what a write changed in the
 /// adapter's `template`: what else the operator put there stays.
@@ -22,7 +20,8 @@ pub fn propagate_template(state: &State<'_>, old: &Object, new: &Arc<Object>) ->
         return None;
     }
     let parent = Parent::by_facts(new, facts);
-    let rolls_out = |o: &&Arc<Object>| ROLLING.iter().any(|kind| o.key.kind.is(kind));
+    // in the place of any other workload, an operator makes a new one
+    let rolls_out = |o: &&Arc<Object>| o.key.kind.has(KindTraits::rolls_out);
     let workload = state.get(&parent.managed_workload(state)?).filter(rolls_out)?;
     let path = fields::template_path(workload)?;
     let own = workload.val().at_some(path)?;

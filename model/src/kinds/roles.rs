@@ -3,7 +3,8 @@
 //! Each list of kinds is a question about a row. A question is a `match` over all roles: a new role has to answer it.
 
 use Role::{
-    Budget, Claim, Controller as Controls, Definition, Host, Namespace, Node, Other, Pod, PodTemplate, Scaler, Selector,
+    Budget, Claim, Controller as Controls, Definition, Namespace, Node, Other, Pod, PodTemplate, Route, RouteClass,
+    Scaler, Selector,
 };
 
 /// What is known of a built-in kind.
@@ -90,8 +91,10 @@ pub enum Role {
     Definition,
     /// Pods wait for it.
     Claim,
-    /// Claims hosts, or says which of those that do count.
-    Host,
+    /// Claims hosts.
+    Route,
+    /// Decides which class a route has, and with it what it claims.
+    RouteClass,
     /// None of these.
     Other,
 }
@@ -148,9 +151,8 @@ impl KindTraits {
     pub const fn controller(&self) -> Option<&'static Controller> {
         match self.role {
             Controls(controller) => Some(controller),
-            Pod | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Host | Other => {
-                None
-            }
+            Pod | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route
+            | RouteClass | Other => None,
         }
     }
 
@@ -159,7 +161,9 @@ impl KindTraits {
         match self.role {
             Controls(controller) => Some(controller.template),
             PodTemplate => Some(&["template"]),
-            Pod | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Host | Other => None,
+            Pod | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass | Other => {
+                None
+            }
         }
     }
 
@@ -167,7 +171,8 @@ impl KindTraits {
     pub const fn runs_pods(&self) -> bool {
         match self.role {
             Pod | Controls(_) => true,
-            PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Host | Other => false,
+            PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass
+            | Other => false,
         }
     }
 
@@ -187,7 +192,7 @@ impl KindTraits {
         match self.role {
             Controls(_) => self.makes_pods(),
             Selector | Budget => true,
-            Pod | PodTemplate | Scaler | Node | Namespace | Definition | Claim | Host | Other => false,
+            Pod | PodTemplate | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass | Other => false,
         }
     }
 
@@ -201,7 +206,7 @@ impl KindTraits {
         match self.role {
             Pod | Node | Namespace | Definition => true,
             Controls(_) | Selector | Budget => self.selects_pods(),
-            PodTemplate | Scaler | Claim | Host | Other => false,
+            PodTemplate | Scaler | Claim | Route | RouteClass | Other => false,
         }
     }
 
@@ -210,7 +215,7 @@ impl KindTraits {
         match self.role {
             Controls(controller) => controller.decides,
             Pod | Scaler | Node | Namespace | Definition => true,
-            PodTemplate | Selector | Budget | Claim | Host | Other => false,
+            PodTemplate | Selector | Budget | Claim | Route | RouteClass | Other => false,
         }
     }
 
@@ -219,7 +224,7 @@ impl KindTraits {
         match self.role {
             Controls(_) => self.makes_pods(),
             Pod | Budget | Node | Claim => true,
-            PodTemplate | Selector | Scaler | Namespace | Definition | Host | Other => false,
+            PodTemplate | Selector | Scaler | Namespace | Definition | Route | RouteClass | Other => false,
         }
     }
 
@@ -227,17 +232,32 @@ impl KindTraits {
     pub const fn may_be_quorum_group(&self) -> bool {
         match self.role {
             Pod | Namespace => false,
-            Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Definition | Claim | Host | Other => true,
+            Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Definition | Claim | Route | RouteClass
+            | Other => true,
+        }
+    }
+
+    /// Whether it claims hosts.
+    pub const fn is_route(&self) -> bool {
+        match self.role {
+            Route => true,
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
+            | RouteClass | Other => false,
+        }
+    }
+
+    /// Whether it decides which class a route has, and with it what it claims.
+    pub const fn is_route_class(&self) -> bool {
+        match self.role {
+            RouteClass => true,
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
+            | Route | Other => false,
         }
     }
 
     /// Whether it decides which hosts are claimed.
     pub const fn claims_hosts(&self) -> bool {
-        match self.role {
-            Host => true,
-            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
-            | Other => false,
-        }
+        self.is_route() || self.is_route_class()
     }
 
     /// Whether the language calls its objects workloads (`Workload` in `forEach`).
@@ -245,7 +265,8 @@ impl KindTraits {
         match self.role {
             Pod => true,
             Controls(controller) => controller.is_workload,
-            PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Host | Other => false,
+            PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass
+            | Other => false,
         }
     }
 

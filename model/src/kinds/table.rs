@@ -3,11 +3,12 @@
 //! Sources: `kubectl api-resources`; `pkg/apis/*/types.go`; `pkg/registry/*/*/strategy.go` (status, default garbage
 //! collection); `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go` (accounts of controllers).
 //!
-//! The order is seen: lists of kinds in messages keep it, and a pod that several controllers select is adopted by the
-//! first kind.
+//! The order is seen: lists of kinds in messages keep it, the first kind that was not read is the one that an error names,
+//! and a pod that several controllers select is adopted by the first kind.
 
 use super::Role::{
-    Budget, Claim, Controller as Controls, Definition, Host, Namespace, Node, Other, Pod, PodTemplate, Scaler, Selector,
+    Budget, Claim, Controller as Controls, Definition, Namespace, Node, Other, Pod, PodTemplate, Route, RouteClass,
+    Scaler, Selector,
 };
 use super::TakesAlong::{Claims, Contents, Dependents, Instances, Pods, Tokens, Volume};
 use super::Watched::{Always, WhenNamed, WhenRead};
@@ -181,10 +182,10 @@ pub(super) static TABLE: &[KindTraits] = &[
         takes_along: Dependents, role: Other, removes: &[] },
     KindTraits { group: "networking.k8s.io", kind: "Ingress", resource: "ingresses", short: &["ing"],
         namespaced: true, listed: true, has_status: true, watched: WhenRead, refers: true, referred: false,
-        takes_along: Dependents, role: Host, removes: &[] },
+        takes_along: Dependents, role: Route, removes: &[] },
     KindTraits { group: "networking.k8s.io", kind: "IngressClass", resource: "ingressclasses", short: &[],
         namespaced: false, listed: true, has_status: false, watched: WhenRead, refers: true, referred: true,
-        takes_along: Dependents, role: Host, removes: &[] },
+        takes_along: Dependents, role: RouteClass, removes: &[] },
     KindTraits { group: "networking.k8s.io", kind: "NetworkPolicy", resource: "networkpolicies", short: &["netpol"],
         namespaced: true, listed: true, has_status: false, watched: WhenRead, refers: false, referred: false,
         takes_along: Dependents, role: Selector, removes: &[] },
@@ -260,15 +261,15 @@ pub(super) static TABLE: &[KindTraits] = &[
         resource: "volumesnapshotclasses", short: &["vsclass"],
         namespaced: false, listed: false, has_status: true, watched: WhenRead, refers: false, referred: false,
         takes_along: Dependents, role: Other, removes: &[] },
+    KindTraits { group: "gateway.networking.k8s.io", kind: "HTTPRoute", resource: "httproutes", short: &[],
+        namespaced: true, listed: true, has_status: true, watched: WhenRead, refers: true, referred: false,
+        takes_along: Dependents, role: Route, removes: &[] },
     KindTraits { group: "gateway.networking.k8s.io", kind: "Gateway", resource: "gateways", short: &["gtw"],
         namespaced: true, listed: true, has_status: true, watched: WhenRead, refers: true, referred: true,
-        takes_along: Dependents, role: Host, removes: &[] },
+        takes_along: Dependents, role: RouteClass, removes: &[] },
     KindTraits { group: "gateway.networking.k8s.io", kind: "GatewayClass", resource: "gatewayclasses", short: &["gc"],
         namespaced: false, listed: false, has_status: true, watched: WhenRead, refers: false, referred: false,
         takes_along: Dependents, role: Other, removes: &[] },
-    KindTraits { group: "gateway.networking.k8s.io", kind: "HTTPRoute", resource: "httproutes", short: &[],
-        namespaced: true, listed: true, has_status: true, watched: WhenRead, refers: true, referred: false,
-        takes_along: Dependents, role: Host, removes: &[] },
     KindTraits { group: "gateway.networking.k8s.io", kind: "ReferenceGrant", resource: "referencegrants", short: &[],
         namespaced: true, listed: true, has_status: true, watched: WhenRead, refers: false, referred: false,
         takes_along: Dependents, role: Other, removes: &[] },

@@ -21,3 +21,9 @@ fn controllers_adopt_pods_in_this_order() {
     let adopting: Vec<String> = Kind::with(KindTraits::adopts_pods).map(|kind| kind.kind.to_string()).collect();
     assert_eq!(adopting, ["ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"]);
 }
+
+#[test]
+fn an_error_names_the_first_of_these_kinds_that_was_not_read() {
+    let claiming: Vec<String> = Kind::with(KindTraits::claims_hosts).map(|kind| kind.kind.to_string()).collect();
+    assert_eq!(claiming, ["Ingress", "IngressClass", "HTTPRoute", "Gateway"]);
+}

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use suture_checker::engine::{Engine, Settings};
 use suture_checker::solve::Budget;
-use suture_encode::kinds::concerns_pods;
 use suture_encode::relevance::{Relevance, Relevant};
 use suture_model::apply::apply;
 use suture_model::change::{Change, Operation, Request};
+use suture_model::kinds::KindTraits;
 use suture_model::object::Object;
 use suture_model::state::State;
 use suture_model::value::Str;
@@ -279,7 +279,7 @@ impl Judge {
         active.check().ok()?;
         let request = Request::from_review(&asked.review).ok()?;
         // what a worker has to look at anyway is not looked at twice
-        let more = concerns_pods(&request.target.kind);
+        let more = request.target.kind.has(KindTraits::concerns_pods);
         if &*request.target.kind.group == resources::GROUP || is_eviction(&request) || (more && !may_be_no_op(&request))
         {
             return None;

@@ -50,17 +50,12 @@ fn reads(policy: &Policy) -> Vec<Json> {
         return vec![json!({"apiGroups": ["*"], "resources": ["*"], "verbs": verbs})];
     }
     let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for kind in watched(policy) {
+    // whether the cluster asks, beside what is watched
+    for kind in watched(policy).into_iter().chain(Kind::builtin("ValidatingWebhookConfiguration")) {
         let resource = if kind.builtin_namespaced().is_some() { plural(&kind.kind) } else { "*".to_owned() };
         groups.entry(kind.group.to_string()).or_default().insert(resource);
     }
     groups.entry(GROUP.to_owned()).or_default().extend(RESOURCES.iter().map(|r| r.plural.to_owned()));
-    // how far the cluster has come, what it defines, and whether it asks
-    for kind in ["Namespace", "CustomResourceDefinition", "ValidatingWebhookConfiguration"] {
-        if let Some(kind) = Kind::builtin(kind) {
-            groups.entry(kind.group.to_string()).or_default().insert(plural(&kind.kind));
-        }
-    }
     let rule = |(group, resources): (String, BTreeSet<String>)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     groups.into_iter().map(rule).collect()
 }

@@ -76,7 +76,7 @@ fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
             objects(state.pods_matching(ns, &selector))
         }
         (Func::PodsWanted, [Value::String(ns), selector]) => {
-            makers_known(state)?;
+            with_known(state, KindTraits::makes_pods)?;
             all_known(state, &["Node"])?;
             let selector = label_selector(selector).ok_or_else(refuse)?;
             Ok(Value::Int(navigate::pods_wanted(state, ns, &selector)))
@@ -84,7 +84,7 @@ fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
         (Func::PodsOwnedBy, [Value::Object(o)]) => {
             // what it owns through others is found through them
             all_known(state, &["Pod"])?;
-            makers_known(state)?;
+            with_known(state, KindTraits::makes_pods)?;
             objects(navigate::pods_owned_by(state, o))
         }
         (Func::HostClaimants, [Value::HostClaim(claim)]) => host_claimants(state, claim),
@@ -137,7 +137,7 @@ fn label_selector(value: &Value) -> Option<Selector> {
 }
 
 fn host_claimants(state: &State, claim: &HostClaim) -> Answer {
-    all_known(state, &["Ingress", "IngressClass", "HTTPRoute", "Gateway"])?;
+    with_known(state, KindTraits::claims_hosts)?;
     objects(navigate::host_claimants(state, claim))
 }
 
@@ -146,9 +146,9 @@ fn all_known(state: &State, kinds: &[&str]) -> Result<(), EvalError> {
     kinds.iter().try_for_each(|kind| Ok(known(state, &Kind::new("", kind))?))
 }
 
-/// The error of the first kind that makes pods and was not read.
-fn makers_known(state: &State) -> Result<(), EvalError> {
-    Kind::with(KindTraits::makes_pods).try_for_each(|kind| Ok(known(state, &kind)?))
+/// The error of the first kind that plays this role and was not read.
+fn with_known(state: &State, role: impl Fn(&KindTraits) -> bool) -> Result<(), EvalError> {
+    Kind::with(role).try_for_each(|kind| Ok(known(state, &kind)?))
 }
 
 /// The functions of an object in a state.
@@ -213,7 +213,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         }
         Func::DisruptionsWhenSettled => {
             all_known(state, &["Pod"])?;
-            makers_known(state)?;
+            with_known(state, KindTraits::makes_pods)?;
             all_known(state, &["HorizontalPodAutoscaler", "CustomResourceDefinition"])?;
             let allowed = navigate::disruptions_when_settled(state, o);
             Ok(Value::list(allowed.into_iter().map(Value::Int).collect()))

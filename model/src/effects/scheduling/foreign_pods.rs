@@ -12,10 +12,10 @@ use super::template::Template;
 use super::term::{reaches, term};
 use crate::controllers::statefulset::is_stuck;
 use crate::effects::desired::desired_replicas;
-use crate::effects::members::{DECIDING, group_name};
+use crate::effects::members::group_name;
 use crate::effects::survival::{Survival, Survivals};
 use crate::fields::anti_affinity;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits, Makes};
 use crate::navigate::{self};
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
@@ -68,12 +68,11 @@ pub fn keep_out<'t>(scenario: &Scenario<'_>, maker: &Key, mut terms: impl Iterat
     };
     let meets = |term: &Val| {
         let pods = state.list(&Kind::new("", "Pod"), None).into_iter();
-        let makers = DECIDING.iter().filter_map(|kind| Kind::builtin(kind));
         let made = |o: &Arc<Object>| {
             navigate::template_labels(state, o).is_some_and(|labels| is_meant(&o.key.ns, &labels, term))
         };
         pods.into_iter().any(|pod| is_meant(&pod.key.ns, pod.labels(), term))
-            || makers.flat_map(|kind| state.list(&kind, None)).any(made)
+            || Kind::deciding().iter().flat_map(|kind| state.list(kind, None)).any(made)
     };
     terms.any(meets)
 }
@@ -88,14 +87,16 @@ pub fn has_gone(survivals: &Survivals<'_, '_>, pod: &Object) -> bool {
 /// Whether a ReplicaSet, or a Deployment above it, is scaled to 0 pods, or a StatefulSet that waits for none of its pods.
 fn is_unwanted(scenario: &Scenario<'_>, pod: &Object) -> bool {
     let state = &scenario.state;
-    let is = |o: &Object, kinds: &[&str]| kinds.iter().any(|kind| o.key.kind.is(kind));
-    let kinds = ["ReplicaSet", "ReplicationController", "StatefulSet"];
-    let Some(set) = navigate::controller_of(state, pod).filter(|set| is(set, &kinds)) else { return false };
-    if is(set, &["StatefulSet"]) && is_stuck(set) {
+    let is_set = |o: &&Arc<Object>| {
+        let controller = o.key.kind.traits().and_then(KindTraits::controller);
+        controller.is_some_and(|controller| controller.has_scale && controller.makes == Makes::Pods)
+    };
+    let Some(set) = navigate::controller_of(state, pod).filter(is_set) else { return false };
+    if set.key.kind.is("StatefulSet") && is_stuck(set) {
         return false;
     }
     let wants = match set.controller() {
-        Some(_) => navigate::controller_of(state, set).filter(|above| is(above, &["Deployment"])),
+        Some(_) => navigate::controller_of(state, set).filter(|above| above.key.kind.is("Deployment")),
         None => Some(set),
     };
     wants.is_some_and(|maker| {
