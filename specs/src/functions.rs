@@ -18,7 +18,7 @@ use suture_model::kinds::Kind;
 pub(crate) use answer::Answer;
 pub use navigate::{Worlds, call_nav, may_be_quorum_group};
 pub use pure::call_pure;
-pub use table::{Func, UNSUPPORTED, WORLD_FIELDS, signatures, world_field};
+pub use table::{Func, UNSUPPORTED, signatures, world_field};
 
 use crate::ir::Type;
 

@@ -1,7 +1,7 @@
 //! Operators, functions and methods: which signature a call has, hence its type.
 
 use cel_core::{Expr as Syntax, SpannedExpr};
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 
 use super::confine::confine;
 use super::error::{CelError, field_span};
@@ -244,12 +244,11 @@ impl Lowering<'_> {
 
     /// The built-in kind of a name; an error when the name is one but for its case.
     fn kind_named(&self, name: &str, at: Span) -> Result<Option<Kind>, CelError> {
-        let listed = crate::functions::WORLD_FIELDS.iter();
-        let misspelt = listed.clone().find(|(plural, _, kind)| {
-            *kind != name && (kind.eq_ignore_ascii_case(name) || plural.eq_ignore_ascii_case(name))
+        let misspelt = KindTraits::listed().find(|KindTraits { kind, resource, .. }| {
+            *kind != name && (kind.eq_ignore_ascii_case(name) || resource.eq_ignore_ascii_case(name))
         });
         match misspelt {
-            Some((_, _, kind)) => {
+            Some(KindTraits { kind, .. }) => {
                 let message = format!("`{name}` is no kind");
                 Err(self.report.error(
                     message,

@@ -1,13 +1,14 @@
 //! The strict pass: every node gets a type from its parts, bottom up, and becomes a node of the IR.
 
 use cel_core::{BinaryOp, Expr as Syntax, SpannedExpr, UnaryOp};
+use suture_model::kinds::KindTraits;
 use suture_model::value::Str;
 
 use super::confine::confine;
 use super::error::{CelError, Reporter, field_span};
 use super::schema::{field_type, fields_of};
 use super::scope::Scope;
-use crate::functions::{Func, UNSUPPORTED, WORLD_FIELDS, signatures, world_field};
+use crate::functions::{Func, UNSUPPORTED, signatures, world_field};
 use crate::ir::{Element, Entry, Expr, Node, Span, Type};
 use crate::suggest::nearest;
 use crate::value::Value;
@@ -314,7 +315,7 @@ impl<'s> Lowering<'s> {
     /// `S.pods` is `S.objects('', 'Pod')`.
     fn world_list(&self, world: Expr, field: &str, span: Span) -> Lowered {
         let Some(kind) = world_field(field) else {
-            let known = WORLD_FIELDS.iter().map(|(name, _, _)| *name);
+            let known = KindTraits::listed().map(|traits| traits.resource);
             let help = unsupported(field)
                 .or_else(|| nearest(field, known).map(|near| format!("did you mean `{near}`?")))
                 .unwrap_or_else(|| "other kinds are listed by `objects('Kind')`".into());

@@ -8,7 +8,6 @@ use suture_model::value::{Str, Val};
 
 use super::lets::is_name;
 use crate::cel::RESERVED;
-use crate::functions::WORLD_FIELDS;
 use crate::ir::{Expr, Type};
 use crate::spec::{self, KindRef, Match, Origin, SpecError};
 use crate::suggest::nearest;
@@ -195,7 +194,7 @@ fn misspelt(kind: &KindRef, path: &str, origin: &Origin) -> Option<SpecError> {
     if kind.group.is_some() || pseudo.contains(&kind.kind.as_str()) || kind.resolve().is_some() {
         return None;
     }
-    let known = WORLD_FIELDS.iter().map(|(_, _, kind)| *kind).chain(pseudo);
+    let known = KindTraits::listed().map(|traits| traits.kind).chain(pseudo);
     let near = nearest(&kind.kind, known)?;
     let error = SpecError::new(origin, path, format!("`{}` is no built-in kind", kind.kind));
     Some(error.helped(format!("did you mean `{near}`? if it is a custom resource, give its group")))

@@ -1,6 +1,6 @@
 //! The table of functions, the lists of a state by their names, and the names that are kept for later.
 
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 
 use super::{Class, Confinement, Param, Signature, Style};
 
@@ -491,52 +491,9 @@ functions! {
     ];
 }
 
-/// The lists of a state: `before.pods` and so on, each with its group and kind.
-pub const WORLD_FIELDS: &[(&str, &str, &str)] = &[
-    ("nodes", "", "Node"),
-    ("namespaces", "", "Namespace"),
-    ("pods", "", "Pod"),
-    ("services", "", "Service"),
-    ("persistentvolumeclaims", "", "PersistentVolumeClaim"),
-    ("persistentvolumes", "", "PersistentVolume"),
-    ("configmaps", "", "ConfigMap"),
-    ("secrets", "", "Secret"),
-    ("serviceaccounts", "", "ServiceAccount"),
-    ("resourcequotas", "", "ResourceQuota"),
-    ("limitranges", "", "LimitRange"),
-    ("deployments", "apps", "Deployment"),
-    ("replicasets", "apps", "ReplicaSet"),
-    ("statefulsets", "apps", "StatefulSet"),
-    ("daemonsets", "apps", "DaemonSet"),
-    ("jobs", "batch", "Job"),
-    ("cronjobs", "batch", "CronJob"),
-    ("endpointslices", "discovery.k8s.io", "EndpointSlice"),
-    ("ingresses", "networking.k8s.io", "Ingress"),
-    ("ingressclasses", "networking.k8s.io", "IngressClass"),
-    ("networkpolicies", "networking.k8s.io", "NetworkPolicy"),
-    ("poddisruptionbudgets", "policy", "PodDisruptionBudget"),
-    ("horizontalpodautoscalers", "autoscaling", "HorizontalPodAutoscaler"),
-    ("storageclasses", "storage.k8s.io", "StorageClass"),
-    ("priorityclasses", "scheduling.k8s.io", "PriorityClass"),
-    ("runtimeclasses", "node.k8s.io", "RuntimeClass"),
-    ("leases", "coordination.k8s.io", "Lease"),
-    ("roles", "rbac.authorization.k8s.io", "Role"),
-    ("clusterroles", "rbac.authorization.k8s.io", "ClusterRole"),
-    ("rolebindings", "rbac.authorization.k8s.io", "RoleBinding"),
-    ("clusterrolebindings", "rbac.authorization.k8s.io", "ClusterRoleBinding"),
-    ("customresourcedefinitions", "apiextensions.k8s.io", "CustomResourceDefinition"),
-    ("apiservices", "apiregistration.k8s.io", "APIService"),
-    ("validatingwebhookconfigurations", "admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
-    ("mutatingwebhookconfigurations", "admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
-    ("volumesnapshots", "snapshot.storage.k8s.io", "VolumeSnapshot"),
-    ("gateways", "gateway.networking.k8s.io", "Gateway"),
-    ("httproutes", "gateway.networking.k8s.io", "HTTPRoute"),
-    ("referencegrants", "gateway.networking.k8s.io", "ReferenceGrant"),
-];
-
 /// The kind that a field of a state lists.
 pub fn world_field(name: &str) -> Option<Kind> {
-    WORLD_FIELDS.iter().find(|(field, _, _)| *field == name).map(|(_, group, kind)| Kind::new(group, kind))
+    KindTraits::listed().find(|traits| traits.resource == name).map(|traits| Kind::new(traits.group, traits.kind))
 }
 
 /// Names kept for later, and names that users know from elsewhere, with what to do instead.
