@@ -26,7 +26,7 @@ pub struct KindTraits {
     pub has_status: bool,
     /// When it is watched.
     pub watched: Watched,
-    /// Whether its objects refer to others by name (`references.rs`), bindings of roles and pod templates aside.
+    /// Whether its objects refer to others by name (`references.rs`), bindings of roles aside.
     pub refers: bool,
     /// Whether others refer to its objects by name, targets of autoscalers and of bindings aside.
     pub referred: bool,
