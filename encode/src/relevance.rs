@@ -18,6 +18,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use suture_model::change::{Operation, Request, substance};
+use suture_model::kinds::KindTraits;
 use suture_model::object::Key;
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::Snapshot;
@@ -33,8 +34,6 @@ use neighbourhood::{Neighbourhood, ScaleScope};
 
 /// Kinds that others refer to by name, and that neither refer to anything nor are selected.
 const REFERENTS: [&str; 2] = ["ConfigMap", "Secret"];
-/// Kinds whose `spec.replicas` is nothing but a number of pods.
-const SCALED: [&str; 3] = ["Deployment", "ReplicaSet", "StatefulSet"];
 
 /// Finds what in flight matters to changes against one snapshot.
 pub struct Relevance<'a> {
@@ -249,7 +248,7 @@ fn relates(request: &Request) -> bool {
     if REFERENTS.iter().any(|name| kind.is(name)) {
         return [&request.object, &request.old].into_iter().flatten().any(owned);
     }
-    if !SCALED.iter().any(|name| kind.is(name)) || request.operation != Operation::Update {
+    if !kind.has(KindTraits::has_scale) || request.operation != Operation::Update {
         return true;
     }
     match (&*request.subresource, &request.old, &request.object) {

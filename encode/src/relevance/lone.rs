@@ -11,11 +11,11 @@
 //! | adapters | there are none |
 
 use suture_model::change::{Operation, Request};
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::value::{Str, Val};
 use suture_specs::functions::Func;
 
-use super::{REFERENTS, Relevance, SCALED};
+use super::{REFERENTS, Relevance};
 
 impl Relevance<'_> {
     /// Whether a request reaches nothing but its own object, and nothing reaches that but what writes it, refers to it,
@@ -60,6 +60,6 @@ impl Relevance<'_> {
 
 /// Whether a request only sets the replicas of an object that the watch shows: whatever that refers to is shown, too.
 pub(super) fn scales(request: &Request) -> bool {
-    let scaled = SCALED.iter().any(|name| request.target.kind.is(name));
+    let scaled = request.target.kind.has(KindTraits::has_scale);
     scaled && request.operation == Operation::Update && request.subresource == "scale"
 }
