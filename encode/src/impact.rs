@@ -95,7 +95,7 @@ impl MayBe<'_> {
 }
 
 impl<'s, 'a> Impact<'s, 'a> {
-    /// The surface of a change that leads to these scenarios, and of what it is compared with: it may undo what is in
+    /// The impact of a change that leads to these scenarios, and of what it is compared with: it may undo what is in
     /// flight.
     pub fn new(before: &'s State<'a>, scenarios: impl IntoIterator<Item = &'s Scenario<'a>>) -> Self {
         let mut impact = Self {

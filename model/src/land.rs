@@ -195,7 +195,7 @@ pub fn scenarios<'a>(
 }
 
 /// [`scenarios`], with no more than `most` objects taken along by the deletions of one request, and whether that is all.
-/// The futures of what is not all are futures of the whole nevertheless (During): nothing has happened yet to the rest.
+/// A truncated closure is still sound for During: each of its states also occurs on the way to the full closure.
 ///
 /// # Errors
 /// When more than [`IN_FLIGHT_MAX`] changes are in flight.

@@ -40,7 +40,8 @@ pub struct LogSnapshot {
 }
 
 impl LogSnapshot {
-    /// What was entered after an earlier page, if all of it is still in flight and nothing more counts against budgets.
+    /// What was entered after an earlier snapshot of the log, if all of it is still in flight and nothing more counts
+    /// against budgets.
     pub fn since(&self, earlier: &Self) -> Option<&[Entry]> {
         let at = self.entries.partition_point(|entry| entry.order < earlier.entered);
         let new = self.entries.get(at..).unwrap_or_default();
@@ -54,7 +55,7 @@ impl LogSnapshot {
 pub struct Overtaken;
 
 impl InFlightLog {
-    /// A book whose entries end after so many seconds.
+    /// A log whose entries end after so many seconds.
     pub fn lasting(lifetime_seconds: i128) -> Self {
         let inner = Inner { ledger: Ledger::lasting(lifetime_seconds), history: Arc::default() };
         Self { inner: Mutex::new(inner), turn: RwLock::new(()) }
@@ -70,7 +71,7 @@ impl InFlightLog {
         }
     }
 
-    /// Enters a request that was judged with what a page says.
+    /// Enters a request that was judged with what a snapshot of the log says.
     ///
     /// # Errors
     /// When the log has grown since.
