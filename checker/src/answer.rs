@@ -18,9 +18,6 @@ impl Budget {
     /// counts 23,000–40,000; five members that are spread over zones and nodes at once take up to 400,000.
     pub const WEBHOOK: Budget = Budget { rlimit: 500_000, deadline_ms: 1_000 };
 
-    /// What a decision may cost that holds up the thread of a connection: next to nothing.
-    pub const AT_ONCE: Budget = Budget { rlimit: 1_000, deadline_ms: 2 };
-
     /// What a decision outside a webhook may cost: the same units, so the same verdicts, and time enough for a busy machine.
     pub const OFFLINE: Budget = Budget { rlimit: 500_000, deadline_ms: 10_000 };
 }

@@ -20,6 +20,8 @@ use suture_model::value::Str;
 use crate::decision::{Decision, Finding};
 use crate::request::Input;
 
+/// A decision from more facts is not kept: to look for them would take as long as to decide again.
+const FACTS_MAX: usize = 8_192;
 /// What an entry costs beside its texts and facts.
 const ENTRY_BYTES: usize = 1_024;
 
@@ -86,13 +88,14 @@ impl DecisionCache {
             return None;
         }
         known.since = snapshot.last_event();
+        known.facts.read();
         Some(known.decision.clone())
     }
 
     /// Keeps a decision that was found by reading these facts of a snapshot.
     pub fn keep(&mut self, asked: CacheKey, facts: Facts, snapshot: &Snapshot, decision: &Decision) {
         let undecided = decision.verdicts.iter().any(|verdict| verdict.outcome == Finding::Undecided);
-        if undecided {
+        if undecided || facts.len() > FACTS_MAX {
             return;
         }
         let bytes = ENTRY_BYTES + weight(&asked) + facts.bytes() + decision.text_bytes();

@@ -89,9 +89,7 @@ impl Engine {
             return Decision { uid: input.uid(), duration, effort, ..known };
         }
         let (decision, facts) = Facts::read_by(|| self.decide_anew(input));
-        if let Some(facts) = facts {
-            self.decisions.keep(asked, facts, input.snapshot, &decision);
-        }
+        self.decisions.keep(asked, facts, input.snapshot, &decision);
         decision
     }
 
@@ -110,17 +108,6 @@ impl Engine {
             self.suggest(input, &mut found.verdicts);
         }
         self.decision(&input.uid(), found, effort, &watch)
-    }
-
-    /// Decides a change that leaves all pods alone and that few instances depend on, if all of them hold without a
-    /// question to Z3: in well under a millisecond. `None` when there is more to it.
-    pub fn decide_at_once(&mut self, input: &Input<'_>) -> Option<Decision> {
-        let watch = Stopwatch::start();
-        let mut judge = self.judge();
-        let found = judge.all(input, Scope { first: true, at_once: true, ..Scope::default() });
-        let effort = judge.effort;
-        let all_hold = !found.cut_short && found.all_hold();
-        all_hold.then(|| self.decision(&input.uid(), found, effort, &watch))
     }
 
     /// What is violated in the cluster as it is.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use suture_encode::analysis::Analysis;
 use suture_encode::impact::{Impact, Reached};
 use suture_encode::scene::Preparations;
+use suture_model::change::Request;
 use suture_model::futures::Moment;
 use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
@@ -31,11 +32,6 @@ const REFUSALS_MAX: usize = 64;
 /// A deletion that takes more objects along than these is first judged without them: to mark them takes a millisecond.
 const FOLLOWERS_MAX: usize = 512;
 
-/// More instances are not judged at once: a few take some microseconds each where no pod is concerned.
-const AT_ONCE_INSTANCES_MAX: u64 = 16;
-/// Nor is a change that takes more objects along.
-const AT_ONCE_FOLLOWERS_MAX: usize = 4;
-
 /// What is judged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scope<'v> {
@@ -45,8 +41,6 @@ pub(crate) struct Scope<'v> {
     pub first: bool,
     /// Whether nothing has followed the change yet: only what holds at every moment, and denies, is asked.
     pub at_first: bool,
-    /// Whether only what is soon judged is judged: all else cuts it short.
-    pub at_once: bool,
 }
 
 /// What was found out about the instances that a change reaches.
@@ -92,12 +86,9 @@ impl<'e> Judge<'e> {
     /// A deletion that takes very many objects along is looked at in two steps: first what can happen before anything
     /// follows it, which decides most of them, since such a deletion is mostly refused for its own sake.
     fn in_steps(&mut self, input: &Input<'_>, scope: Scope<'_>) -> Result<Findings, NoScenarios> {
-        let in_flight = input.relevant_in_flight(self.analyses);
+        let in_flight: Vec<&Request> = input.in_flight.iter().collect();
         let source = ScenarioSource { input, in_flight: &in_flight, unsure: self.settings.unsure };
-        let (during, whole) = source.during(if scope.at_once { AT_ONCE_FOLLOWERS_MAX } else { FOLLOWERS_MAX })?;
-        if scope.at_once && !whole {
-            return Ok(Findings { cut_short: true, ..Findings::default() });
-        }
+        let (during, whole) = source.during(FOLLOWERS_MAX)?;
         let (baseline, known) = source.baseline(FOLLOWERS_MAX)?;
         if !whole && known {
             let (at_first, _) = source.during(0)?;
@@ -124,9 +115,6 @@ impl<'e> Judge<'e> {
         let mut found = Findings::default();
         let landed = set.baseline.iter().filter(|scenario| scenario.landed != 0);
         let mut impact = Impact::new(&before, set.during.iter().chain(landed));
-        if scope.at_once && !impact.leaves_pods_alone() {
-            return Findings { cut_short: true, ..found };
-        }
         let inputs = expression_inputs(input.change.requests.first(), input.time);
         let context =
             DecisionContext { input, in_flight, inputs, before: &before, preparations: Preparations::default() };
@@ -176,11 +164,6 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
     /// Judges all instances that the change reaches.
     fn all(&mut self, impact: &mut Impact<'s, 'a>) -> ControlFlow<()> {
         let Reached { mut keys, pod_classes, admitting } = impact.reached(self.run.analysis);
-        let many = keys.len() as u64 + self.judge.effort.instances > AT_ONCE_INSTANCES_MAX || !admitting.is_empty();
-        if self.scope.at_once && many {
-            self.found.cut_short = true;
-            return ControlFlow::Break(());
-        }
         let exposed = self.memo.exposed(&pod_classes);
         if !exposed.is_empty() {
             keys.extend(impact.pods_of_classes(|known| exposed.contains(known)));

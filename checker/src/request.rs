@@ -1,11 +1,9 @@
 //! What is asked: a change and what is known beside it, what an expression may read of them, and the concrete clusters
 //! that the change is judged in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use suture_encode::analysis::Analysis;
 use suture_encode::question::Inputs;
-use suture_encode::relevance::Relevance;
 use suture_encode::scene::Preparations;
 use suture_model::change::{Change, Request};
 use suture_model::futures::Moment;
@@ -49,7 +47,7 @@ impl Default for Settings {
 pub struct Input<'a> {
     /// What the watch shows.
     pub snapshot: &'a Snapshot,
-    /// Requests that were admitted and not seen yet, oldest first.
+    /// Requests that were admitted and not seen yet, oldest first: all that may change a fact that the decision reads.
     pub in_flight: &'a [Request],
     /// The change.
     pub change: &'a Change,
@@ -59,23 +57,7 @@ pub struct Input<'a> {
     pub exemptions: &'a [Exemption],
 }
 
-/// More changes in flight than these are looked at first, whether they matter: each doubles the scenarios.
-const IN_FLIGHT_FEW: usize = 4;
-
-impl<'a> Input<'a> {
-    /// The changes in flight that can matter to the change, oldest first, if they are more than a few; else all of them.
-    pub(crate) fn relevant_in_flight(&self, analyses: &[Analysis]) -> Vec<&'a Request> {
-        if self.in_flight.len() <= IN_FLIGHT_FEW {
-            return self.in_flight.iter().collect();
-        }
-        let relevance = Relevance::new(self.snapshot, analyses);
-        // what matters to one request of a batch may do so by way of another one
-        let all = || self.in_flight.iter().chain(&self.change.requests);
-        let matter = self.change.requests.iter().flat_map(|request| relevance.select(all(), request).places);
-        let places: BTreeSet<usize> = matter.collect();
-        places.iter().filter_map(|at| self.in_flight.get(*at)).collect()
-    }
-
+impl Input<'_> {
     /// What the first request is about.
     pub(crate) fn target(&self) -> Key {
         self.change.requests.first().map_or_else(|| Key::of("Namespace", "", ""), |request| request.target.clone())

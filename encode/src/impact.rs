@@ -36,7 +36,6 @@ mod seeds;
 use crate::analysis::{Analysis, Place};
 use crate::relations::Inverse;
 use inverse::Admitting;
-pub(crate) use inverse::referred;
 pub(crate) use pods::Touch;
 pub use pods::{PodClass, pod_class};
 use seeds::Seeds;
@@ -116,14 +115,6 @@ impl<'s, 'a> Impact<'s, 'a> {
     /// The keys of all changed objects.
     pub fn changed(&self) -> impl Iterator<Item = &Key> {
         self.seeds.changed.keys()
-    }
-
-    /// Whether no pod meets another fate, or is selected by others, and no kind of object and no node comes or goes.
-    pub fn leaves_pods_alone(&mut self) -> bool {
-        self.touch_pods();
-        let concerns = |kind: &Kind| kind.has(KindTraits::concerns_pods) || self.adapted.contains(kind);
-        let Touch { pods, labels, .. } = &self.touch;
-        pods.is_empty() && labels.is_empty() && !self.seeds.touched().any(|key| concerns(&key.kind))
     }
 
     /// A kind that was not read, if the change, which is about these objects, may reach an instance because of an object of

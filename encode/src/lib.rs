@@ -15,7 +15,6 @@ pub mod problem;
 pub mod question;
 mod reading;
 pub mod relations;
-pub mod relevance;
 pub mod scene;
 pub mod smtlib;
 pub mod sym;

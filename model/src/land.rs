@@ -206,12 +206,34 @@ pub fn scenarios_within<'a>(
     moment: Moment,
     most: usize,
 ) -> Result<(Vec<Scenario<'a>>, bool), TooManyInFlight> {
+    let proven = change.map_or(0, |change| proven(in_flight, change));
+    let (starts, mut whole) = starts(snapshot, in_flight, proven, most)?;
+    let Some(change) = change else { return Ok((starts, whole)) };
+    let mut all = Vec::new();
+    let last = change.requests.len();
+    for mut start in starts {
+        for (at, request) in change.requests.iter().enumerate() {
+            whole &= start.land_within(request, most).whole;
+            if moment == Moment::During || at + 1 == last {
+                all.push(start.clone());
+            }
+        }
+    }
+    Ok((all, whole))
+}
+
+/// A scenario for each subset of the changes in flight that may have landed, those that have for certain among them, and
+/// whether they mark all that is taken along.
+fn starts<'a>(
+    snapshot: &'a Snapshot,
+    in_flight: &[&Request],
+    proven: u32,
+    most: usize,
+) -> Result<(Vec<Scenario<'a>>, bool), TooManyInFlight> {
     if in_flight.len() > IN_FLIGHT_MAX {
         return Err(TooManyInFlight { count: in_flight.len(), max: IN_FLIGHT_MAX });
     }
-    let mut all = Vec::new();
-    let mut whole = true;
-    let proven = change.map_or(0, |change| proven(in_flight, change));
+    let (mut all, mut whole) = (Vec::new(), true);
     for subset in (0..(1_u32 << in_flight.len())).filter(|subset| subset & proven == proven) {
         let mut start = Scenario { landed: subset, ..Scenario::observed(snapshot) };
         let mut distinct = true;
@@ -223,22 +245,39 @@ pub fn scenarios_within<'a>(
                 whole &= landing.whole;
             }
         }
-        if !distinct {
-            continue;
-        }
-        let Some(change) = change else {
+        if distinct {
             all.push(start);
-            continue;
-        };
-        let last = change.requests.len();
-        for (at, request) in change.requests.iter().enumerate() {
-            whole &= start.land_within(request, most).whole;
-            if moment == Moment::During || at + 1 == last {
-                all.push(start.clone());
-            }
         }
     }
     Ok((all, whole))
+}
+
+/// The objects that a request changes as it lands, as they are before it and after it, whatever of these in flight
+/// has landed before it.
+///
+/// # Errors
+/// When more than [`IN_FLIGHT_MAX`] changes are in flight.
+pub fn changes(
+    snapshot: &Snapshot,
+    in_flight: &[&Request],
+    request: &Request,
+) -> Result<Vec<Arc<Object>>, TooManyInFlight> {
+    let mut changed = Vec::new();
+    for start in starts(snapshot, in_flight, 0, usize::MAX)?.0 {
+        let mut end = start.clone();
+        end.land(request);
+        let keys: BTreeSet<&Key> = start.state.delta().keys().chain(end.state.delta().keys()).collect();
+        for key in keys {
+            let versions = [start.state.get(key), end.state.get(key)];
+            if let [Some(before), Some(after)] = versions
+                && Arc::ptr_eq(before, after)
+            {
+                continue;
+            }
+            changed.extend(versions.into_iter().flatten().cloned());
+        }
+    }
+    Ok(changed)
 }
 
 /// Those of the creations in flight that have landed for certain, a bit for each: what a change writes names their object as

@@ -1,6 +1,7 @@
 //! Facts about a cluster, changes to it, and what may become of it: effects as declarations, and the concrete
 //! interpreter that enumerates them. No I/O, no clock, no solver, no expression language.
 
+pub mod access;
 pub mod adapter;
 pub mod annotations;
 pub mod apply;

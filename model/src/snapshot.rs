@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use facts::Facts;
+pub use facts::{FactIndex, Facts};
 pub use pools::{Pool, Pools};
 pub use usage::Usage;
 
@@ -24,6 +24,7 @@ use hashes::{Hashes, Names};
 use labels::{AFFINE, APART, CLAIM, ENDING, HOST, LabelKey, labels_of};
 use persistent_map::PersistentMap;
 use places::{Found, Place, Places, Slot, drop_slot};
+use terms::Terms;
 
 mod facts;
 mod hashes;
@@ -34,6 +35,7 @@ mod labels;
 mod persistent_map;
 mod places;
 mod pools;
+mod terms;
 mod usage;
 
 /// The observed cluster. Built by [`Snapshot::insert`] and [`Snapshot::remove`], read through [`crate::state::State`]. A
@@ -146,7 +148,9 @@ impl Snapshot {
         let misses = self.missing_nodes.contains(&object.node);
         self.remove(&object.key);
         let event = Journal::event();
-        self.note_change(&object, event);
+        let terms = self.terms_of(&object);
+        // of the kind, the object itself is not in the list yet
+        self.note_change(&object, &terms, event);
         let slot = self.places.take();
         self.by_key.insert(object.key.clone(), slot);
         self.named.insert(&object.key, slot);
@@ -172,25 +176,16 @@ impl Snapshot {
         if object.key.kind.is("Node") {
             self.pools.insert(&object);
         }
-        for label in labels_of(&object) {
-            self.journal.note(event, Fact::Label(&label));
-            place.enter(&mut self.by_label, label);
-        }
-        if let Some(pair) = self.selector_pair(&object) {
-            self.journal.note(event, Fact::Selector(&pair));
+        terms.labels.into_iter().for_each(|label| place.enter(&mut self.by_label, label));
+        if let Some(pair) = terms.selector {
             place.append(&mut self.by_selector, pair);
         }
-        if let Some(constraint) = fields::constraint_of(&object) {
+        if let Some(constraint) = terms.constraint {
             let mut alike = self.restricting.get(&constraint).cloned().unwrap_or_default();
             alike.insert(object.key.clone(), slot);
-            self.journal.note(event, Fact::Constraints);
             self.restricting.insert(constraint, alike);
         }
-        for reference in references(&object, self.adapters.as_ref()) {
-            let target = reference.target.partial_key();
-            self.journal.note(event, Fact::Reference(&target));
-            place.enter(&mut self.by_reference, target);
-        }
+        terms.references.into_iter().for_each(|target| place.enter(&mut self.by_reference, target));
         if object.key.kind.is("Node") {
             self.miss(&object.key.name, false, event);
         } else if misses {
@@ -204,7 +199,9 @@ impl Snapshot {
         let slot = self.by_key.remove(key)?;
         let object = self.places.empty(slot)?;
         let event = Journal::event();
-        self.note_change(&object, event);
+        let terms = self.terms_of(&object);
+        // of the kind, the object itself is out of the list by now
+        self.note_change(&object, &terms, event);
         self.named.remove(key, |at| *at == slot);
         self.by_uid.remove(&object.uid, |at| *at == slot);
         for owner in object.owners() {
@@ -227,28 +224,19 @@ impl Snapshot {
         } else if self.by_node.get(&object.node).is_none() {
             self.miss(&object.node, false, event);
         }
-        for label in labels_of(&object) {
-            self.journal.note(event, Fact::Label(&label));
-            drop_slot(&mut self.by_label, &label, slot);
-        }
-        if let Some(pair) = self.selector_pair(&object) {
-            self.journal.note(event, Fact::Selector(&pair));
+        terms.labels.iter().for_each(|label| drop_slot(&mut self.by_label, label, slot));
+        if let Some(pair) = terms.selector {
             drop_slot(&mut self.by_selector, &pair, slot);
         }
-        if let Some(constraint) = fields::constraint_of(&object)
+        if let Some(constraint) = terms.constraint
             && let Some(alike) = self.restricting.get_mut(&constraint)
         {
-            self.journal.note(event, Fact::Constraints);
             alike.remove(key);
             if alike.is_empty() {
                 self.restricting.remove(&constraint);
             }
         }
-        for reference in references(&object, self.adapters.as_ref()) {
-            let target = reference.target.partial_key();
-            self.journal.note(event, Fact::Reference(&target));
-            drop_slot(&mut self.by_reference, &target, slot);
-        }
+        terms.references.iter().for_each(|target| drop_slot(&mut self.by_reference, target, slot));
         Some(object)
     }
 
@@ -265,33 +253,54 @@ impl Snapshot {
         }
     }
 
-    /// Notes the facts that any object says by being there, being another one or being there no more.
-    fn note_change(&mut self, object: &Object, event: u64) {
-        let Key { kind, ns, .. } = &object.key;
-        // of the kind, the object itself is out of the list by now, or not in it yet
-        if self.by_key.range(&Key::new(kind.clone(), "", ""), &after(kind)).next().is_none() {
+    /// Notes the facts that change with an object that comes or goes.
+    fn note_change(&mut self, object: &Object, terms: &Terms, event: u64) {
+        if !self.has_other(&object.key.kind) {
             self.journal.note(event, Fact::Kinds);
         }
-        let of_all = [Fact::Objects, Fact::Object(&object.key), Fact::Kind(kind), Fact::KindIn(kind, ns)];
-        of_all.into_iter().for_each(|fact| self.journal.note(event, fact));
-        if !object.uid.is_empty() {
-            self.journal.note(event, Fact::Uid(&object.uid));
+        let journal = &mut self.journal;
+        terms.each_fact(object, |fact| journal.note(event, fact));
+    }
+
+    /// Whether there is an object of a kind.
+    fn has_other(&self, kind: &Kind) -> bool {
+        self.by_key.range(&Key::new(kind.clone(), "", ""), &after(kind)).next().is_some()
+    }
+
+    /// By what an object is found.
+    fn terms_of(&self, object: &Object) -> Terms {
+        let references = references(object, self.adapters.as_ref()).into_iter();
+        Terms {
+            labels: labels_of(object),
+            selector: self.selector_pair(object),
+            constraint: fields::constraint_of(object),
+            references: references.map(|reference| reference.target.partial_key()).collect(),
         }
-        for owner in object.owners() {
-            self.journal.note(event, Fact::Owned(&owner.uid));
+    }
+
+    /// The facts that may change when this object comes, goes, or becomes another one.
+    pub fn facts_of(&self, object: &Object) -> Facts {
+        let mut facts = Facts::default();
+        self.terms_of(object).each_fact(object, |fact| facts.add(fact));
+        object.owners().iter().for_each(|owner| facts.add(Fact::OwnerKind(&owner.kind)));
+        if !self.has_other(&object.key.kind) {
+            facts.add(Fact::Kinds);
         }
-        if !object.node.is_empty() {
-            self.journal.note(event, Fact::Node(&object.node));
-            self.journal.note(event, Fact::Busy);
+        if self.missing_nodes.contains(&object.node) {
+            facts.add(Fact::Nodes);
         }
-        if kind.is("Node") {
-            self.journal.note(event, Fact::Nodes);
-        }
+        facts
     }
 
     /// The number of the last event, which no event of another snapshot has.
     pub fn last_event(&self) -> u64 {
         self.journal.last()
+    }
+
+    /// The facts that events after this one have changed; `None` where that is not known: it is too long ago, or an event
+    /// of another snapshot.
+    pub fn changed_since(&self, event: u64) -> Option<Facts> {
+        self.journal.since(event)
     }
 
     /// Whether what was found out from these facts, when this event was the last, is what would be found out here: no event

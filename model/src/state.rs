@@ -188,10 +188,9 @@ impl<'a> State<'a> {
 
     /// The object with this key.
     pub fn get(&self, key: &Key) -> Option<&Arc<Object>> {
-        match self.delta.get(key) {
-            Some(changed) => changed.as_ref(),
-            None => self.base.get(key),
-        }
+        // what differs here may differ there as well by what else is in flight
+        let base = self.base.get(key);
+        self.delta.get(key).map_or(base, Option::as_ref)
     }
 
     /// The object that a key [means](Key::means).

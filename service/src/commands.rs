@@ -82,7 +82,8 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
     let question = Question {
         snapshot: &recorded.snapshot,
         change: &change,
-        in_flight: &[],
+        writers: &|_| Vec::new(),
+        writers_max: 0,
         counted: &[],
         history: &History::default(),
         time,

@@ -9,27 +9,30 @@ use std::sync::Arc;
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input};
 use suture_model::change::{Change, Request};
-use suture_model::snapshot::Snapshot;
+use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::{Action, OnUndecided};
 
 use crate::clock::Clock;
 use crate::grants::{GrantQuestion, History, Spent};
+use crate::ledger::Entry;
 use crate::policy::Policy;
 
 /// An invariant that reads kinds of which nothing certain is known, and why not.
 pub type Unread = (Arc<CompiledInvariant>, String);
 
 /// A change, and all that the decision about it rests on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Question<'q> {
     /// What the watch, or the files, show.
     pub snapshot: &'q Snapshot,
     /// The change.
     pub change: &'q Change,
-    /// The requests in flight that invariants are judged with: each may have landed or not.
-    pub in_flight: &'q [Request],
+    /// Of the requests in flight, all that may change one of these facts, oldest first: each may have landed or not.
+    pub writers: &'q dyn Fn(&Facts) -> Vec<Entry>,
+    /// How many of them are told apart at most; more leave it undecided.
+    pub writers_max: usize,
     /// All requests in flight, oldest first: grants count them.
     pub counted: &'q [&'q Request],
     /// What was admitted before, as far as budgets reach.
@@ -40,24 +43,26 @@ pub struct Question<'q> {
     pub unread: &'q [Unread],
 }
 
-/// A decision, and what is to be recorded in the history should the change be admitted.
+/// A decision, and what it rests on.
 #[derive(Clone, Debug)]
 pub struct Decided {
     /// The decision.
     pub decision: Decision,
-    /// What the change takes of budgets.
+    /// What the change takes of budgets, to be recorded in the history should it be admitted.
     pub spent: Vec<Spent>,
+    /// Whether more requests in flight matter than are told apart.
+    pub crowded: bool,
 }
 
 /// Decides a change: by the invariants that bind its authors, and by their grants. Without an engine no invariant is
 /// judged: for a change that leaves every fact as it is.
 pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<'_>) -> Decided {
-    let mut decision = match engine {
-        Some(engine) => judge_invariants(policy, engine, question),
-        None => Decision::of(uid(question), []),
+    let (mut decision, crowded) = match engine {
+        Some(engine) => beside_writers(policy, engine, question),
+        None => (Decision::of(uid(question), []), false),
     };
     if policy.grants.is_empty() {
-        return Decided { decision, spent: Vec::new() };
+        return Decided { decision, spent: Vec::new(), crowded };
     }
     let judged = policy.grants.judge(&GrantQuestion {
         snapshot: question.snapshot,
@@ -68,19 +73,34 @@ pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<
         exemptions: &policy.exemptions,
     });
     decision.add(judged.verdicts.into_iter().map(Into::into));
-    Decided { decision, spent: judged.spent }
+    Decided { decision, spent: judged.spent, crowded }
 }
 
-/// The decision about a change that is allowed without a question to the solver. `None` when there is more to it: grants,
-/// something that is not known, or an instance that does not hold for sure.
-pub fn decide_at_once(policy: &Policy, engine: Option<&mut Engine>, question: &Question<'_>) -> Option<Decision> {
-    if !policy.grants.is_empty() {
-        return None;
-    }
-    match engine {
-        Some(_) if !question.unread.is_empty() => None,
-        Some(engine) => with_input(policy, question, |input| engine.decide_at_once(input)),
-        None => Some(Decision::of(uid(question), [])),
+/// Decides by the invariants, beside exactly those in flight that may change what is read for it: these may make it read
+/// more, which others may change.
+fn beside_writers(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> (Decision, bool) {
+    let targets = || question.change.requests.iter().filter(|r| question.snapshot.get(&r.target).is_some()).count();
+    // what it is about is read in any case
+    let mut writers = (question.writers)(&Facts::read_by(targets).1);
+    let mut read = Facts::default();
+    loop {
+        if writers.len() > question.writers_max {
+            let (count, max) = (writers.len(), question.writers_max);
+            let reason = format!("{count} changes in flight touch the same instances, more than the {max} told apart");
+            let first = question.change.requests.first();
+            let decision = first.map(|request| undecided(policy, request, &reason));
+            return (decision.unwrap_or_else(|| Decision::of("", [])), true);
+        }
+        let in_flight: Vec<Request> = writers.iter().map(|entry| (*entry.request).clone()).collect();
+        let (decision, now_read) = Facts::read_by(|| judge_invariants(policy, engine, question, &in_flight));
+        read.extend(&now_read);
+        let found = (question.writers)(&read);
+        let is_taken = |entry: &Entry| writers.iter().any(|known| known.order == entry.order);
+        if found.iter().all(is_taken) {
+            return (decision, false);
+        }
+        writers.extend(found.into_iter().filter(|entry| !is_taken(entry)).collect::<Vec<_>>());
+        writers.sort_by_key(|entry| entry.order);
     }
 }
 
@@ -90,7 +110,7 @@ pub fn undecided(policy: &Policy, request: &Request, reason: &str) -> Decision {
     Decision::of(&request.uid, policy.invariants.iter().map(|invariant| unclear(invariant, &instance, reason)))
 }
 
-fn judge_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> Decision {
+fn judge_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>, in_flight: &[Request]) -> Decision {
     let unbound = policy.grants.unbound(question.change, &policy.invariants);
     // the engine leaves out by name, which a cluster's invariant and a namespace's may share
     let unread: BTreeMap<&Str, &str> = question.unread.iter().map(|(i, why)| (&i.name, why.as_str())).collect();
@@ -98,16 +118,13 @@ fn judge_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_
         |invariant: &CompiledInvariant| unread.get(&invariant.name).filter(|_| !unbound.contains(&invariant.name));
     let left_out: Vec<_> = policy.invariants.iter().filter_map(|i| Some((i, *unread(i)?))).collect();
     let skipped = unbound.iter().chain(left_out.iter().map(|(i, _)| &i.name)).cloned().collect();
-    let mut decision = with_input(policy, question, |input| engine.decide_except(input, skipped));
+    let Question { snapshot, change, .. } = *question;
+    let time = question.time.map(|time| time.to_string());
+    let input = Input { snapshot, in_flight, change, time: time.as_deref(), exemptions: &policy.exemptions };
+    let mut decision = engine.decide_except(&input, skipped);
     let instance = question.change.requests.first().map_or_else(String::new, |request| request.target.to_string());
     decision.add(left_out.into_iter().map(|(invariant, why)| unclear(invariant, &instance, why)));
     decision
-}
-
-fn with_input<T>(policy: &Policy, question: &Question<'_>, ask: impl FnOnce(&Input<'_>) -> T) -> T {
-    let time = question.time.map(|time| time.to_string());
-    let Question { snapshot, change, in_flight, .. } = *question;
-    ask(&Input { snapshot, in_flight, change, time: time.as_deref(), exemptions: &policy.exemptions })
 }
 
 fn uid<'q>(question: &Question<'q>) -> &'q str {

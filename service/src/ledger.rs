@@ -14,13 +14,14 @@
 //! `registry/generic/registry/store.go` validates inside them). So whatever follows that version contains the write or
 //! excludes it, and resourceVersions of one resource can be compared (KEP-5504).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use suture_model::access::Access;
 use suture_model::change::{Operation, Request};
 use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
-use suture_model::snapshot::Snapshot;
+use suture_model::snapshot::{FactIndex, Facts, Snapshot};
 use suture_model::value::Str;
 
 use crate::clock::Clock;
@@ -33,10 +34,25 @@ pub const IN_FLIGHT_SECONDS_MAX: i128 = 300;
 /// not called stale usually lags, so that the object it is for has been shown.
 const BLIND_SECONDS_MIN: i128 = 5;
 
-/// The admitted and unseen requests, oldest first.
+/// The admitted and unseen requests, oldest first. They are found by the facts that they may change
+/// ([`suture_model::access`]).
+///
+/// Who reads the ledger beside a view of the cluster goes on with that view while the ledger goes on with later ones. An
+/// entry that a later view ends is still in flight for that reader, so it is kept until the reader is done.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    entries: Vec<Entry>,
+    entries: BTreeMap<u64, Entry>,
+    /// Entries by the facts that they may change, and by those that they read as they land.
+    by_write: FactIndex,
+    by_read: FactIndex,
+    /// Entries that may change any fact.
+    unbounded: BTreeSet<u64>,
+    /// The latest view so far: the entries' accesses hold by it.
+    latest: Option<Snapshot>,
+    /// How many readers there are of views with this last event.
+    readers: BTreeMap<u64, usize>,
+    /// The entries that have ended, by the event that ended them.
+    ended: BTreeSet<(u64, u64)>,
     /// The place that the next one gets.
     next: u64,
     lifetime_seconds: i128,
@@ -58,6 +74,9 @@ pub struct Entry {
     admitted: Option<Clock>,
     /// Its place in the order of admission.
     pub order: u64,
+    access: Access,
+    /// The last event of the view that ended it.
+    ended_at: Option<u64>,
 }
 
 /// What the watch shows, and how it is known what that covers.
@@ -81,34 +100,57 @@ pub enum Progress<'a> {
 impl Ledger {
     /// A ledger whose entries end after so many seconds.
     pub fn lasting(lifetime_seconds: i128) -> Self {
-        Self { entries: Vec::new(), next: 0, lifetime_seconds }
+        Self {
+            entries: BTreeMap::new(),
+            by_write: FactIndex::default(),
+            by_read: FactIndex::default(),
+            unbounded: BTreeSet::new(),
+            latest: None,
+            readers: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            next: 0,
+            lifetime_seconds,
+        }
     }
 
     /// Records an admitted request. Dry runs store nothing.
     pub fn record(&mut self, request: &Request, snapshot: &Snapshot, now: Option<Clock>) {
-        if !request.dry_run {
-            let entry = Entry::new(self.next, request, snapshot, now);
-            self.next += 1;
-            self.entries.retain(|known| !known.repeated_by(&entry));
-            self.entries.push(entry);
+        let access = self.access(snapshot, self.next, request);
+        self.record_access(request, access, snapshot, now);
+    }
+
+    /// Records an admitted request whose access by this snapshot is known.
+    pub fn record_access(&mut self, request: &Request, access: Access, snapshot: &Snapshot, now: Option<Clock>) {
+        if request.dry_run {
+            return;
         }
+        let entry = Entry { access, ..Entry::new(self.next, request, snapshot, now) };
+        let repeated: Vec<u64> =
+            self.entries.values().filter(|known| known.repeated_by(&entry)).map(|known| known.order).collect();
+        repeated.into_iter().for_each(|order| self.withdraw(order));
+        self.enter(entry, snapshot);
     }
 
     /// Records a request that others may see too, at its place in the order that all agree on. Repetitions are kept:
     /// somebody may have decided between them.
     pub fn record_at(&mut self, order: u64, request: &Request, snapshot: &Snapshot, now: Option<Clock>) {
-        let at = self.entries.partition_point(|known| known.order <= order);
-        self.entries.insert(at, Entry::new(order, request, snapshot, now));
+        let access = self.access(snapshot, order, request);
+        self.enter(Entry { access, ..Entry::new(order, request, snapshot, now) }, snapshot);
     }
 
     /// Takes back an entry by its place in the order: it was refused after all.
     pub fn withdraw(&mut self, order: u64) {
-        self.entries.retain(|entry| entry.order != order);
+        if let Some(entry) = self.entries.remove(&order) {
+            self.unindex(&entry);
+            if let Some(at) = entry.ended_at {
+                self.ended.remove(&(at, order));
+            }
+        }
     }
 
-    /// What is in flight.
+    /// The requests in flight, oldest first.
     pub fn requests(&self) -> Vec<Request> {
-        self.entries.iter().map(|entry| (*entry.request).clone()).collect()
+        self.entries().map(|entry| (*entry.request).clone()).collect()
     }
 
     /// The place in the order that the next recorded request gets.
@@ -117,29 +159,149 @@ impl Ledger {
     }
 
     /// What is in flight, oldest first.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(|entry| entry.ended_at.is_none())
     }
 
-    /// Drops what the watch has shown, and what is in flight for too long; gives the places of what was dropped.
-    pub fn observe(&mut self, sight: Sight<'_>, now: Option<Clock>) -> Vec<u64> {
-        let lifetime = self.lifetime_seconds;
-        let mut dropped = Vec::new();
-        self.entries.retain(|entry| {
-            let keep = !entry.ended(sight, now) && !entry.older(now, lifetime);
-            if !keep {
-                dropped.push(entry.order);
+    /// Begins to read beside this view: what is in flight for it stays until that is [over](Self::end).
+    pub fn begin(&mut self, snapshot: &Snapshot) -> u64 {
+        self.follow(snapshot);
+        let at = snapshot.last_event();
+        *self.readers.entry(at).or_default() += 1;
+        at
+    }
+
+    /// Ends what was [begun](Self::begin).
+    pub fn end(&mut self, at: u64) {
+        if let Some(readers) = self.readers.get_mut(&at) {
+            *readers -= 1;
+            if *readers == 0 {
+                self.readers.remove(&at);
+                self.purge();
             }
-            keep
-        });
-        dropped
+        }
+    }
+
+    /// What was in flight at a view with this last event, oldest first.
+    pub fn at(&self, event: u64) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(move |entry| entry.ended_at.is_none_or(|at| at > event))
+    }
+
+    /// Of what was in flight at a view with this last event, all that may change one of these facts, oldest first.
+    pub fn writers(&self, facts: &Facts, event: u64) -> impl Iterator<Item = &Entry> {
+        let mut found = self.by_write.find(facts);
+        found.extend(&self.unbounded);
+        let found = found.into_iter().filter_map(|order| self.entries.get(&order));
+        found.filter(move |entry| entry.ended_at.is_none_or(|at| at > event))
+    }
+
+    /// Ends what the watch has shown, and what is in flight for too long; gives the places of what ended.
+    pub fn observe(&mut self, sight: Sight<'_>, now: Option<Clock>) -> Vec<u64> {
+        let (lifetime, at) = (self.lifetime_seconds, sight.snapshot.last_event());
+        let mut ended = Vec::new();
+        for entry in self.entries.values_mut().filter(|entry| entry.ended_at.is_none()) {
+            if entry.ended(sight, now) || entry.older(now, lifetime) {
+                entry.ended_at = Some(at);
+                self.ended.insert((at, entry.order));
+                ended.push(entry.order);
+            }
+        }
+        self.purge();
+        self.follow(sight.snapshot);
+        ended
+    }
+
+    /// Lets go of what has ended for every reader.
+    fn purge(&mut self) {
+        let oldest = self.readers.keys().next().copied().unwrap_or(u64::MAX);
+        while let Some((_, order)) = self.ended.first().copied().filter(|(at, _)| *at <= oldest) {
+            self.withdraw(order);
+        }
+    }
+
+    /// Finds the accesses anew that events up to this view have changed.
+    fn follow(&mut self, snapshot: &Snapshot) {
+        let known = self.latest.as_ref().map_or(0, Snapshot::last_event);
+        if snapshot.last_event() <= known {
+            return;
+        }
+        let stale = match snapshot.changed_since(known) {
+            Some(changed) => self.by_read.find(&changed),
+            None => self.entries.keys().copied().collect(),
+        };
+        for order in stale {
+            if let Some(mut entry) = self.entries.remove(&order) {
+                self.unindex(&entry);
+                self.find_again(&mut entry, snapshot);
+                self.index(entry);
+            }
+        }
+        self.latest = Some(snapshot.clone());
+    }
+
+    /// Finds the access of an entry by this view. Readers of earlier views find it by what it wrote then, too.
+    fn find_again(&self, entry: &mut Entry, snapshot: &Snapshot) {
+        let access = self.access(snapshot, entry.order, &entry.request);
+        let known = std::mem::replace(&mut entry.access, access);
+        if !self.readers.is_empty() {
+            entry.access.widen(&known);
+        }
+    }
+
+    fn access(&self, snapshot: &Snapshot, order: u64, request: &Request) -> Access {
+        let event = snapshot.last_event();
+        Access::of(snapshot, request, |facts| {
+            let before = self.writers(facts, event).take_while(|entry| entry.order < order);
+            before.map(|entry| entry.request.clone()).collect()
+        })
+    }
+
+    /// Enters an entry whose access was found by this view.
+    fn enter(&mut self, mut entry: Entry, snapshot: &Snapshot) {
+        self.follow(snapshot);
+        if let Some(latest) = &self.latest {
+            let changed = latest.changed_since(snapshot.last_event());
+            if changed.is_none_or(|changed| changed.meets(&entry.access.reads)) {
+                self.find_again(&mut entry, latest);
+            }
+        }
+        self.next = self.next.max(entry.order + 1);
+        self.index(entry);
+    }
+
+    fn index(&mut self, entry: Entry) {
+        let (order, Access { reads, writes, .. }) = (entry.order, &entry.access);
+        self.by_read.insert(reads, order);
+        if let Some(writes) = writes {
+            self.by_write.insert(writes, order);
+        } else {
+            self.unbounded.insert(order);
+        }
+        self.entries.insert(order, entry);
+    }
+
+    fn unindex(&mut self, entry: &Entry) {
+        let (order, Access { reads, writes, .. }) = (entry.order, &entry.access);
+        self.by_read.remove(reads, order);
+        if let Some(writes) = writes {
+            self.by_write.remove(writes, order);
+        } else {
+            self.unbounded.remove(&order);
+        }
     }
 }
 
 impl Entry {
     fn new(order: u64, request: &Request, snapshot: &Snapshot, now: Option<Clock>) -> Self {
         let uid = snapshot.get(&request.target).map_or_else(|| "".into(), |object| object.uid.clone());
-        Self { request: Arc::new(request.clone()), uid, admitted: now, order }
+        Self {
+            request: Arc::new(request.clone()),
+            uid,
+            admitted: now,
+            order,
+            access: Access::default(),
+            ended_at: None,
+        }
     }
 
     /// Whether the watch has shown a version of its object that contains it or excludes it.

@@ -133,11 +133,11 @@ async fn serve(options: &Options) -> Result<(), Failure> {
     let lifetime = i128::from(options.lag_max_secs) + REQUEST_TIMEOUT_SECS + LIFETIME_MARGIN_SECS;
     let in_flight_log = Arc::new(InFlightLog::lasting(lifetime));
     let again = latest::channel(0).0;
-    let replicas = replicas(options, &client, &store, &again, lifetime).await;
+    let replicas = replicas(options, &client, &store, &again, &in_flight_log, lifetime).await;
     let shared = Arc::new(SharedState { store: store.clone(), in_flight_log, replicas: replicas.clone() });
     follow(&client, policies, &shared, &again, options, &readiness, &metrics);
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
-    let workers = Workers::start(Arc::new(JudgePool::new(shared)), limits, metrics.clone());
+    let workers = Workers::start(Arc::new(JudgePool(shared)), limits, metrics.clone());
     let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics).await?;
     let registered = report(options, &client, &store, &replicas);
     if let Some(target) = options.target() {
@@ -186,6 +186,7 @@ async fn replicas(
     client: &Client,
     store: &Arc<Store>,
     again: &latest::Sender<u64>,
+    log: &Arc<InFlightLog>,
     lifetime: i128,
 ) -> Replicas {
     match options.replicas_mode {
@@ -200,7 +201,7 @@ async fn replicas(
             Replicas::Single(active)
         }
         ReplicasMode::Announced => {
-            let announcer = Arc::new(Announcer::new(client.clone(), &options.namespace, lifetime));
+            let announcer = Arc::new(Announcer::new(client.clone(), &options.namespace, log.clone(), lifetime));
             let (events, told) = channel();
             tokio::spawn(watch::follow(client.clone(), announcer.place(), events, latest::channel(0).1));
             let (listening, shown) = (announcer.clone(), store.clone());

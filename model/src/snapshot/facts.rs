@@ -4,7 +4,7 @@
 //! found out from some facts holds as long as no event since then has changed one of them.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,8 +56,6 @@ type FactHash = u64;
 const PARTS_MAX: usize = 32;
 /// Changed facts of a part; an event changes some dozen.
 const PART_LEN: usize = 1_024;
-/// More facts than these are not told: to look for them would take as long as to find out what follows from them.
-const FACTS_MAX: usize = 8_192;
 
 impl Fact<'_> {
     fn to_hash(self) -> FactHash {
@@ -139,6 +137,13 @@ impl Journal {
         self.0.back().and_then(|part| part.last()).map_or(0, |(event, _)| *event)
     }
 
+    /// The facts that events after this one have changed; `None` of an event that the journal does not have.
+    pub fn since(&self, event: u64) -> Option<Facts> {
+        let newest_first = || self.0.iter().rev().flat_map(|part| part.iter().rev());
+        newest_first().find(|(at, _)| *at <= event).filter(|(at, _)| *at == event)?;
+        Some(Facts(newest_first().take_while(|(at, _)| *at > event).map(|(_, fact)| *fact).collect()))
+    }
+
     /// Whether no event after this one has changed any of these facts. Never said of an event that the journal does not
     /// have: it is too long ago, or one of another snapshot.
     pub fn unchanged_since(&self, event: u64, facts: &Facts) -> bool {
@@ -162,29 +167,116 @@ thread_local! {
 }
 
 impl Facts {
-    /// Does some work on this thread, and says which facts it read of snapshots; `None` when they are very many.
-    pub fn read_by<T>(work: impl FnOnce() -> T) -> (T, Option<Self>) {
-        READ.set(Some(Self::default()));
+    /// Does some work on this thread, and says which facts it read of snapshots. Work within work is told to both.
+    pub fn read_by<T>(work: impl FnOnce() -> T) -> (T, Self) {
+        let outer = READ.replace(Some(Self::default()));
         note(Fact::Readings);
         let done = work();
-        (done, READ.take())
+        let facts = READ.replace(outer).unwrap_or_default();
+        facts.read();
+        (done, facts)
+    }
+
+    /// Says to whoever wants to know that these facts were read, as what was found out from them is used.
+    pub fn read(&self) {
+        READ.with_borrow_mut(|read| {
+            if let Some(read) = read {
+                read.extend(self);
+            }
+        });
+    }
+
+    /// Adds other facts.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.extend(&other.0);
+    }
+
+    /// Those that are not among others.
+    #[must_use]
+    pub fn without(&self, others: &Self) -> Self {
+        Self(self.0.difference(&others.0).copied().collect())
+    }
+
+    /// Whether a fact is among both.
+    pub fn meets(&self, other: &Self) -> bool {
+        let (few, many) = if self.len() < other.len() { (self, other) } else { (other, self) };
+        few.0.iter().any(|fact| many.0.contains(fact))
+    }
+
+    /// Whether all are among others.
+    pub fn is_within(&self, others: &Self) -> bool {
+        self.0.is_subset(&others.0)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// How many bytes they take.
     pub fn bytes(&self) -> usize {
-        2 * size_of::<FactHash>() * self.0.len()
+        2 * size_of::<FactHash>() * self.len()
+    }
+
+    pub(super) fn add(&mut self, fact: Fact<'_>) {
+        self.0.insert(fact.to_hash());
     }
 }
 
 /// Notes that a fact is read.
 pub(super) fn note(fact: Fact<'_>) {
     READ.with_borrow_mut(|read| {
-        let Some(facts) = read else { return };
-        facts.0.insert(fact.to_hash());
-        if facts.0.len() > FACTS_MAX {
-            *read = None;
+        if let Some(facts) = read {
+            facts.add(fact);
         }
     });
+}
+
+/// Numbered sets of facts, found by their members.
+#[derive(Clone, Debug, Default)]
+pub struct FactIndex(Numbers);
+
+#[expect(clippy::disallowed_types, reason = "it is asked for members only: its order does not show")]
+type Numbers = std::collections::HashMap<FactHash, Vec<u64>, BuildHasherDefault<Folding>>;
+
+impl FactIndex {
+    /// Enters a set under its number.
+    pub fn insert(&mut self, facts: &Facts, number: u64) {
+        for fact in &facts.0 {
+            self.0.entry(*fact).or_default().push(number);
+        }
+    }
+
+    /// Takes out what was entered.
+    pub fn remove(&mut self, facts: &Facts, number: u64) {
+        for fact in &facts.0 {
+            if let Some(numbers) = self.0.get_mut(fact) {
+                numbers.retain(|known| *known != number);
+                if numbers.is_empty() {
+                    self.0.remove(fact);
+                }
+            }
+        }
+    }
+
+    /// The numbers of the sets that have one of these facts, in order.
+    pub fn find(&self, facts: &Facts) -> BTreeSet<u64> {
+        if self.0.len() < facts.len() {
+            return self
+                .0
+                .iter()
+                .filter(|(fact, _)| facts.0.contains(fact))
+                .flat_map(|(_, found)| found)
+                .copied()
+                .collect();
+        }
+        facts.0.iter().filter_map(|fact| self.0.get(fact)).flatten().copied().collect()
+    }
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ fn deleted_by(author: &str, policy: &Policy, unread: &[Unread], judges: bool) ->
     let question = Question {
         snapshot: &snapshot,
         change: &change,
-        in_flight: &[],
+        writers: &|_| Vec::new(),
+        writers_max: 0,
         counted: &[],
         history: &History::default(),
         time: None,

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kube::Client;
@@ -26,11 +26,11 @@ use suture_model::value::{Str, Val};
 use tokio::runtime::Handle;
 
 use super::api::{brief, send};
+use super::in_flight_log::InFlightLog;
 use super::kind_events::{KindEvent, List, name_of, version_of};
 use super::store::{Store, View};
 use super::watch::Place;
 use crate::clock::{Clock, now};
-use crate::ledger::{Entry, Ledger};
 
 /// The label of announcements.
 const LABEL: &str = "suture.dev/announcement";
@@ -49,13 +49,14 @@ pub struct Announcer {
     collection: String,
     runtime: Handle,
     board: Mutex<Board>,
+    log: Arc<InFlightLog>,
     shown: Condvar,
     lifetime_seconds: i128,
 }
 
 /// What was announced, as the watch shows it.
+#[derive(Default)]
 struct Board {
-    ledger: Ledger,
     /// Announcements by name.
     names: BTreeMap<Str, Announced>,
     /// Our own, by place: taken away when they end.
@@ -79,13 +80,14 @@ struct Announced {
 }
 
 impl Announcer {
-    /// Announces in this namespace. Entries end after so many seconds. To be called on a tokio runtime.
-    pub fn new(client: Client, namespace: &str, lifetime_seconds: i128) -> Self {
+    /// Announces in this namespace, and keeps what is announced in this log, whose entries end after so many seconds. To be called on a tokio runtime.
+    pub fn new(client: Client, namespace: &str, log: Arc<InFlightLog>, lifetime_seconds: i128) -> Self {
         Self {
             client,
             collection: format!("/api/v1/namespaces/{namespace}/configmaps"),
             runtime: Handle::current(),
-            board: Mutex::new(Board::new(lifetime_seconds)),
+            board: Mutex::default(),
+            log,
             shown: Condvar::new(),
             lifetime_seconds,
         }
@@ -161,29 +163,14 @@ impl Announcer {
         }
     }
 
-    /// What was announced before a place in the order and may be in flight.
-    pub fn before(&self, order: u64) -> Vec<Entry> {
-        self.board().ledger.entries().iter().filter(|entry| entry.order < order).cloned().collect()
-    }
-
     /// Takes a denied request's announcement back.
     pub fn withdraw(&self, order: u64) {
+        self.log.withdraw(order);
         let mut board = self.board();
-        board.ledger.withdraw(order);
         let Some(name) = board.own.remove(&order) else { return };
         drop(board);
         let (client, path) = (self.client.clone(), format!("{}/{name}", self.collection));
         self.runtime.spawn(async move { take_back(&client, &path).await });
-    }
-
-    /// How many requests may be in flight.
-    pub fn len(&self) -> usize {
-        self.board().ledger.entries().len()
-    }
-
-    /// Whether nothing is in flight.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Whether announcements are known at all.
@@ -206,12 +193,12 @@ impl Announcer {
         let mut board = self.board();
         match told {
             KindEvent::Page(objects, taken) => {
-                objects.iter().for_each(|object| board.put(object, view));
+                objects.iter().for_each(|object| board.put(object, view, &self.log));
                 // the watch may have ended meanwhile
                 _ = taken.send(());
             }
             KindEvent::Put(object) => {
-                board.put(&object, view);
+                board.put(&object, view, &self.log);
                 board.position = board.position.max(version_of(&object));
             }
             KindEvent::Gone(object) => {
@@ -239,9 +226,9 @@ impl Announcer {
     /// Ends what the watch has shown, and takes away our own announcements of that.
     pub fn observe(&self, view: &View, now: Clock) {
         let mut board = self.board();
-        let ended = board.ledger.observe(view.sight(), Some(now));
+        let ended = self.log.observe(view.sight(), now);
         // a request may be over before its announcement is known to be our own
-        let open: BTreeSet<u64> = board.ledger.entries().iter().map(|entry| entry.order).collect();
+        let open: BTreeSet<u64> = self.log.orders().into_iter().collect();
         let position = board.position;
         let over = board.own.keys().filter(|order| position >= Some(**order) && !open.contains(order));
         let over: Vec<u64> = over.copied().chain(ended).collect();
@@ -310,24 +297,13 @@ async fn call(client: &Client, method: &str, path: &str, body: Option<Value>) ->
 }
 
 impl Board {
-    fn new(lifetime_seconds: i128) -> Self {
-        Self {
-            ledger: Ledger::lasting(lifetime_seconds),
-            names: BTreeMap::new(),
-            own: BTreeMap::new(),
-            position: None,
-            barrier: None,
-            listed: false,
-        }
-    }
-
-    fn put(&mut self, object: &Val, view: &View) {
+    fn put(&mut self, object: &Val, view: &View, log: &InFlightLog) {
         let Some((_, name)) = name_of(object) else { return };
         let denied = object.at_some(&["metadata", "annotations", DENIED]).is_some();
         if let Some(known) = self.names.get_mut(&name) {
             if denied {
                 known.unreadable = false;
-                self.ledger.withdraw(known.order);
+                log.withdraw(known.order);
             }
             return;
         }
@@ -343,7 +319,7 @@ impl Board {
             return;
         };
         self.names.insert(name, Announced { order, made, unreadable: false });
-        self.ledger.record_at(order, &request, &view.snapshot, Some(Clock::now()));
+        log.record_at(order, &request, view);
     }
 
     /// Whether everything that was announced up to this place is known.
@@ -458,17 +434,17 @@ mod tests {
     #[test]
     fn nothing_is_decided_after_an_announcement_that_cannot_be_read_until_it_is_denied() {
         let view = Store::new(Arc::new(Policies::default().load().wanting_nothing())).read();
-        let mut board = Board::new(1);
+        let (mut board, log) = (Board::default(), InFlightLog::lasting(1));
         let announcement = |more: &str| -> Val {
             let text = r#"{"metadata":{"name":"a","namespace":"n","resourceVersion":"7"MORE},"data":{"request":"{}"}}"#;
             serde_json::from_str(&text.replace("MORE", more)).unwrap()
         };
         board.position = Some(9);
         assert!(board.shows(9));
-        board.put(&announcement(""), &view);
+        board.put(&announcement(""), &view, &log);
         assert!(!board.shows(9));
         assert!(board.shows(6), "what came before it does not depend on it");
-        board.put(&announcement(r#","annotations":{"suture.dev/denied":"true"}"#), &view);
+        board.put(&announcement(r#","annotations":{"suture.dev/denied":"true"}"#), &view, &log);
         assert!(board.shows(9));
     }
 }

@@ -1,15 +1,19 @@
-//! The ledger of one process, shared by its workers: a request is entered only if nothing came in since it was judged.
+//! The ledger of one process, shared by its workers: a request is entered only if the decision about it read nothing that
+//! an entry may change which was not taken into account.
 //!
 //! | order | why nothing is lost |
 //! |---|---|
-//! | the writer publishes what the watch showed, then ends entries | who reads the log first and the store after it finds a change in one of them |
-//! | a worker reads the log, the store, judges, and enters if the log has not grown by anything that matters | of two that judge at the same time one enters first, the other looks at what that one entered |
+//! | the writer publishes what the watch showed, then ends entries; a reader begins with the present view while nobody ends any | what a reader's view does not show is in flight for that reader, until the reader is done |
+//! | a reader enters what it admits if all that may change a fact that it read was taken into account | of two that are decided at the same time one enters first; the other looks whether that one changes what it read |
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use suture_model::access::Access;
 use suture_model::change::Request;
-use suture_model::snapshot::Snapshot;
+use suture_model::snapshot::Facts;
 
+use super::store::{Store, View};
 use crate::clock::Clock;
 use crate::grants::{History, Spent};
 use crate::ledger::{Entry, Ledger, Sight};
@@ -28,29 +32,36 @@ struct Inner {
     history: Arc<History>,
 }
 
-/// The log as it was at one time.
-#[derive(Clone, Debug)]
-pub struct LogSnapshot {
-    /// What was in flight, oldest first.
-    pub entries: Vec<Entry>,
+/// A view of the cluster, and what is in flight beside it: both stay as they are, and later entries come to it.
+#[derive(Debug)]
+pub struct Reader<'l> {
+    log: &'l InFlightLog,
+    /// The cluster.
+    pub view: Arc<View>,
     /// What was admitted and counts against budgets.
     pub history: Arc<History>,
-    /// How many entries were ever made.
+    /// The last event of the view.
+    at: u64,
+    /// How many entries were ever made when it began.
     entered: u64,
+    /// Entries from this place on are none of its business.
+    before: u64,
 }
 
-impl LogSnapshot {
-    /// What was entered after an earlier snapshot of the log, if all of it is still in flight and nothing more counts
-    /// against budgets.
-    pub fn since(&self, earlier: &Self) -> Option<&[Entry]> {
-        let at = self.entries.partition_point(|entry| entry.order < earlier.entered);
-        let new = self.entries.get(at..).unwrap_or_default();
-        let all = u64::try_from(new.len()).ok() == Some(self.entered - earlier.entered);
-        (all && Arc::ptr_eq(&self.history, &earlier.history)).then_some(new)
-    }
+/// What a decision rests on beside its view.
+#[derive(Clone, Debug, Default)]
+pub struct Basis {
+    /// The facts that it read.
+    pub reads: Facts,
+    /// The places of the entries that it took into account, or found to be over.
+    pub taken: BTreeSet<u64>,
+    /// What it takes of budgets.
+    pub spent: Vec<Spent>,
+    /// Whether it depends on all that was admitted, as budgets do.
+    pub counts: bool,
 }
 
-/// Somebody else's entry came first.
+/// An entry that matters was not taken into account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overtaken;
 
@@ -61,57 +72,43 @@ impl InFlightLog {
         Self { inner: Mutex::new(inner), turn: RwLock::new(()) }
     }
 
-    /// What is in flight. To be read before the store.
-    pub fn read(&self) -> LogSnapshot {
-        let inner = self.inner();
-        LogSnapshot {
-            entries: inner.ledger.entries().to_vec(),
-            history: inner.history.clone(),
-            entered: inner.ledger.next(),
-        }
+    /// Begins to read the cluster, and what is in flight before a place in the order.
+    pub fn begin(&self, store: &Store, before: u64) -> Reader<'_> {
+        let mut inner = self.inner();
+        // in this order nothing that the view does not show has ended yet
+        let view = store.read();
+        let at = inner.ledger.begin(&view.snapshot);
+        Reader { log: self, at, history: inner.history.clone(), entered: inner.ledger.next(), before, view }
     }
 
-    /// Enters a request that was judged with what a snapshot of the log says.
-    ///
-    /// # Errors
-    /// When the log has grown since.
-    pub fn enter(
-        &self,
-        log_snapshot: &LogSnapshot,
-        request: &Request,
-        spent: &[Spent],
-        snapshot: &Snapshot,
-        now: Clock,
-    ) -> Result<(), Overtaken> {
-        let mut inner = self.inner();
-        if inner.ledger.next() != log_snapshot.entered {
-            return Err(Overtaken);
-        }
-        inner.ledger.record(request, snapshot, Some(now));
-        if !spent.is_empty() {
-            let history = Arc::make_mut(&mut inner.history);
-            spent.iter().for_each(|spent| history.record(spent, Some(now.nanos())));
-        }
-        Ok(())
+    /// Records a request at its place in the order that all replicas agree on.
+    pub fn record_at(&self, order: u64, request: &Request, view: &View) {
+        self.inner().ledger.record_at(order, request, &view.snapshot, Some(Clock::now()));
+    }
+
+    /// Takes an entry back that is refused after all.
+    pub fn withdraw(&self, order: u64) {
+        self.inner().ledger.withdraw(order);
     }
 
     /// Records what an admitted request takes of budgets.
     pub fn spend(&self, spent: &[Spent], now: Clock) {
-        if !spent.is_empty() {
-            let mut inner = self.inner();
-            let history = Arc::make_mut(&mut inner.history);
-            spent.iter().for_each(|spent| history.record(spent, Some(now.nanos())));
-        }
+        self.inner().spend(spent, now);
     }
 
-    /// Ends what the watch has shown. To be called after that is published.
-    pub fn observe(&self, sight: Sight<'_>, now: Clock) {
-        self.inner().ledger.observe(sight, Some(now));
+    /// Ends what the watch has shown, and gives the places of that. To be called after it is published.
+    pub fn observe(&self, sight: Sight<'_>, now: Clock) -> Vec<u64> {
+        self.inner().ledger.observe(sight, Some(now))
+    }
+
+    /// The places of what is in flight.
+    pub fn orders(&self) -> Vec<u64> {
+        self.inner().ledger.entries().map(|entry| entry.order).collect()
     }
 
     /// How many requests are in flight.
     pub fn len(&self) -> usize {
-        self.inner().ledger.entries().len()
+        self.inner().ledger.entries().count()
     }
 
     /// Whether nothing is in flight.
@@ -124,15 +121,6 @@ impl InFlightLog {
         self.turn.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn beside others, if nobody waits for one alone.
-    pub fn try_together(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        match self.turn.try_read() {
-            Ok(turn) => Some(turn),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
     /// A turn while nobody else has one: nobody can overtake.
     pub fn alone(&self) -> RwLockWriteGuard<'_, ()> {
         self.turn.write().unwrap_or_else(PoisonError::into_inner)
@@ -140,5 +128,58 @@ impl InFlightLog {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn spend(&mut self, spent: &[Spent], now: Clock) {
+        if !spent.is_empty() {
+            let history = Arc::make_mut(&mut self.history);
+            spent.iter().for_each(|spent| history.record(spent, Some(now.nanos())));
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// All that is in flight, oldest first.
+    pub fn entries(&self) -> Vec<Entry> {
+        let inner = self.log.inner();
+        inner.ledger.at(self.at).take_while(|entry| entry.order < self.before).cloned().collect()
+    }
+
+    /// What is in flight that may change one of these facts, oldest first.
+    pub fn writers(&self, facts: &Facts) -> Vec<Entry> {
+        let inner = self.log.inner();
+        inner.ledger.writers(facts, self.at).take_while(|entry| entry.order < self.before).cloned().collect()
+    }
+
+    /// What a request reads and writes as it lands, beside what is in flight.
+    pub fn access(&self, request: &Request) -> Access {
+        let before = |facts: &Facts| self.writers(facts).into_iter().map(|entry| entry.request).collect();
+        Access::of(&self.view.snapshot, request, before)
+    }
+
+    /// Enters a request with this access that was admitted on this basis.
+    ///
+    /// # Errors
+    /// When an entry may change what was read, and was not taken into account.
+    pub fn enter(&self, request: &Request, access: Access, basis: &Basis) -> Result<(), Overtaken> {
+        let mut inner = self.log.inner();
+        let Inner { ledger, history } = &mut *inner;
+        let uncounted = ledger.next() != self.entered || !Arc::ptr_eq(history, &self.history);
+        let missed = |entry: &Entry| !basis.taken.contains(&entry.order);
+        if (basis.counts && uncounted) || ledger.writers(&basis.reads, self.at).any(missed) {
+            return Err(Overtaken);
+        }
+        let now = Clock::now();
+        ledger.record_access(request, access, &self.view.snapshot, Some(now));
+        inner.spend(&basis.spent, now);
+        Ok(())
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        self.log.inner().ledger.end(self.at);
     }
 }

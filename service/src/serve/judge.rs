@@ -3,32 +3,33 @@
 //! No call leaves the process here, except that a replica that shares the cluster with others announces the request
 //! first ([`super::announce`]).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use suture_checker::engine::{Engine, Settings};
 use suture_checker::solve::Budget;
-use suture_encode::relevance::{Relevance, Relevant};
+use suture_model::access::Access;
 use suture_model::apply::apply;
 use suture_model::change::{Change, Operation, Request};
-use suture_model::kinds::KindTraits;
 use suture_model::object::Object;
+use suture_model::snapshot::Facts;
 use suture_model::state::State;
 use suture_model::value::Str;
 
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
-use super::in_flight_log::{InFlightLog, LogSnapshot};
+use super::in_flight_log::{Basis, InFlightLog, Reader};
 use super::lease::Active;
-use super::no_op::{may_be_no_op, writes};
+use super::no_op::writes;
 use super::resources;
 use super::review::AdmissionCall;
 use super::store::{Reading, Store, View};
 use super::workers::{Decider, Deciders};
 use crate::clock::{Clock, now};
-use crate::decide::{self, Decided, Question, Unread, decide, decide_at_once};
-use crate::grants::{History, Spent};
+use crate::decide::{self, Decided, Question, Unread, decide};
 use crate::ledger::Entry;
 
 /// How often a request is judged again because another one was admitted meanwhile, before it is judged alone.
@@ -64,43 +65,18 @@ pub struct SharedState {
     pub replicas: Replicas,
 }
 
-/// Makes judges for workers, and keeps those of what is decided at once.
-pub struct JudgePool {
-    shared: Arc<SharedState>,
-    /// Judges of what is decided at once, as many as ever were needed at a time.
-    free: Mutex<Vec<Judge>>,
-}
-
-impl JudgePool {
-    /// A pool of judges that share this.
-    pub fn new(shared: Arc<SharedState>) -> Self {
-        Self { shared, free: Mutex::default() }
-    }
-
-    fn free(&self) -> MutexGuard<'_, Vec<Judge>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// Makes judges for workers.
+pub struct JudgePool(pub Arc<SharedState>);
 
 impl Deciders for JudgePool {
     fn decider(&self) -> Box<dyn Decider> {
-        Box::new(Judge::new(self.shared.clone(), Budget::WEBHOOK))
-    }
-
-    fn at_once(&self, asked: &AdmissionCall) -> Option<Answer> {
-        let free = self.free().pop();
-        let mut judge = free.unwrap_or_else(|| Judge::new(self.shared.clone(), Budget::AT_ONCE));
-        let answer = judge.at_once(asked);
-        self.free().push(judge);
-        answer
+        Box::new(Judge::new(self.0.clone()))
     }
 }
 
 /// Judges requests, one at a time.
 pub struct Judge {
     shared: Arc<SharedState>,
-    /// What a question may cost.
-    budget: Budget,
     /// The engine of a generation of the policy.
     engine: Option<(u64, Engine)>,
 }
@@ -115,40 +91,14 @@ struct RequestInView {
     effective: Request,
     /// Whether no decision can change by it.
     no_op: bool,
-    /// All that is in flight: budgets count it.
-    in_flight: Vec<Arc<Request>>,
-    /// What of it matters, once that is [`related`](Self::related); none where nothing is in flight, or the request is no_op.
-    relevant: Option<Relevant>,
-    matter: Vec<Request>,
 }
 
 /// A judgement, and what it rests on.
 struct Judged {
     answer: Answer,
-    view: Arc<View>,
-    /// The request as it was judged.
-    request: Request,
-    /// The changes in flight that were taken into account; none where nothing was in flight.
-    relevant: Option<Relevant>,
-    /// What it takes of budgets.
-    spent: Vec<Spent>,
+    basis: Basis,
     /// Whether no decision can change by the request.
     no_op: bool,
-}
-
-impl Judged {
-    /// Whether any of these, admitted since, would have been taken into account.
-    fn concerned(&mut self, since: &[Entry]) -> bool {
-        let relevance = relevance(&self.view);
-        let relevant = self.relevant.get_or_insert_with(|| relevance.select([], &self.request));
-        since.iter().any(|entry| relevance.concerns(relevant, &entry.request))
-    }
-}
-
-/// What is known of what came before.
-struct Past<'p> {
-    entries: &'p [Entry],
-    history: &'p Arc<History>,
 }
 
 impl Decider for Judge {
@@ -183,36 +133,25 @@ impl Decider for Judge {
 
 impl SharedState {
     /// Enters what is admitted, and says what is answered. `None` when something was entered meanwhile that matters.
-    fn enter(&self, mut log_snapshot: LogSnapshot, request: &Request, mut judged: Judged) -> Option<Answer> {
-        let admits = judged.answer.allowed || matches!(self.replicas, Replicas::Audit);
-        let passes = judged.spent.is_empty() && judged.no_op;
+    fn enter(&self, reader: &Reader<'_>, request: &Request, judged: Judged) -> Option<Answer> {
+        let Judged { answer, mut basis, no_op } = judged;
+        let admits = answer.allowed || matches!(self.replicas, Replicas::Audit);
+        let passes = basis.spent.is_empty() && no_op;
         if passes || !admits || request.dry_run || !writes(request) {
-            return Some(judged.answer);
+            return Some(answer);
         }
-        let landing = landing(request, &judged.view);
-        if judged.spent.is_empty() && !matters(&landing, &judged.view) {
-            return Some(judged.answer);
+        let landing = landing(request, &reader.view);
+        let access = reader.access(&landing);
+        if basis.spent.is_empty() && !matters(&landing, &reader.view, || access.clone()) {
+            return Some(answer);
         }
-        loop {
-            if self
-                .in_flight_log
-                .enter(&log_snapshot, &landing, &judged.spent, &judged.view.snapshot, Clock::now())
-                .is_ok()
-            {
-                return Some(judged.answer);
-            }
-            let next = self.in_flight_log.read();
-            match next.since(&log_snapshot) {
-                Some(new) if !repeats(new, request) && !judged.concerned(new) => {}
-                _ => return None,
-            }
-            log_snapshot = next;
-        }
+        basis.reads.extend(&access.reads);
+        reader.enter(&landing, access, &basis).is_ok().then_some(answer)
     }
 }
 
 impl RequestInView {
-    fn of(request: &Request, entries: &[Entry], view: Arc<View>) -> Self {
+    fn of(request: &Request, view: Arc<View>) -> Self {
         let request = request.clone().resolve(&State::new(&view.snapshot));
         let now = Clock::now();
         let effective = effective(&request, &view);
@@ -222,20 +161,18 @@ impl RequestInView {
             Some(object) => Arc::new(view.showing(object)),
             None => view,
         };
-        let in_flight: Vec<Arc<Request>> =
-            open(&request, entries, &view, now).into_iter().map(|entry| entry.request.clone()).collect();
-        Self { view, now, request, effective, no_op, in_flight, relevant: None, matter: Vec::new() }
+        Self { view, now, request, effective, no_op }
     }
 
-    /// With what of all that is in flight matters.
-    fn related(mut self) -> Self {
-        if !self.in_flight.is_empty() && !self.no_op {
-            let relevant = relevance(&self.view).select(self.in_flight.iter().map(Arc::as_ref), &self.effective);
-            let matter = relevant.places.iter().filter_map(|at| self.in_flight.get(*at));
-            self.matter = matter.map(|request| Request::clone(request)).collect();
-            self.relevant = Some(relevant);
+    /// Those of these entries that are in flight for this request: no repetitions, and not itself.
+    fn open(&self, entries: Vec<Entry>) -> Vec<Entry> {
+        let mut open: Vec<Entry> = Vec::new();
+        for entry in entries.into_iter().filter(|entry| !is_over(entry, &self.request, &self.view, self.now)) {
+            if !open.iter().any(|known| known.repeated_by(&entry)) {
+                open.push(entry);
+            }
         }
-        self
+        open
     }
 
     /// The invariants that cannot be judged; those that the request does not change stay as they are.
@@ -247,72 +184,18 @@ impl RequestInView {
     /// an eviction, which is there when that comes to admission (`pkg/registry/core/pod/storage/eviction.go`): its
     /// creation may be in flight, but not how it has fared since.
     fn unclear(&self) -> Option<String> {
-        let (crowd, key) = (self.matter.len(), &self.request.target);
-        if crowd > RELEVANT_MAX {
-            return Some(format!(
-                "{crowd} changes in flight touch the same instances, more than the {RELEVANT_MAX} told apart"
-            ));
-        }
+        let key = &self.request.target;
         let unseen = is_eviction(&self.request)
             && self.view.readings.get(&key.kind) == Some(&Reading::Known)
             && self.view.snapshot.get(key).is_none();
         unseen.then(|| format!("{key} is not shown by the watch yet"))
     }
-
-    fn judged(self, answer: Answer, spent: Vec<Spent>) -> Judged {
-        let Self { view, effective, relevant, no_op, .. } = self;
-        Judged { answer, view, request: effective, relevant, spent, no_op }
-    }
 }
 
 impl Judge {
-    /// A judge without an engine yet, whose questions may cost so much.
-    pub fn new(shared: Arc<SharedState>, budget: Budget) -> Self {
-        Self { shared, budget, engine: None }
-    }
-
-    /// Allows a request that changes nothing which is read, or that hardly anything depends on: on the thread of its
-    /// connection, which saves two changes of threads. `None` when there is more to it.
-    fn at_once(&mut self, asked: &AdmissionCall) -> Option<Answer> {
-        let shared = self.shared.clone();
-        let Replicas::Single(active) = &shared.replicas else { return None };
-        active.check().ok()?;
-        let request = Request::from_review(&asked.review).ok()?;
-        // what a worker has to look at anyway is not looked at twice
-        let more = request.target.kind.has(KindTraits::concerns_pods);
-        if &*request.target.kind.group == resources::GROUP || is_eviction(&request) || (more && !may_be_no_op(&request))
-        {
-            return None;
-        }
-        let _together = shared.in_flight_log.try_together()?;
-        let log_snapshot = shared.in_flight_log.read();
-        if repeats(&log_snapshot.entries, &request) {
-            return None;
-        }
-        let case = RequestInView::of(&request, &log_snapshot.entries, shared.store.read());
-        if (more && !case.no_op) || !case.view.loaded.policy.grants.is_empty() {
-            return None;
-        }
-        let case = case.related();
-        if !case.matter.is_empty() {
-            return None;
-        }
-        let policy = &case.view.loaded.policy;
-        let change = Change::from(case.effective.clone());
-        let question = Question {
-            snapshot: &case.view.snapshot,
-            change: &change,
-            in_flight: &[],
-            counted: &[],
-            history: &log_snapshot.history,
-            time: Some(case.now),
-            unread: &case.unread(),
-        };
-        let engine = if case.no_op { None } else { Some(self.engine(&case.view).ok()?) };
-        let decision = decide_at_once(policy, engine, &question)?;
-        let answer = Answer::from_decision(&decision, policy);
-        let entered = shared.enter(log_snapshot, &request, case.judged(answer, Vec::new()))?;
-        Some(active.check().map_or_else(idle, |()| entered))
+    /// A judge without an engine yet.
+    pub fn new(shared: Arc<SharedState>) -> Self {
+        Self { shared, engine: None }
     }
 
     /// Judges with what this process admitted, and enters what it admits.
@@ -323,14 +206,9 @@ impl Judge {
                 TRIES_MAX => (None, Some(shared.in_flight_log.alone())),
                 _ => (Some(shared.in_flight_log.together()), None),
             };
-            let log_snapshot = shared.in_flight_log.read();
-            if repeats(&log_snapshot.entries, &request) {
-                // the API server asks again about what was admitted and is in flight
-                return Answer::allowed().annotated("repeated", "true");
-            }
-            let judged =
-                self.judge(&request, &Past { entries: &log_snapshot.entries, history: &log_snapshot.history }, asked);
-            if let Some(answer) = shared.enter(log_snapshot, &request, judged) {
+            let begin = || shared.in_flight_log.begin(&shared.store, u64::MAX);
+            let (reader, judged) = self.judge(&request, begin, asked);
+            if let Some(answer) = shared.enter(&reader, &request, judged) {
                 return answer;
             }
             drop((together, alone));
@@ -341,22 +219,23 @@ impl Judge {
     /// Announces, and judges with all that was announced before. Budgets over time count what this replica admitted, and
     /// what is in flight of the others'.
     fn announced(&mut self, request: Request, announcer: &Announcer, asked: &AdmissionCall) -> Answer {
-        let view = self.shared.store.read();
+        let shared = self.shared.clone();
+        let view = shared.store.read();
         let landing = landing(&request, &view);
         let no_op = view.loaded.relevant_fields.is_no_op(&landing, &view.loaded.policy);
-        let silent = request.dry_run || !writes(&request) || no_op || !matters(&landing, &view);
+        let alone = || Access::of(&view.snapshot, &landing, |_| Vec::new());
+        let silent = request.dry_run || !writes(&request) || no_op || !matters(&landing, &view, alone);
         drop(view);
         let announced = if silent { Ok(None) } else { announcer.announce(&landing, asked.deadline).map(Some) };
         let order = match announced {
             Ok(order) => order,
             Err(why) => return refusal(&why),
         };
-        let entries = announcer.before(order.unwrap_or(u64::MAX));
-        let history = self.shared.in_flight_log.read().history;
-        let judged = self.judge(&request, &Past { entries: &entries, history: &history }, asked);
+        let begin = || shared.in_flight_log.begin(&shared.store, order.unwrap_or(u64::MAX));
+        let (_, judged) = self.judge(&request, begin, asked);
         if let Some(order) = order {
             if judged.answer.allowed {
-                self.shared.in_flight_log.spend(&judged.spent, Clock::now());
+                shared.in_flight_log.spend(&judged.basis.spent, Clock::now());
             } else {
                 announcer.withdraw(order);
             }
@@ -364,55 +243,85 @@ impl Judge {
         judged.answer
     }
 
-    /// Judges with what is in flight.
-    fn judge(&mut self, request: &Request, past: &Past<'_>, asked: &AdmissionCall) -> Judged {
+    /// Judges beside what is in flight for a reader. While too many of these matter it begins again, for some time.
+    fn judge<'l>(
+        &mut self,
+        request: &Request,
+        begin: impl Fn() -> Reader<'l>,
+        asked: &AdmissionCall,
+    ) -> (Reader<'l>, Judged) {
         let patience = patience(asked);
         loop {
-            let case = RequestInView::of(request, past.entries, self.shared.store.read()).related();
-            let crowd = case.matter.len();
-            if crowd > RELEVANT_MAX && patience > now() {
-                drop(case);
+            let reader = begin();
+            let ((mut judged, crowded), reads) = Facts::read_by(|| self.judge_beside(request, &reader));
+            if crowded && patience > now() {
+                drop(reader);
                 thread::sleep(CROWDED_PAUSE);
                 continue;
             }
-            if let Some(reason) = case.unclear() {
-                let answer = undecided(&reason, &case.request, &case.view);
-                return case.judged(answer, Vec::new());
-            }
-            let (mut answer, spent) = self.decide_on(&case, past.history);
-            if !answer.allowed && is_eviction(&case.request) {
-                answer.code = TRY_AGAIN;
-            }
-            return case.judged(answer, spent);
+            judged.basis.reads = reads;
+            return (reader, judged);
         }
     }
 
-    fn decide_on(&mut self, case: &RequestInView, history: &History) -> (Answer, Vec<Spent>) {
+    /// Judges beside what is in flight for a reader, and says whether too many of these matter.
+    fn judge_beside(&mut self, request: &Request, reader: &Reader<'_>) -> (Judged, bool) {
+        let case = RequestInView::of(request, reader.view.clone());
+        let judged = |answer, basis| Judged { answer, basis, no_op: case.no_op };
         let (view, policy) = (&case.view, &case.view.loaded.policy);
+        let counts = !policy.grants.is_empty();
+        let all = if counts { reader.entries() } else { reader.writers(&target_facts(request, view)) };
+        if all.iter().any(|entry| same_call(&entry.request, request)) {
+            // the API server asks again about what was admitted and is in flight
+            return (
+                Judged {
+                    answer: Answer::allowed().annotated("repeated", "true"),
+                    basis: Basis::default(),
+                    no_op: true,
+                },
+                false,
+            );
+        }
+        if let Some(reason) = case.unclear() {
+            return (judged(undecided(&reason, &case.request, view), Basis::default()), false);
+        }
         let engine = if case.no_op { Ok(None) } else { self.engine(view).map(Some) };
         let engine = match engine {
             Ok(engine) => engine,
-            Err(why) => return (refusal(&why), Vec::new()),
+            Err(why) => return (judged(refusal(&why), Basis::default()), false),
         };
         let change = Change::from(case.effective.clone());
+        let counted = if counts { case.open(all) } else { Vec::new() };
+        let seen = RefCell::new(BTreeSet::new());
         let question = Question {
             snapshot: &view.snapshot,
             change: &change,
-            in_flight: &case.matter,
-            counted: &case.in_flight.iter().map(Arc::as_ref).collect::<Vec<_>>(),
-            history,
+            writers: &|facts| {
+                let found = reader.writers(facts);
+                seen.borrow_mut().extend(found.iter().map(|entry| entry.order));
+                case.open(found)
+            },
+            writers_max: RELEVANT_MAX,
+            counted: &counted.iter().map(|entry| &*entry.request).collect::<Vec<_>>(),
+            history: &reader.history,
             time: Some(case.now),
             unread: &case.unread(),
         };
-        let Decided { decision, spent } = decide(policy, engine, &question);
-        (Answer::from_decision(&decision, policy), spent)
+        let Decided { decision, spent, crowded } = decide(policy, engine, &question);
+        let mut answer = Answer::from_decision(&decision, policy);
+        if !answer.allowed && (crowded || is_eviction(&case.request)) {
+            answer.code = TRY_AGAIN;
+            answer.retry_after_secs = crowded.then_some(1);
+        }
+        let basis = Basis { reads: Facts::default(), taken: seen.into_inner(), spent, counts };
+        (judged(answer, basis), crowded)
     }
 
     fn engine(&mut self, view: &View) -> Result<&mut Engine, String> {
         let generation = view.loaded.generation;
         if self.engine.as_ref().is_none_or(|(of, _)| *of != generation) {
             let unsure = matches!(self.shared.replicas, Replicas::Announced(_));
-            let settings = Settings { budget: self.budget, unsure, ..Settings::default() };
+            let settings = Settings { budget: Budget::WEBHOOK, unsure, ..Settings::default() };
             let engine = Engine::of(view.loaded.analyses.clone(), settings);
             self.engine = Some((generation, engine.map_err(|error| error.to_string())?));
         }
@@ -420,15 +329,14 @@ impl Judge {
     }
 }
 
-/// What is in flight for this request: nothing that the watch has shown meanwhile, no repetitions, not itself.
-fn open<'e>(request: &Request, entries: &'e [Entry], view: &View, now: Clock) -> Vec<&'e Entry> {
-    let mut open: Vec<&Entry> = Vec::new();
-    for entry in entries.iter().filter(|entry| !entry.ended(view.sight(), Some(now))) {
-        if !same_call(&entry.request, request) && !open.iter().any(|known| known.repeated_by(entry)) {
-            open.push(entry);
-        }
-    }
-    open
+/// Whether an entry is not in flight for a request: the watch has shown it meanwhile, or it is the request itself.
+fn is_over(entry: &Entry, request: &Request, view: &View, now: Clock) -> bool {
+    entry.ended(view.sight(), Some(now)) || same_call(&entry.request, request)
+}
+
+/// The facts about the object that a request names.
+fn target_facts(request: &Request, view: &View) -> Facts {
+    Facts::read_by(|| view.snapshot.get(&request.target).is_some()).1
 }
 
 /// The object of a request, where that shows a later version of it than the watch does.
@@ -450,22 +358,9 @@ fn patience(asked: &AdmissionCall) -> Instant {
     now() + left * WAIT_PERCENT / 100
 }
 
-/// Whether anything that is known may depend on it: it is of a kind that is watched, or takes such a thing along.
-fn matters(request: &Request, view: &View) -> bool {
-    if view.readings.contains_key(&request.target.kind) {
-        return true;
-    }
-    let reach = relevance(view).reach(&[], request);
-    reach.instances() > 0 || reach.objects().any(|key| *key != request.target)
-}
-
-fn relevance(view: &View) -> Relevance<'_> {
-    Relevance::new(&view.snapshot, &view.loaded.analyses)
-}
-
-/// Whether the API server asks again about one of these.
-fn repeats(entries: &[Entry], request: &Request) -> bool {
-    entries.iter().any(|entry| same_call(&entry.request, request))
+/// Whether anything that is known may depend on it: it is of a kind that is watched, or changes another object.
+fn matters(request: &Request, view: &View, access: impl FnOnce() -> Access) -> bool {
+    view.readings.contains_key(&request.target.kind) || access().spreads
 }
 
 /// Whether the API server asks again about the same request.

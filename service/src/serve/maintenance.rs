@@ -98,7 +98,7 @@ impl StoreObserver for Maintenance {
         let time = Clock::now();
         match &self.shared.replicas {
             Replicas::Announced(announcer) => announcer.observe(&view, time),
-            Replicas::Single(_) | Replicas::Audit => self.shared.in_flight_log.observe(view.sight(), time),
+            Replicas::Single(_) | Replicas::Audit => drop(self.shared.in_flight_log.observe(view.sight(), time)),
         }
         if view.loaded.generation != self.generation {
             self.want(&view);
@@ -124,10 +124,7 @@ impl StoreObserver for Maintenance {
             self.metrics.forget(&gone.kind);
         }
         self.told = counts;
-        let in_flight = match &self.shared.replicas {
-            Replicas::Announced(announcer) => announcer.len(),
-            Replicas::Single(_) | Replicas::Audit => self.shared.in_flight_log.len(),
-        };
+        let in_flight = self.shared.in_flight_log.len();
         self.metrics.ledger(in_flight);
     }
 }

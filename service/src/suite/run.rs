@@ -6,6 +6,7 @@ use suture_checker::decision::Decision;
 use suture_checker::engine::{Engine, Settings};
 use suture_model::apply::apply;
 use suture_model::change::Change;
+use suture_model::land::IN_FLIGHT_MAX;
 use suture_model::object::Key;
 use suture_model::state::State;
 use suture_specs::spec::{Case, Observation, Step, Suite, Verb};
@@ -143,16 +144,18 @@ impl Runner<'_, '_> {
             apply(&mut stored, request);
         }
         let Built { change, effective } = steps::build(step, stored, &self.folder).map_err(fail)?;
+        let snapshot = &running.recorded.snapshot;
         let question = Question {
-            snapshot: &running.recorded.snapshot,
+            snapshot,
             change: &change,
-            in_flight: &in_flight,
+            writers: &|facts| running.ledger.writers(facts, snapshot.last_event()).cloned().collect(),
+            writers_max: IN_FLIGHT_MAX,
             counted: &in_flight.iter().collect::<Vec<_>>(),
             history: &running.history,
             time: running.now,
             unread: &[],
         };
-        let Decided { decision, spent } = decide(&self.policy, Some(&mut self.engine), &question);
+        let Decided { decision, spent, .. } = decide(&self.policy, Some(&mut self.engine), &question);
         if let Some(saw) = &mut self.saw {
             saw(&Seen { suite: self.suite, policy: &self.policy, change: &change, decision: &decision });
         }

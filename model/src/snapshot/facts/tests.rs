@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::histories::numbers;
 use super::super::{Snapshot, Usage};
-use super::{FACTS_MAX, Facts, PART_LEN, PARTS_MAX};
+use super::{FactIndex, Facts, PART_LEN, PARTS_MAX};
 use crate::ingest::objects;
 use crate::kinds::Kind;
 use crate::object::Object;
@@ -117,14 +117,13 @@ fn what_is_answered_otherwise_was_changed_by_an_event() {
             }
             for (at, (name, reading)) in READINGS.iter().enumerate() {
                 let (here, facts) = Facts::read_by(|| reading(&now));
-                let facts = facts.unwrap();
                 for other in &past {
                     let there = reading(other);
                     differed[at] += usize::from(here != there);
                     let same = other.unchanged_since(now.last_event(), &facts);
                     assert!(here == there || !same, "{name}, seed {seed}: {here}\n--- and\n{there}");
                     let (_, facts) = Facts::read_by(|| reading(other));
-                    let same = now.unchanged_since(other.last_event(), &facts.unwrap());
+                    let same = now.unchanged_since(other.last_event(), &facts);
                     assert!(here == there || !same, "{name}, seed {seed}: {there}\n--- and then\n{here}");
                     stayed[at] += usize::from(same);
                 }
@@ -148,7 +147,7 @@ fn what_an_event_has_nothing_to_do_with_stays() {
     snapshot.insert(version("{kind: ConfigMap, metadata: {name: d, namespace: c, uid: d}}"));
     let changes = |(_, reading): &&Reading| {
         let (_, facts) = Facts::read_by(|| reading(&before));
-        !snapshot.unchanged_since(before.last_event(), &facts.unwrap())
+        !snapshot.unchanged_since(before.last_event(), &facts)
     };
     let changed: Vec<&str> = READINGS.iter().filter(changes).map(|(name, _)| *name).collect();
     assert_eq!(changed, ["iter", "len"]);
@@ -158,7 +157,6 @@ fn what_an_event_has_nothing_to_do_with_stays() {
 fn snapshots_that_are_no_copies_have_nothing_in_common() {
     let snapshot = Snapshot::default();
     let ((), facts) = Facts::read_by(|| ());
-    let facts = facts.unwrap();
     assert!(snapshot.clone().unchanged_since(snapshot.last_event(), &facts));
     assert!(!Snapshot::default().unchanged_since(snapshot.last_event(), &facts));
     let mut later = snapshot.clone();
@@ -171,7 +169,6 @@ fn snapshots_that_are_no_copies_have_nothing_in_common() {
 fn what_is_long_ago_is_not_known_to_stay() {
     let before = Snapshot::default();
     let ((), facts) = Facts::read_by(|| ());
-    let facts = facts.unwrap();
     let mut snapshot = before.clone();
     for _ in 0..100 {
         snapshot.insert(version(VERSIONS[0]));
@@ -184,14 +181,48 @@ fn what_is_long_ago_is_not_known_to_stay() {
 }
 
 #[test]
-fn very_many_facts_are_not_told() {
+fn work_within_work_is_told_to_both() {
     let snapshot = Snapshot::default();
-    let read = |count: usize| {
-        let ask = || (0..count).for_each(|at| drop(snapshot.by_uid(&at.to_string()).cloned()));
-        Facts::read_by(ask).1.is_some()
+    let uid = |uid: &str| drop(snapshot.by_uid(uid).cloned());
+    let (inner, outer) = Facts::read_by(|| {
+        uid("a");
+        Facts::read_by(|| uid("b")).1
+    });
+    let [a, b] = ["a", "b"].map(|name| Facts::read_by(|| uid(name)).1);
+    assert_eq!((inner.len(), outer.len()), (2, 3));
+    assert!(outer.meets(&inner));
+    let index = |facts: &Facts| {
+        let mut index = FactIndex::default();
+        index.insert(facts, 7);
+        index
     };
-    assert!(read(100));
-    assert!(!read(FACTS_MAX + 1));
+    // a fact of its own tells each apart from what both read
+    assert_eq!([&a, &b].map(|facts| index(&inner).find(facts).len()), [1, 1]);
+    let mut emptied = index(&outer);
+    emptied.remove(&outer, 7);
+    assert!(emptied.find(&outer).is_empty());
+}
+
+#[test]
+fn what_an_object_may_change_is_all_that_its_events_change() {
+    for seed in 0..8 {
+        let mut number = numbers(seed);
+        let mut now = Snapshot::default();
+        for _ in 0..60 {
+            let object = version(VERSIONS[usize::try_from(number(VERSIONS.len() as u64)).unwrap()]);
+            let (event, mut may) = (now.last_event(), now.facts_of(&object));
+            if let Some(old) = now.get(&object.key).cloned() {
+                may.extend(&now.facts_of(&old));
+            }
+            if number(3) == 0 {
+                drop(now.remove(&object.key))
+            } else {
+                now.insert(object)
+            }
+            let changed = now.changed_since(event).unwrap();
+            assert!(changed.is_within(&may), "seed {seed}: an event changed what its object does not say");
+        }
+    }
 }
 
 #[test]
@@ -202,7 +233,16 @@ fn every_way_to_read_a_snapshot_is_tried() {
     let name = |text: &'static str| text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next();
     let tried: Vec<_> = READINGS.iter().filter_map(|(reading, _)| name(reading)).collect();
     // what is fixed as long as the adapters are, and what is no reading
-    let others = ["adapter", "adapters", "with_adapters", "last_event", "unchanged_since", "is_empty"];
+    let others = [
+        "adapter",
+        "adapters",
+        "with_adapters",
+        "last_event",
+        "unchanged_since",
+        "changed_since",
+        "facts_of",
+        "is_empty",
+    ];
     let missing: Vec<_> = methods.filter_map(name).filter(|n| !tried.contains(n) && !others.contains(n)).collect();
     assert_eq!(missing, [""; 0]);
 }

@@ -104,21 +104,6 @@ fn creates(uid: &str, kind: &str, name: &str) -> AdmissionCall {
 }
 
 #[test]
-fn what_hardly_anything_depends_on_is_allowed_at_once() {
-    let shared = strict(1);
-    let judges = JudgePool::new(shared.clone());
-    let config = creates("1", "ConfigMap", "settings");
-    let at_once = judges.at_once(&config).expect("nothing reads it");
-    assert!(at_once.allowed);
-    let full = judges.decider().decide(&config);
-    assert_eq!((at_once.allowed, at_once.annotations.get("proved")), (full.allowed, full.annotations.get("proved")));
-    assert!(judges.at_once(&asked("2", &pod(0, "a"))).is_none(), "a pod is a question");
-    assert!(judges.at_once(&creates("3", "Service", "s1")).is_none(), "it selects pods");
-    let standby = JudgePool::new(self::shared(1, Replicas::Single(Active::default())));
-    assert!(standby.at_once(&config).is_none(), "another replica decides");
-}
-
-#[test]
 fn of_two_conflicting_requests_at_once_one_is_admitted() {
     const PAIRS: usize = 40;
     let shared = strict(PAIRS);
@@ -127,7 +112,7 @@ fn of_two_conflicting_requests_at_once_one_is_admitted() {
         .map(|thread| {
             let (shared, start) = (shared.clone(), start.clone());
             thread::spawn(move || {
-                let mut judge = Judge::new(shared, Budget::WEBHOOK);
+                let mut judge = Judge::new(shared);
                 let mut admitted = Vec::new();
                 for set in 0..PAIRS {
                     start.wait();
@@ -154,7 +139,7 @@ fn of_two_conflicting_requests_at_once_one_is_admitted() {
 #[test]
 fn what_does_not_touch_is_admitted_however_much_is_in_flight() {
     let shared = strict(30);
-    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared.clone());
     for set in 0..30 {
         let answer = enforced(&mut judge, &asked(&format!("u{set}"), &pod(set, "a")));
         assert!(answer.allowed, "{}", answer.message);
@@ -165,47 +150,78 @@ fn what_does_not_touch_is_admitted_however_much_is_in_flight() {
     assert_eq!(answer.label, Label::Denied);
 }
 
-#[test]
-fn who_is_overtaken_by_something_else_keeps_the_judgement() {
-    let shared = strict(2);
-    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
-    let entries: Vec<Entry> = Vec::new();
-    let page = shared.in_flight_log.read();
+/// Judges a deletion of the first service's first pod, lets something happen, and says whether it was entered then.
+fn entered_after(shared: &Arc<SharedState>, happens: impl FnOnce(&dyn Fn(&str, &Val))) -> bool {
     let call = asked("one", &pod(0, "a"));
     let request = Request::from_review(&call.review).unwrap();
-    let mut judged = judge.judge(&request, &Past { entries: &entries, history: &page.history }, &call);
-    let enter = |uid: &str, pod: &Val| {
-        let before = shared.in_flight_log.read();
-        assert!(enforced(&mut Judge::new(shared.clone(), Budget::WEBHOOK), &asked(uid, pod)).allowed);
-        let after = shared.in_flight_log.read();
-        after.since(&before).expect("all of it is in flight").to_vec()
-    };
-    let other = enter("other", &pod(1, "a"));
-    assert!(!judged.concerned(&other), "another service");
-    let conflict = enter("conflict", &pod(0, "b"));
-    assert!(judged.concerned(&conflict), "the other endpoint of the same service");
+    let begin = || shared.in_flight_log.begin(&shared.store, u64::MAX);
+    let (reader, judged) = Judge::new(shared.clone()).judge(&request, begin, &call);
+    assert!(judged.answer.allowed);
+    happens(&|uid, pod| assert!(enforced(&mut Judge::new(shared.clone()), &asked(uid, pod)).allowed));
+    shared.enter(&reader, &request, judged).is_some()
+}
+
+/// The watch shows that a pod is gone.
+fn shows_as_gone(shared: &SharedState, name: &str) {
+    let pod = suture_model::object::Key::of("Pod", "n", name);
+    shared.store.write(vec![Written::Remove(pod), Written::Position(Kind::new("", "Pod"), 14)]);
+    shared.in_flight_log.observe(shared.store.read().sight(), Clock::now());
+}
+
+#[test]
+fn who_is_overtaken_by_something_else_keeps_the_judgement() {
+    assert!(entered_after(&strict(2), |_| ()));
+    assert!(entered_after(&strict(2), |enter| enter("other", &pod(1, "a"))), "another service");
+    assert!(!entered_after(&strict(2), |enter| enter("conflict", &pod(0, "b"))), "the same service's other endpoint");
 }
 
 #[test]
 fn what_was_entered_and_seen_meanwhile_is_missed_by_nobody() {
     let shared = strict(1);
-    let before = shared.in_flight_log.read();
-    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
-    assert!(enforced(&mut judge, &asked("one", &pod(0, "a"))).allowed);
+    let entered = entered_after(&shared, |enter| {
+        enter("conflict", &pod(0, "b"));
+        shows_as_gone(&shared, "s0-b");
+        assert!(shared.in_flight_log.is_empty());
+    });
+    assert!(!entered, "who judged by the view before has to judge again");
+    assert!(!enforced(&mut Judge::new(shared.clone()), &asked("again", &pod(0, "a"))).allowed);
+}
+
+#[test]
+fn what_an_entry_changes_is_found_by_what_the_watch_shows() {
+    // a second owner of pod b is made while the deletion of the first is in flight, and is gone by the time
+    let shared = strict(1);
+    let owned = |owner: &str| {
+        let text = POD.replace("SET", "s0").replace("NAME", "s0-b");
+        let owners = format!(
+            "\"ownerReferences\":[{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"{owner}\",\"uid\":\"{owner}\"}}],\"labels\""
+        );
+        let val: Val = serde_json::from_str(&text.replace("\"labels\"", &owners)).unwrap();
+        Arc::new(Object::from_val(&val).unwrap())
+    };
+    let config: Val = serde_json::from_str(
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"o","namespace":"n","uid":"o","resourceVersion":"3"}}"#,
+    )
+    .unwrap();
     shared.store.write(vec![
-        Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
-        Written::Position(Kind::new("", "Pod"), 14),
+        Written::Read(Kind::new("", "ConfigMap"), Reading::Known),
+        Written::Put(Arc::new(Object::from_val(&config).unwrap())),
     ]);
+    let mut judge = Judge::new(shared.clone());
+    let mut delete = asked("owner", &config);
+    let kind = Val::object([("group", Val::str("")), ("version", Val::str("v1")), ("kind", Val::str("ConfigMap"))]);
+    delete.review = delete.review.with_at(&["request", "kind"], kind);
+    assert!(enforced(&mut judge, &delete).allowed, "nothing is owned by it yet");
+    shared.store.write(vec![Written::Put(owned("o"))]);
     shared.in_flight_log.observe(shared.store.read().sight(), Clock::now());
-    let after = shared.in_flight_log.read();
-    assert!(after.entries.is_empty());
-    assert!(after.since(&before).is_none(), "who judged by the page before has to judge again");
+    let answer = enforced(&mut judge, &asked("pod", &pod(0, "a")));
+    assert!(!answer.allowed, "the other endpoint goes with its owner, whose deletion may land");
 }
 
 #[test]
 fn the_same_call_again_gets_the_same_answer() {
     let shared = strict(1);
-    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared.clone());
     let call = asked("call", &pod(0, "a"));
     assert!(enforced(&mut judge, &call).allowed);
     assert!(enforced(&mut judge, &call).allowed);
@@ -215,7 +231,7 @@ fn the_same_call_again_gets_the_same_answer() {
 #[test]
 fn what_the_watch_has_shown_is_no_longer_in_flight() {
     let shared = strict(1);
-    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared.clone());
     assert!(enforced(&mut judge, &asked("one", &pod(0, "a"))).allowed);
     assert!(!enforced(&mut judge, &asked("two", &pod(0, "b"))).allowed);
     // the deletion was refused by another webhook, and the pod was written since: it is no deletion in flight that the
@@ -242,7 +258,7 @@ fn what_the_watch_has_shown_is_no_longer_in_flight() {
 fn a_kind_that_is_not_known_leaves_requests_undecided() {
     let shared = strict(1);
     shared.store.write(vec![Written::Read(Kind::new("", "Service"), Reading::Unknown("not listed yet".to_owned()))]);
-    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared.clone());
     let answer = enforced(&mut judge, &asked("one", &pod(0, "a")));
     assert!(!answer.allowed);
     assert_eq!(answer.label, Label::Undecided);
@@ -251,7 +267,7 @@ fn a_kind_that_is_not_known_leaves_requests_undecided() {
 
 #[test]
 fn an_audit_denies_nothing_and_says_what_it_would() {
-    let mut judge = Judge::new(shared(1, Replicas::Audit), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared(1, Replicas::Audit));
     assert!(judge.decide(&asked("one", &pod(0, "a"))).allowed);
     let answer = judge.decide(&asked("two", &pod(0, "b")));
     assert!(answer.allowed);
@@ -260,7 +276,7 @@ fn an_audit_denies_nothing_and_says_what_it_would() {
 
 #[test]
 fn a_replica_that_does_not_hold_the_lease_decides_nothing() {
-    let mut judge = Judge::new(shared(1, Replicas::Single(Active::default())), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared(1, Replicas::Single(Active::default())));
     let answer = judge.decide(&asked("one", &pod(0, "a")));
     assert!(!answer.allowed);
     assert_eq!(answer.code, 503);
@@ -276,7 +292,7 @@ fn an_eviction_that_its_budget_seems_to_refuse_is_judged_as_if_it_did_not() {
         Written::Put(Arc::new(budget)),
         Written::Remove(suture_model::object::Key::of("Pod", "n", "s0-a")),
     ]);
-    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared.clone());
     let key = suture_model::object::Key::of("Pod", "n", "s0-b");
     let evict = Request { uid: "call".into(), ..Request::evict(suture_model::change::User::admin(), key) };
     let answer = judge.alone(evict, &asked("call", &pod(0, "b")));
@@ -288,7 +304,7 @@ fn an_eviction_that_its_budget_seems_to_refuse_is_judged_as_if_it_did_not() {
 fn an_eviction_of_a_pod_that_the_watch_does_not_show_waits_for_it() {
     let shared = strict(1);
     let key = suture_model::object::Key::of("Pod", "n", "s0-c");
-    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared.clone());
     let mut evict = |uid: &str| {
         let request = Request::evict(suture_model::change::User::admin(), key.clone());
         judge.alone(Request { uid: uid.into(), ..request }, &asked(uid, &pod(0, "c")))
@@ -325,7 +341,7 @@ fn behind() -> (Arc<SharedState>, Judge) {
     let shared = strict(1);
     let of = |name: &str| suture_model::object::Key::of("Pod", "n", &format!("s0-{name}"));
     shared.store.write(vec![Written::Remove(of("a")), Written::Remove(of("b"))]);
-    let mut judge = Judge::new(shared.clone(), Budget::WEBHOOK);
+    let mut judge = Judge::new(shared.clone());
     for name in ["c", "d"] {
         let pod = pod(0, name).without_at(&["status"]).without_at(&["metadata", "resourceVersion"]);
         let mut creation = asked(name, &pod);
@@ -372,10 +388,8 @@ fn a_grant_binds_evictions_of_pods_that_nothing_reads() {
     assert_eq!(loaded.problems, []);
     let store = Arc::new(Store::new(Arc::new(loaded)));
     let replicas = Replicas::Single(Active::held());
-    let mut judge = Judge::new(
-        Arc::new(SharedState { store, in_flight_log: Arc::new(InFlightLog::lasting(100)), replicas }),
-        Budget::WEBHOOK,
-    );
+    let in_flight_log = Arc::new(InFlightLog::lasting(100));
+    let mut judge = Judge::new(Arc::new(SharedState { store, in_flight_log, replicas }));
     let evict = |ns: &str| {
         let user = suture_model::change::User { username: "op".into(), ..suture_model::change::User::admin() };
         let request = Request::evict(user, suture_model::object::Key::of("Pod", ns, "x"));

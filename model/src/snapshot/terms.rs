@@ -1,0 +1,41 @@
+//! By what an object is found in the indexes of a snapshot, and the facts that this makes.
+
+use super::facts::Fact;
+use super::labels::LabelKey;
+use crate::object::{Key, Object};
+use crate::value::Val;
+
+/// The index terms of an object, beside its key, uid, owners and node.
+pub(super) struct Terms {
+    pub labels: Vec<LabelKey>,
+    /// The pair of labels that its selector asks for.
+    pub selector: Option<LabelKey>,
+    /// The constraint on nodes that its pods have.
+    pub constraint: Option<Val>,
+    /// What it refers to.
+    pub references: Vec<Key>,
+}
+
+impl Terms {
+    /// Each fact that an object says by being there, being another one or being there no more, whatever else there is.
+    pub fn each_fact(&self, object: &Object, mut note: impl FnMut(Fact<'_>)) {
+        let Key { kind, ns, .. } = &object.key;
+        let of_all = [Fact::Objects, Fact::Object(&object.key), Fact::Kind(kind), Fact::KindIn(kind, ns)];
+        of_all.into_iter().for_each(&mut note);
+        if !object.uid.is_empty() {
+            note(Fact::Uid(&object.uid));
+        }
+        object.owners().iter().for_each(|owner| note(Fact::Owned(&owner.uid)));
+        if !object.node.is_empty() {
+            note(Fact::Node(&object.node));
+            note(Fact::Busy);
+        }
+        if kind.is("Node") {
+            note(Fact::Nodes);
+        }
+        self.labels.iter().for_each(|label| note(Fact::Label(label)));
+        self.selector.iter().for_each(|pair| note(Fact::Selector(pair)));
+        self.constraint.iter().for_each(|_| note(Fact::Constraints));
+        self.references.iter().for_each(|target| note(Fact::Reference(target)));
+    }
+}

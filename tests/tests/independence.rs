@@ -1,0 +1,173 @@
+//! Decisions beside what is in flight: those entries that may change no fact which a decision reads change no verdict.
+//!
+//! Histories are random: requests are entered one after the other, the watch shows some of them in between, and a request is
+//! decided at the end, once beside all that is in flight and once beside what the ledger finds by facts.
+//! `SUTURE_INDEPENDENCE_CASES` says how many histories are tried, `SUTURE_ORACLE_SEED` which ones.
+#![expect(clippy::expect_used, reason = "a test may stop where it fails")]
+
+mod universe;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use suture_checker::decision::{Decision, Finding};
+use suture_checker::engine::{Engine, Settings};
+use suture_model::change::{Change, Request};
+use suture_model::land::IN_FLIGHT_MAX;
+use suture_model::snapshot::{Facts, Snapshot};
+use suture_model::state::State;
+use suture_service::decide::{Question, decide};
+use suture_service::grants::History;
+use suture_service::ledger::{Ledger, Progress, Sight};
+use suture_service::policy::Policy;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::spec::Violations;
+use universe::invariants::Pool;
+use universe::random::Random;
+use universe::{Case, Size, changes, number};
+
+/// How many histories are tried where nothing else is said.
+const CASES: u64 = 400;
+/// How many requests of a history are in flight or shown.
+const STEPS: usize = 6;
+/// How many are in flight at most: each doubles the work of deciding beside all.
+const OPEN_MAX: usize = 4;
+/// How many invariants an engine has.
+const INVARIANTS: usize = 6;
+
+/// A cluster, what is in flight, and a request.
+struct Moment {
+    snapshot: Snapshot,
+    ledger: Ledger,
+    change: Change,
+    policy: Policy,
+    told: String,
+}
+
+/// What is not proved, with what was found.
+type Found = BTreeSet<(String, String, Finding)>;
+
+fn found(decision: &Decision) -> Found {
+    let open = decision.verdicts.iter().filter(|v| v.outcome != Finding::Proved);
+    open.map(|v| (v.invariant.clone(), v.instance.clone(), v.outcome)).collect()
+}
+
+impl Moment {
+    fn random(random: &mut Random, pool: &Pool) -> Self {
+        let case = Case::random(random, pool, Size::FULL);
+        let chosen: BTreeSet<usize> =
+            [case.invariant].into_iter().chain((1..INVARIANTS).map(|_| pool.choose(random))).collect();
+        // a strict invariant blames a request for what others do to an instance that they reach together
+        let strict = |invariant: &CompiledInvariant| invariant.violations == Violations::Strict;
+        let invariants: Vec<_> = chosen.iter().map(|at| pool.get(*at).clone()).filter(|i| !strict(i)).collect();
+        let focus = pool.focus(case.invariant);
+        let (mut snapshot, mut ledger) = (case.snapshot(), Ledger::default());
+        let mut told = case.describe(pool);
+        for _ in 0..STEPS {
+            let state = State::new(&snapshot);
+            let request = changes::request(random, &state, focus);
+            if random.chance(70) && ledger.entries().count() < OPEN_MAX {
+                told.push_str(&format!("\nenters {}", suture_model::land::describe(&request)));
+                ledger.record(&request, &snapshot, None);
+            } else {
+                told.push_str(&format!("\nshows {}", suture_model::land::describe(&request)));
+                let shown = show(&mut snapshot, &request);
+                ledger.observe(Sight { snapshot: &snapshot, progress: Progress::Written(&shown) }, None);
+            }
+        }
+        let change = Change::from(changes::request(random, &State::new(&snapshot), focus));
+        let change_told = change.requests.iter().map(suture_model::land::describe).collect::<Vec<_>>();
+        told.push_str(&format!("\ndecides {change_told:?}"));
+        let (adapters, documents) = (snapshot.adapters().clone(), std::sync::Arc::default());
+        let (exemptions, grants) = (Vec::new(), suture_service::grants::Grants::default());
+        Self { policy: Policy { invariants, adapters, exemptions, grants, documents }, snapshot, ledger, change, told }
+    }
+
+    /// What is decided beside the writers of facts, and how many were taken into account.
+    fn decide(&self, writers: impl Fn(&Facts) -> Facts) -> (Found, usize) {
+        let taken = RefCell::new(BTreeSet::new());
+        let select = |facts: &Facts| {
+            let found: Vec<_> = self.ledger.writers(&writers(facts), self.snapshot.last_event()).cloned().collect();
+            taken.borrow_mut().extend(found.iter().map(|entry| entry.order));
+            found
+        };
+        let decision = self.decide_beside(&select);
+        (decision, taken.into_inner().len())
+    }
+
+    /// What is decided beside all that is in flight.
+    fn decide_beside_all(&self) -> Found {
+        self.decide_beside(&|_| self.ledger.entries().cloned().collect())
+    }
+
+    fn decide_beside(&self, writers: &dyn Fn(&Facts) -> Vec<suture_service::ledger::Entry>) -> Found {
+        let settings = Settings { suggest: false, ..Settings::default() };
+        let mut engine =
+            Engine::new(self.policy.invariants.clone(), settings).expect("the linked Z3 is the pinned one");
+        let question = Question {
+            snapshot: &self.snapshot,
+            change: &self.change,
+            writers,
+            writers_max: IN_FLIGHT_MAX,
+            counted: &[],
+            history: &History::default(),
+            time: None,
+            unread: &[],
+        };
+        found(&decide(&self.policy, Some(&mut engine), &question).decision)
+    }
+}
+
+/// Lets the watch show what a request does, and says which objects that writes.
+fn show(snapshot: &mut Snapshot, request: &Request) -> Vec<suture_model::object::Key> {
+    let mut state = State::new(snapshot);
+    suture_model::apply::apply(&mut state, request);
+    let delta = state.delta().clone();
+    for (key, object) in &delta {
+        match object {
+            Some(object) => snapshot.insert_shared(object.clone()),
+            None => drop(snapshot.remove(key)),
+        }
+    }
+    delta.into_keys().collect()
+}
+
+fn random(salt: u64, at: u64) -> Random {
+    Random::new(number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(salt), at)
+}
+
+#[test]
+fn what_may_change_nothing_that_is_read_changes_no_verdict() {
+    let pool = Pool::new();
+    let (mut kept, mut left_out, mut refuted) = (0, 0, 0);
+    for at in 0..number("SUTURE_INDEPENDENCE_CASES", CASES) {
+        let moment = Moment::random(&mut random(9, at), &pool);
+        let all = moment.decide_beside_all();
+        let (some, taken) = moment.decide(Facts::clone);
+        assert_eq!(all, some, "history {at}: beside all, and beside what matters\n{}", moment.told);
+        kept += taken;
+        left_out += moment.ledger.entries().count() - taken;
+        refuted += usize::from(all.iter().any(|(_, _, finding)| *finding == Finding::Refuted));
+    }
+    println!("independence: {kept} entries taken into account, {left_out} left out, {refuted} requests denied");
+    assert!(kept > 0 && left_out > 0 && refuted > 0, "too little was tried");
+}
+
+#[test]
+fn a_key_that_is_not_noted_is_noticed() {
+    let pool = Pool::new();
+    let noticed = |name: &str, keep: fn(&Facts, &Facts) -> Facts| {
+        let differs = |at: &u64| {
+            let moment = Moment::random(&mut random(9, *at), &pool);
+            let keys: Vec<_> = moment.snapshot.iter().map(|object| object.key.clone()).collect();
+            let of_objects = Facts::read_by(|| keys.iter().filter(|key| moment.snapshot.get(key).is_some()).count()).1;
+            moment.decide_beside_all() != moment.decide(|read| keep(read, &of_objects)).0
+        };
+        let noticed = (0..number("SUTURE_INDEPENDENCE_CASES", CASES)).find(differs);
+        println!("independence: without the keys of {name}, history {noticed:?} is decided otherwise");
+        assert!(noticed.is_some(), "no history is decided otherwise without the keys of {name}");
+    };
+    noticed("objects", Facts::without);
+    // what comes under a key where nothing was found
+    noticed("indexes", |read, of_objects| read.without(&read.without(of_objects)));
+}
