@@ -3,7 +3,7 @@
 //! Histories are random: requests are entered one after the other, the watch shows some of them in between, and a request is
 //! decided at the end, once beside all that is in flight and once beside what the ledger finds by facts.
 //! `SUTURE_INDEPENDENCE_CASES` says how many histories are tried, `SUTURE_ORACLE_SEED` which ones.
-#![expect(clippy::expect_used, reason = "a test may stop where it fails")]
+#![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 mod universe;
 

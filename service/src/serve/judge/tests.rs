@@ -90,19 +90,6 @@ fn strict(sets: usize) -> Arc<SharedState> {
     shared(sets, Replicas::Single(Active::held()))
 }
 
-/// A question that creates an object of the core group.
-fn creates(uid: &str, kind: &str, name: &str) -> AdmissionCall {
-    let metadata = Val::object([("name", Val::str(name)), ("namespace", Val::str("n"))]);
-    let object = Val::object([("apiVersion", Val::str("v1")), ("kind", Val::str(kind)), ("metadata", metadata)]);
-    let kind = Val::object([("group", Val::str("")), ("version", Val::str("v1")), ("kind", Val::str(kind))]);
-    let mut asked = asked(uid, &object);
-    for (field, value) in [("operation", Val::str("CREATE")), ("kind", kind), ("object", object)] {
-        asked.review = asked.review.with_at(&["request", field], value);
-    }
-    asked.review = asked.review.with_at(&["request", "oldObject"], Val::Null);
-    asked
-}
-
 #[test]
 fn of_two_conflicting_requests_at_once_one_is_admitted() {
     const PAIRS: usize = 40;
