@@ -351,6 +351,11 @@ impl Snapshot {
         self.by_key.range(&low, &after(kind)).filter_map(|(_, slot)| self.at(*slot))
     }
 
+    /// Says that something may depend on any object of these kinds, without a look at them.
+    pub fn read_kinds(&self, kinds: impl IntoIterator<Item = Kind>) {
+        kinds.into_iter().for_each(|kind| note(Fact::Kind(&kind)));
+    }
+
     /// The objects in a namespace, of every kind.
     pub fn in_namespace(&self, ns: &str) -> Vec<&Arc<Object>> {
         let mut found = Vec::new();

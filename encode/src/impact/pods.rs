@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use suture_model::effects::{group_name, ordinal_labels};
 use suture_model::fields;
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
 use suture_model::references::references;
@@ -92,6 +92,8 @@ impl Touch {
             for pod in state.pods_on(&object.key.name) {
                 self.pod(state, pod);
             }
+            // whatever makes pods may want one there, as soon as what is in flight about it lands
+            state.base().read_kinds(Kind::with(KindTraits::decides_about_pods).chain(state.base().adapters().kinds()));
             // a DaemonSet may want a pod there
             for set in state.list(&Kind::new("apps", "DaemonSet"), None) {
                 self.group(state, set);
