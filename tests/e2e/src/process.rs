@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::Error;
@@ -121,10 +122,29 @@ impl Process {
 
     /// The memory that it has resident, in bytes, if it is up.
     pub fn resident_bytes(&self) -> Option<u64> {
-        // proc_pid_status(5): `VmRSS:    1234 kB`
+        self.memory_bytes("VmRSS:")
+    }
+
+    /// The most memory that it had resident at any time, in bytes, if it is up.
+    pub fn resident_max_bytes(&self) -> Option<u64> {
+        self.memory_bytes("VmHWM:")
+    }
+
+    /// A line of proc_pid_status(5): `VmRSS:    1234 kB`.
+    fn memory_bytes(&self, line: &str) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()?)).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let line = status.lines().find_map(|text| text.strip_prefix(line))?;
         Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+    }
+
+    /// The seconds of processor time that it has had in user mode and in the kernel, all threads together, if it is up.
+    pub fn processor_secs(&self) -> Option<[f64; 2]> {
+        // proc_pid_stat(5): the name, which may contain anything, ends at the last parenthesis; utime and stime are the
+        // 14th and 15th field, the state behind the name is the third
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid()?)).ok()?;
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut secs = || Some(fields.next()?.parse::<u64>().ok()? as f64 / clock_ticks_per_second() as f64);
+        Some([secs()?, secs()?])
     }
 
     /// What it is called.
