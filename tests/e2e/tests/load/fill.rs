@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use suture_e2e::objects::{self, list, pod_spec, service, workload};
 use suture_e2e::{Api, Cluster, Kubectl};
 
-use crate::mixed::{self, budget, cron, host, policy, ready, set_of};
+use crate::manifests::{self, HUB, SHARED, budget, cron, host, policy, ready, set_of};
 use crate::step::{collection, object};
 
 /// Pods of each app's Deployment.
@@ -28,10 +28,6 @@ const NODES_MIN: usize = 20;
 /// Threads that make the objects.
 const MAKERS: usize = 32;
 
-/// The namespace of what all share.
-pub const HUB: &str = "hub";
-/// The Service and the ConfigMap that all share.
-pub const SHARED: &str = "shared";
 /// What all hosts end in.
 pub const SUFFIX: &str = ".apps.example";
 
@@ -183,7 +179,7 @@ impl<'a> Maker<'a> {
         let mut spec = pod_spec();
         spec["containers"][0]["envFrom"] = json!([{"configMapRef": {"name": app}}, {"secretRef": {"name": app}}]);
         self.workload(place, &workload("Deployment", place, app, PODS as u32, &spec), PODS, number);
-        let mut set = mixed::store(place, &store);
+        let mut set = manifests::store(place, &store);
         set["spec"]["replicas"] = json!(MEMBERS);
         self.workload(place, &set, MEMBERS, number + 1);
     }
@@ -193,7 +189,7 @@ impl<'a> Maker<'a> {
         let name = format!("member-{number}");
         let ingress = host(HUB, &name, &format!("www{SUFFIX}"), &format!("/{name}"), SHARED);
         self.create("Ingress", HUB, &ingress);
-        self.workload(HUB, &mixed::member(&name), 1, number);
+        self.workload(HUB, &manifests::member(&name), 1, number);
     }
 
     /// What all parts in the hub share.
@@ -204,7 +200,7 @@ impl<'a> Maker<'a> {
         let mut shared = service(HUB, SHARED);
         shared["spec"]["selector"] = json!({"part-of": SHARED});
         self.create("Service", HUB, &shared);
-        let mut first = mixed::member(SHARED);
+        let mut first = manifests::member(SHARED);
         first["spec"]["replicas"] = json!(PODS);
         self.workload(HUB, &first, PODS, 0);
     }

@@ -20,6 +20,7 @@
 mod client;
 mod figures;
 mod fill;
+mod manifests;
 mod mixed;
 mod product;
 mod report;
