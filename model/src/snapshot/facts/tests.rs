@@ -66,6 +66,11 @@ const READINGS: &[Reading] = &[
     ("list", |s| said(s.list(&kind("Pod"), None))),
     ("list a namespace", |s| said(s.list(&kind("Pod"), Some("a")))),
     ("iter_kind", |s| said(s.iter_kind(&kind("Pod")))),
+    ("read_kinds", |s| {
+        // what it is told of reads past the index of facts
+        s.read_kinds([kind("Pod")]);
+        said(s.by_key.values().filter_map(|slot| s.at(*slot)).filter(|object| object.key.kind == kind("Pod")))
+    }),
     ("in_namespace", |s| said(s.in_namespace("b"))),
     ("kinds", |s| format!("{:?}", s.kinds())),
     ("owned_by", |s| said(s.owned_by("r"))),
