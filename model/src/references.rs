@@ -26,7 +26,21 @@ pub(crate) use crate::fields::class_named;
 
 /// The references of an object, sorted, each once.
 pub fn references(object: &Object, adapters: &dyn Adapters) -> Vec<Reference> {
+    with_facts(object, adapters.facts(object).as_deref())
+}
+
+/// What an object refers to or scales, as far as [every key](Key::partial_key) of it says; sorted, each once.
+pub(crate) fn named(object: &Object, adapters: &dyn Adapters) -> Vec<Key> {
     let facts = adapters.facts(object);
+    let scaled = facts.as_ref().and_then(|facts| facts.scale_target.clone());
+    let targets = with_facts(object, facts.as_deref()).into_iter().map(|reference| reference.target);
+    let mut found: Vec<Key> = targets.chain(scaled).map(Key::partial_key).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn with_facts(object: &Object, facts: Option<&AdapterFacts>) -> Vec<Reference> {
     let mut found = Vec::new();
     match (&*object.key.kind.group, &*object.key.kind.kind) {
         ("", "Pod") => pods::of_pod(object, &mut found),
@@ -45,7 +59,7 @@ pub fn references(object: &Object, adapters: &dyn Adapters) -> Vec<Reference> {
         _ => {}
     }
     if let Some(facts) = facts {
-        of_custom(object, &facts, &mut found);
+        of_custom(object, facts, &mut found);
     }
     found.sort();
     found.dedup();

@@ -16,7 +16,7 @@ use crate::fields;
 use crate::intern::Interner;
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
-use crate::references::references;
+use crate::references::named;
 use crate::selector::text;
 use crate::value::{Str, Val};
 use facts::{Fact, Journal, note};
@@ -269,12 +269,11 @@ impl Snapshot {
 
     /// By what an object is found.
     fn terms_of(&self, object: &Object) -> Terms {
-        let references = references(object, self.adapters.as_ref()).into_iter();
         Terms {
             labels: labels_of(object),
             selector: self.selector_pair(object),
             constraint: fields::constraint_of(object),
-            references: references.map(|reference| reference.target.partial_key()).collect(),
+            references: named(object, self.adapters.as_ref()),
         }
     }
 
@@ -496,7 +495,7 @@ impl Snapshot {
         self.pools.admitted(spec, |name| self.get(&Key::of("Node", "", name)))
     }
 
-    /// The objects that refer to this key, or to another that is [partially](Key::partial_key) the same.
+    /// The objects that refer to this key or scale it, or another that is [partially](Key::partial_key) the same.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
         let target = key.clone().partial_key();
         note(Fact::Reference(&target));

@@ -8,7 +8,7 @@ use crate::adapter::AdapterFacts;
 use crate::fields::{anti_affinity, node_constraint, node_matches, template_labels_by, volume_affinity};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::{Body, Key, Object};
-use crate::references::references;
+use crate::references::named;
 use crate::selector::Selector;
 use crate::snapshot::Snapshot;
 use crate::value::{Str, Val};
@@ -98,8 +98,8 @@ impl<'a> State<'a> {
         if !object.node.is_empty() {
             self.index.by_node.entry(object.node.clone()).or_default().insert(object.key.clone());
         }
-        for reference in references(&object, self.base.adapters().as_ref()) {
-            self.index.by_reference.entry(reference.target.partial_key()).or_default().insert(object.key.clone());
+        for target in named(&object, self.base.adapters().as_ref()) {
+            self.index.by_reference.entry(target).or_default().insert(object.key.clone());
         }
         self.delta.insert(object.key.clone(), Some(object));
     }
@@ -146,8 +146,8 @@ impl<'a> State<'a> {
             drop_key(&mut self.index.by_owner, &owner.uid, key);
         }
         drop_key(&mut self.index.by_node, &old.node, key);
-        for reference in references(&old, self.base.adapters().as_ref()) {
-            drop_key(&mut self.index.by_reference, &reference.target.partial_key(), key);
+        for target in named(&old, self.base.adapters().as_ref()) {
+            drop_key(&mut self.index.by_reference, &target, key);
         }
     }
 
@@ -363,7 +363,7 @@ impl<'a> State<'a> {
         self.merged(self.base.volumes_with_affinity(), changed)
     }
 
-    /// The objects that refer to this key, or to another that is [partially](Key::partial_key) the same, each once.
+    /// The objects that refer to this key or scale it, or another that is [partially](Key::partial_key) the same, each once.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
         let changed = self.indexed(self.index.by_reference.get(&key.clone().partial_key()));
         let mut found = self.merged(self.base.referrers(key), changed);

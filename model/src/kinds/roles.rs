@@ -228,6 +228,15 @@ impl KindTraits {
         }
     }
 
+    /// Whether its objects set the scale of controllers.
+    pub const fn scales(&self) -> bool {
+        match self.role {
+            Scaler => true,
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Node | Namespace | Definition | Claim | Route
+            | RouteClass | Other => false,
+        }
+    }
+
     /// Whether the pods of its objects may vote: neither a pod nor a namespace runs any, whatever its labels say.
     pub const fn may_be_quorum_group(&self) -> bool {
         match self.role {

@@ -1,10 +1,11 @@
-//! How many disruptions a PodDisruptionBudget allows, as its controller counts them, and the range of an autoscaler.
+//! How many disruptions a PodDisruptionBudget allows, as its controller counts them.
 //!
 //! Source: `pkg/controller/disruption/disruption.go` (`getExpectedPodCount`, `getExpectedScale`, `updatePdbStatus`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
+use super::autoscalers::{autoscalers, replica_range};
 use super::definitions::scale_path;
 use super::owners::{adopting_deployment, controller_of, leaves_with_controller};
 use super::replicas::wanted_replicas;
@@ -13,7 +14,6 @@ use super::template::template_labels;
 use crate::fields::{disruptions_allowed, finished, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::{Key, Object};
-use crate::references::typed;
 use crate::selector::Selector;
 use crate::state::State;
 
@@ -59,7 +59,9 @@ pub fn budget_pods(state: &State, budget: &Object) -> Vec<BudgetPods> {
     let Some(selector) = selector_of(state, budget) else { return Vec::new() };
     let ns = &*budget.key.ns;
     let makers = makers(state, ns, &selector);
-    let mut groups: Vec<BudgetPods> = makers.iter().map(|maker| wanted_pods(state, maker)).collect();
+    let fewest = fewest_wanted(state, ns);
+    let wanted = |maker: &&Arc<Object>| wanted_pods(state, maker, fewest.get(&maker.key).copied());
+    let mut groups: Vec<BudgetPods> = makers.iter().map(wanted).collect();
     let makers: BTreeSet<&Key> = makers.iter().map(|m| &m.key).collect();
     let mut unmanaged = 0;
     let mut others: BTreeMap<Key, (i64, Option<&Arc<Object>>)> = BTreeMap::new();
@@ -106,28 +108,32 @@ pub fn labelled_maker<'s>(state: &'s State, pod: &Object, selector: &Selector) -
 }
 
 /// What makes or scales pods and whose coming or going may change what a budget allows: the workloads whose template it
-/// matches, those above them and above the pods that it matches, and autoscalers. A custom resource that has an adapter
-/// may be counted through any workload of its namespace.
+/// matches, those above them and above the pods that it matches, and their autoscalers. A custom resource that has an
+/// adapter may be counted through any workload of its namespace.
 pub fn counted_workloads<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<Object>> {
     let ns = &*budget.key.ns;
-    let autoscalers = state.list(&Kind::new("autoscaling", "HorizontalPodAutoscaler"), Some(ns)).into_iter();
     let adapted = state.base().adapters().kinds();
-    if !adapted.is_empty() {
-        return autoscalers.chain(adapted.iter().chain(&*MAKERS).flat_map(|kind| state.list(kind, Some(ns)))).collect();
-    }
-    let Some(selector) = selector_of(state, budget) else { return Vec::new() };
-    let mut pods = state.pods_matching(ns, &selector);
-    // pods of one body have one controller, if they have any
-    pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body) && a.controller().is_some());
-    let mut open = state.making(&MAKERS, ns, &selector);
-    open.extend(pods.into_iter().filter_map(|pod| controller_of(state, pod)));
     let mut found: BTreeMap<&Key, &Arc<Object>> = BTreeMap::new();
-    while let Some(above) = open.pop() {
-        if found.insert(&above.key, above).is_none() {
-            open.extend(controller_of(state, above));
+    if adapted.is_empty() {
+        let Some(selector) = selector_of(state, budget) else { return Vec::new() };
+        let mut pods = state.pods_matching(ns, &selector);
+        // pods of one body have one controller, if they have any
+        pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body) && a.controller().is_some());
+        let mut open = state.making(&MAKERS, ns, &selector);
+        open.extend(pods.into_iter().filter_map(|pod| controller_of(state, pod)));
+        while let Some(above) = open.pop() {
+            if found.insert(&above.key, above).is_none() {
+                open.extend(controller_of(state, above));
+            }
         }
+        found.retain(|key, _| key.kind.has(KindTraits::makes_pods));
+    } else {
+        let all = adapted.iter().chain(&*MAKERS).flat_map(|kind| state.list(kind, Some(ns)));
+        found.extend(all.map(|workload| (&workload.key, workload)));
     }
-    autoscalers.chain(found.into_values().filter(|workload| workload.key.kind.has(KindTraits::makes_pods))).collect()
+    let scalers: Vec<&Arc<Object>> = found.keys().flat_map(|key| autoscalers(state, key)).collect();
+    found.extend(scalers.into_iter().map(|scaler| (&scaler.key, scaler)));
+    found.into_values().collect()
 }
 
 /// How many pods that a selector matches the live workloads of a namespace want, each counted by the topmost one.
@@ -179,17 +185,26 @@ pub(crate) fn child_workloads<'s>(state: &'s State, custom: &Object) -> Vec<&'s 
     children
 }
 
-fn wanted_pods(state: &State, workload: &Object) -> BudgetPods {
+/// How many pods the custom resources of a namespace want, each of its only workload: one that wants fewer takes that down
+/// with it.
+fn fewest_wanted<'s>(state: &'s State, ns: &str) -> BTreeMap<&'s Key, i64> {
+    let mut found: BTreeMap<&Key, i64> = BTreeMap::new();
+    for parent in state.base().adapters().kinds().iter().flat_map(|kind| state.list(kind, Some(ns))) {
+        let wanted = parent.live().then(|| state.adapter(parent)?.replicas).flatten();
+        let children = wanted.map(|wanted| (wanted, child_workloads(state, parent)));
+        if let Some((wanted, [only])) = children.as_ref().map(|(wanted, children)| (*wanted, children.as_slice()))
+            && only.key != parent.key
+        {
+            found.entry(&only.key).and_modify(|fewest| *fewest = wanted.min(*fewest)).or_insert(wanted);
+        }
+    }
+    found
+}
+
+/// What a workload wants, or at least so many pods if custom resources want `fewer`.
+fn wanted_pods(state: &State, workload: &Object, fewer: Option<i64>) -> BudgetPods {
     let wanted = wanted_replicas(state, workload).unwrap_or(0);
     let (low, high) = replica_range(state, workload).unwrap_or((wanted, wanted));
-    let parents =
-        state.base().adapters().kinds().into_iter().flat_map(|kind| state.list(&kind, Some(&workload.key.ns)));
-    // a custom resource that wants fewer takes its only workload down with it
-    let fewer = parents
-        .filter(|parent| parent.key != workload.key && parent.live())
-        .filter(|parent| matches!(child_workloads(state, parent).as_slice(), [only] if only.key == workload.key))
-        .filter_map(|parent| state.adapter(parent)?.replicas)
-        .min();
     let through_set = || state.owned_by(&workload.uid).iter().any(|o| o.key.kind.is("ReplicaSet"));
     let low = fewer.map_or(low, |n| n.min(low)).max(0);
     let scaled = has_scale(state, workload) || (template_path(workload).is_none() && through_set());
@@ -223,30 +238,4 @@ fn scale_of(state: &State, custom: &Object) -> Option<i64> {
     let path = scale_path(state, custom)?;
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     Some(custom.val().int_at(&path).unwrap_or(0))
-}
-
-/// The lowest and the highest number that autoscalers may set a workload to; `None` when nothing scales it.
-///
-/// A HorizontalPodAutoscaler leaves a workload at 0 alone unless its own minimum is 0
-/// (`pkg/controller/podautoscaler/horizontal.go`, `reconcileAutoscaler`).
-pub fn replica_range(state: &State, workload: &Object) -> Option<(i64, i64)> {
-    let idle = workload.val().int_at(&["spec", "replicas"]) == Some(0);
-    let mut ranges = Vec::new();
-    for scaler in state.list(&Kind::new("autoscaling", "HorizontalPodAutoscaler"), Some(&workload.key.ns)) {
-        let target = scaler.val().at_some(&["spec", "scaleTargetRef"]).and_then(|t| typed(t, &scaler.key.ns));
-        let low = scaler.val().int_at(&["spec", "minReplicas"]).unwrap_or(1);
-        if scaler.live() && target.is_some_and(|t| t == workload.key) && !(idle && low != 0) {
-            ranges.push((low, scaler.val().int_at(&["spec", "maxReplicas"]).unwrap_or(low)));
-        }
-    }
-    for kind in state.base().adapters().kinds() {
-        for scaler in state.list(&kind, None).into_iter().filter(|o| o.live()) {
-            let Some(facts) = state.adapter(scaler) else { continue };
-            if facts.scale_target.as_ref().is_some_and(|target| target.means(&workload.key)) {
-                ranges.extend(facts.replica_range);
-            }
-        }
-    }
-    let low = ranges.iter().map(|r| r.0).min()?;
-    Some((low, ranges.iter().map(|r| r.1).max()?.max(low)))
 }

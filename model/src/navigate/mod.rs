@@ -4,6 +4,7 @@
 //! Where a function would conclude that something does not exist, it says [`UnknownKind`] if that kind was not read;
 //! where it lists objects, a sibling (`unread_users`, `unread_owners`) says of which kinds more may exist.
 
+mod autoscalers;
 mod budgets;
 mod claims;
 mod definitions;
@@ -16,10 +17,10 @@ mod selection;
 mod template;
 mod users;
 
+pub use autoscalers::{autoscalers, replica_range};
 pub(crate) use budgets::child_workloads;
 pub use budgets::{
     BudgetPods, budget_pods, counted_workloads, disruptions_when_settled, has_scale, labelled_maker, pods_wanted,
-    replica_range,
 };
 pub use claims::{claim_of, goes_with_pod, volume};
 pub use definitions::{definition_of, instances, scale_path};

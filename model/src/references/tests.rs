@@ -1,9 +1,10 @@
-//! Reference tables, a manifest and what it refers to.
+//! Reference tables, a manifest and what it refers to; and what an object is found by.
 
 use super::*;
 use crate::adapter::NoAdapters;
 use crate::ingest::objects;
-use crate::testing::val;
+use crate::state::State;
+use crate::testing::{adapted, key, names, val};
 
 /// The references of a manifest: target, where, `?` if optional, `-` if not needed, keys. Order does not matter here.
 fn check(yaml: &str, expected: &[&str]) {
@@ -185,4 +186,25 @@ fn extensions_refer() {
          roleRef: {kind: ClusterRole, name: view}, subjects: [{kind: ServiceAccount, name: x}, {kind: User, name: u}]}",
         &["ClusterRole/view roleRef", "ServiceAccount/a/x subjects?"],
     );
+}
+
+#[test]
+fn what_scales_a_workload_is_found_by_it() {
+    let facts = |scaler: &Object| AdapterFacts {
+        scale_target: Some(Key::of("Deployment", &scaler.key.ns, scaler.val().str_at(&["spec", "target"]).unwrap())),
+        ..AdapterFacts::default()
+    };
+    let yaml = "{apiVersion: e.com/v1, kind: Scaler, metadata: {name: s, namespace: a}, spec: {target: w}}\n---\n\
+                {apiVersion: e.com/v1, kind: Scaler, metadata: {name: t, namespace: a}, spec: {target: x}}\n---\n\
+                {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: a}, spec: \
+                {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: w}}}";
+    let snapshot = adapted(yaml, vec![(Kind::new("e.com", "Scaler"), facts)]);
+    let workload = key("Deployment/a/w");
+    let mut state = State::new(&snapshot);
+    assert_eq!(names(&state.referrers(&workload)), ["HorizontalPodAutoscaler/a/h", "Scaler/a/s"]);
+    let scaler = Key::new(Kind::new("e.com", "Scaler"), "a", "s");
+    let elsewhere = state.get(&scaler).unwrap().map_body(|val| val.with_at(&["spec", "target"], Val::str("x")));
+    state.put(elsewhere);
+    assert_eq!(names(&state.referrers(&workload)), ["HorizontalPodAutoscaler/a/h"]);
+    assert_eq!(names(&state.referrers(&key("Deployment/a/x"))), ["Scaler/a/s", "Scaler/a/t"]);
 }

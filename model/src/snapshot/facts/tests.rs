@@ -12,7 +12,7 @@ use crate::testing::{key, val};
 use crate::value::Val;
 
 /// Versions of objects, of several keys.
-const VERSIONS: [&str; 21] = [
+const VERSIONS: [&str; 23] = [
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: x}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}",
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: y}}, spec: {nodeName: m, nodeSelector: {pool: x}, volumes: [{name: v, configMap: {name: c}}]}}",
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p2, labels: {app: x}}, spec: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}}}}",
@@ -34,6 +34,8 @@ const VERSIONS: [&str; 21] = [
     "{kind: Secret, metadata: {name: k, namespace: b, uid: k}}",
     "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: b, uid: w, deletionTimestamp: x}}",
     "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: b, uid: w}}",
+    "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: a, uid: h}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: ReplicaSet, name: r}}}",
+    "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: a, uid: h}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: ReplicaSet, name: s}}}",
 ];
 
 fn version(text: &str) -> Object {
@@ -99,13 +101,14 @@ const READINGS: &[Reading] = &[
     ("missing_nodes", |s| format!("{:?}", s.missing_nodes())),
     ("ending", |s| said(s.ending())),
     ("referrers", |s| said(s.referrers(&key("ConfigMap/a/c")))),
+    ("referrers that scale", |s| said(s.referrers(&key("ReplicaSet/a/r")))),
     ("len", |s| format!("{} {}", s.len(), s.is_empty())),
 ];
 
 #[test]
 fn what_is_answered_otherwise_was_changed_by_an_event() {
     let (mut differed, mut stayed) = (vec![0; READINGS.len()], vec![0; READINGS.len()]);
-    for seed in 0..8 {
+    for seed in 0..16 {
         let mut number = numbers(seed);
         let mut now = Snapshot::default();
         let mut past: Vec<Snapshot> = Vec::new();
