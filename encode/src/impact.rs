@@ -142,10 +142,10 @@ impl<'s, 'a> Impact<'s, 'a> {
         let concerns_pods = reads.pods && touched.iter().any(|kind| pods(kind));
         let instance = |name: &str| self.may_be_instance(analysis, name);
         let leads = |name: &str| {
-            let runs_pods = KindTraits::named(name).is_some_and(KindTraits::runs_pods)
+            let decides = KindTraits::named(name).is_some_and(KindTraits::decides_which_pods)
                 || self.adapted.iter().any(|kind| *kind.kind == *name);
             let itself = || touched.iter().any(|kind| *kind.kind == *name);
-            (instance(name) && (is_touched || itself())) || (concerns_pods && runs_pods)
+            (instance(name) && (is_touched || itself())) || (concerns_pods && decides)
         };
         unread.iter().find(|name| leads(name)).cloned()
     }

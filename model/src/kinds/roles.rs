@@ -176,6 +176,15 @@ impl KindTraits {
         }
     }
 
+    /// Whether its objects decide which pods there are: those of a kind that was not read may.
+    pub const fn decides_which_pods(&self) -> bool {
+        match self.role {
+            Pod | Controls(_) => true,
+            PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass
+            | Other => false,
+        }
+    }
+
     /// Whether its objects make pods, a Deployment by its ReplicaSets; a CronJob only makes what does.
     pub const fn makes_pods(&self) -> bool {
         match self.controller() {
