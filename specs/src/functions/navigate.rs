@@ -76,7 +76,7 @@ fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
             objects(state.pods_matching(ns, &selector))
         }
         (Func::PodsWanted, [Value::String(ns), selector]) => {
-            with_known(state, KindTraits::makes_pods)?;
+            makers_known(state)?;
             all_known(state, &["Node"])?;
             let selector = label_selector(selector).ok_or_else(refuse)?;
             Ok(Value::Int(navigate::pods_wanted(state, ns, &selector)))
@@ -84,7 +84,7 @@ fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
         (Func::PodsOwnedBy, [Value::Object(o)]) => {
             // what it owns through others is found through them
             all_known(state, &["Pod"])?;
-            with_known(state, KindTraits::makes_pods)?;
+            makers_known(state)?;
             objects(navigate::pods_owned_by(state, o))
         }
         (Func::HostClaimants, [Value::HostClaim(claim)]) => host_claimants(state, claim),
@@ -151,6 +151,12 @@ fn with_known(state: &State, role: impl Fn(&KindTraits) -> bool) -> Result<(), E
     Kind::with(role).try_for_each(|kind| Ok(known(state, &kind)?))
 }
 
+/// The error of the first kind that may make pods and was not read: a built-in one, or one that has an adapter.
+fn makers_known(state: &State) -> Result<(), EvalError> {
+    with_known(state, KindTraits::makes_pods)?;
+    state.base().adapters().kinds().iter().try_for_each(|kind| Ok(known(state, kind)?))
+}
+
 /// The functions of an object in a state.
 fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer {
     let pods_known = || all_known(state, &["Pod"]);
@@ -213,8 +219,9 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         }
         Func::DisruptionsWhenSettled => {
             all_known(state, &["Pod"])?;
-            with_known(state, KindTraits::makes_pods)?;
-            all_known(state, &["HorizontalPodAutoscaler", "CustomResourceDefinition"])?;
+            makers_known(state)?;
+            with_known(state, KindTraits::scales)?;
+            all_known(state, &["CustomResourceDefinition"])?;
             let allowed = navigate::disruptions_when_settled(state, o);
             Ok(Value::list(allowed.into_iter().map(Value::Int).collect()))
         }
