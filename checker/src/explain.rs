@@ -10,6 +10,7 @@ use suture_model::deletion::why_expected;
 use suture_model::effects::at_risk;
 use suture_model::futures::{FateKind, Group, Step};
 use suture_model::interpret::Choice;
+use suture_model::navigate;
 use suture_model::node_names::NodeNames;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
@@ -169,6 +170,8 @@ fn steps(violation: &Violation<'_, '_>, cache: &StepCache) -> Vec<Arc<StepReport
 fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(FateKind, String), Vec<Key>> {
     let Some(name) = &group.name else { return BTreeMap::new() };
     let mut by_text: BTreeMap<(FateKind, String), Vec<Key>> = BTreeMap::new();
+    let workload = scenario.state.get(name);
+    let scaled = workload.and_then(|workload| navigate::autoscaled_range(&scenario.state, workload));
     for (entity, numbers) in group.entities.iter().zip(choice) {
         for (fate, number) in entity.fates.iter().zip(numbers) {
             if *number == 0 {
@@ -186,7 +189,12 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
                 FateKind::Terminating | FateKind::Gone if entity.key() == Some(name) => {
                     before.map_or("it goes", |o| why_expected(&scenario.state, o)).to_owned()
                 }
-                FateKind::Terminating | FateKind::Gone => format!("the controller of {name} removes pods"),
+                FateKind::Terminating | FateKind::Gone => match scaled {
+                    Some((low, high)) => {
+                        format!("the controller of {name} removes pods: autoscalers ask for {low} to {high}")
+                    }
+                    None => format!("the controller of {name} removes pods"),
+                },
                 FateKind::BecomesReady => "these pods become ready".to_owned(),
                 FateKind::LosesReadiness => "these pods lose readiness".to_owned(),
                 FateKind::NewUnready => format!("new pods of {name} are not ready"),

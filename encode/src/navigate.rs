@@ -166,7 +166,7 @@ where
         for object in objects {
             let here = self.scene.state().get(&object.key).cloned();
             let class = match &here {
-                Some(here) => self.scene.class_of(here)?,
+                Some(here) => self.class_of(here)?,
                 None => None,
             };
             match class {
@@ -206,6 +206,30 @@ where
             return Err(Refusal::Unknown("objects of kind `Pod` were not read".to_owned()));
         }
         Ok(())
+    }
+
+    /// Refuses what becomes of the pods of a workload where what may scale it was not read: autoscalers, or custom resources
+    /// that have an adapter.
+    fn known_scalers(&self, workload: &Key) -> Result<(), Refusal> {
+        let base = self.scene.state().base();
+        let scaled = workload.kind.has(KindTraits::has_scale) || workload.is_partial();
+        if base.unknown().is_empty() || !scaled {
+            return Ok(());
+        }
+        let mut scalers = Kind::with(KindTraits::scales).chain(base.adapters().kinds());
+        match scalers.find(|kind| base.unknown().contains(&kind.kind)) {
+            Some(kind) => Err(Refusal::Unknown(format!("objects of kind `{kind}` were not read"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The class of an object; `None` when it simply stays as it is.
+    fn class_of(&mut self, object: &Object) -> Result<Option<ClassId>, Refusal> {
+        if object.key.kind.is("Pod") && !self.scene.state().base().unknown().is_empty() {
+            let workload = self.scene.group_of(object);
+            self.known_scalers(&workload)?;
+        }
+        Ok(self.scene.class_of(object)?)
     }
 
     /// The object in the future state.
@@ -255,7 +279,7 @@ where
         let fates = if let Some(failed) = self.scene.failed(&object.key) {
             one(Some(Member { object: failed, fate: None }))
         } else if let Some(here) = self.scene.state().get(&object.key).cloned() {
-            match self.scene.class_of(&here)? {
+            match self.class_of(&here)? {
                 Some(id) => self.fates_in(id)?,
                 None => one(Some(Member { object: here, fate: None })),
             }
@@ -340,6 +364,7 @@ where
     fn pods_of(&mut self, groups: &BTreeSet<Key>, holds: Predicate<'_>) -> Answer {
         let mut items = Vec::new();
         for name in groups {
+            self.known_scalers(name)?;
             let group = self.scene.add_group(name)?;
             let classes = self.scene.encoded_groups().get(group).map_or(0, |c| c.classes.len());
             for class in 0..classes {
@@ -452,7 +477,7 @@ where
                 items.push(Item { count: Int::constant(1), value: Sym::Member(member) });
                 continue;
             }
-            match self.scene.class_of(&object)? {
+            match self.class_of(&object)? {
                 None if holds(&object) => {
                     let member = Member { object, fate: None };
                     items.push(Item { count: Int::constant(1), value: Sym::Member(member) });

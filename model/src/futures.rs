@@ -190,6 +190,13 @@ pub enum LimitLabel {
         /// How many pods.
         pods: i64,
     },
+    /// A workload whose number is not told has no more pods than the highest at any time.
+    ScalesUpTo {
+        /// The workload.
+        workload: Key,
+        /// How many pods.
+        pods: i64,
+    },
     /// A scale-down removes lower-ranked pods first (not assigned, pending, not ready, cheaper).
     VictimOrder {
         /// The workload.
@@ -268,6 +275,9 @@ impl fmt::Display for LimitLabel {
             }
             Self::ScaleDownRemoves { workload, pods: removed } => {
                 write!(f, "scaling {workload} down removes at most {}", pods(*removed, ""))
+            }
+            Self::ScalesUpTo { workload, pods: most } => {
+                write!(f, "{workload} is scaled to no more than {}", pods(*most, ""))
             }
             Self::VictimOrder { workload } => {
                 write!(

@@ -9,7 +9,6 @@ use suture_model::fields;
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
-use suture_model::references::references;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
 
@@ -100,10 +99,9 @@ impl Touch {
             }
             return;
         }
-        let adapted = state.adapter(object);
         let makes = fields::template_path(object).is_some();
         self.template(state, object);
-        if adapted.is_some() || makes {
+        if makes || state.adapter(object).is_some() {
             self.selecting(state, object);
         }
         if makes {
@@ -113,25 +111,26 @@ impl Touch {
                 self.selecting(state, &parent);
             }
         }
-        if let Some(facts) = adapted {
-            let listed =
-                facts.children.iter().flatten().chain(&facts.scale_target).filter_map(|key| state.resolve(key));
-            for child in state.owned_by(&object.uid).into_iter().chain(listed) {
-                self.template(state, child);
-                self.group(state, child);
-            }
-            // workloads that have no pods yet may wait for some
-            for selector in facts.selector.iter().filter(|selector| !selector.is_empty()) {
-                for workload in state.making(Kind::deciding(), &object.key.ns, selector) {
-                    self.group(state, workload);
-                }
-            }
+        self.children(state, object);
+        if let Some(workload) = navigate::scaled(state, object) {
+            self.template(state, workload);
+            self.selecting(state, workload);
+            self.children(state, workload);
         }
-        if object.key.kind.is("HorizontalPodAutoscaler") {
-            for target in references(object, state.base().adapters().as_ref()) {
-                if let Some(workload) = state.get(&target.target) {
-                    self.template(state, workload);
-                }
+    }
+
+    /// What the operator of a custom resource makes pods by.
+    fn children(&mut self, state: &State<'_>, object: &Object) {
+        let Some(facts) = state.adapter(object) else { return };
+        let listed = facts.children.iter().flatten().filter_map(|key| state.resolve(key));
+        for child in state.owned_by(&object.uid).into_iter().chain(listed) {
+            self.template(state, child);
+            self.group(state, child);
+        }
+        // workloads that have no pods yet may wait for some
+        for selector in facts.selector.iter().filter(|selector| !selector.is_empty()) {
+            for workload in state.making(Kind::deciding(), &object.key.ns, selector) {
+                self.group(state, workload);
             }
         }
     }

@@ -39,13 +39,14 @@ pub fn newest(sets: &[Arc<Object>], template: &Val) -> Option<usize> {
 /// What the ReplicaSets of a paused Deployment are scaled to, each and together: it is not rolled, but it is scaled
 /// (`pkg/controller/deployment/sync.go`, `scale`: the only active one, or else the newest, gets all replicas; several
 /// share replicas and surge in proportion; the old ones go once the new one is saturated). Over-approximation: the
-/// proportions are left open.
+/// proportions are left open. Where a range is wanted, they are those for the most.
 pub fn paused_goals(
     sets: &[Arc<Object>],
     current: Option<usize>,
-    wanted: i64,
+    desired: ReplicaRange,
     surge: Option<i64>,
 ) -> (Vec<ReplicaRange>, ReplicaRange) {
+    let wanted = desired.most;
     let active = sets.iter().filter(|set| replicas(set) > 0).count();
     if active <= 1 {
         let newest = sets.iter().map(|set| &set.created).max();
@@ -66,7 +67,7 @@ pub fn paused_goals(
     // Recreate shares no replicas
     let allowed = surge.map_or(present, |surge| if wanted > 0 { wanted.saturating_add(surge) } else { 0 });
     let added = allowed - present;
-    let saturated = current.is_some_and(|at| is_full(sets, at, wanted));
+    let saturated = current.is_some_and(|at| is_full(sets, at, desired));
     let goals = sets.iter().enumerate().map(|(at, set)| ReplicaRange {
         least: if saturated && Some(at) != current { 0 } else { (replicas(set) + added.min(0)).max(0) },
         most: replicas(set).saturating_add(added.max(0)),
@@ -76,9 +77,10 @@ pub fn paused_goals(
     (goals, ReplicaRange { least, most: present.max(allowed) })
 }
 
-/// Whether a ReplicaSet is scaled to all that its Deployment wants, and there are others that are not at 0.
-pub fn is_full(sets: &[Arc<Object>], at: usize, wanted: i64) -> bool {
-    sets.iter().filter(|set| replicas(set) > 0).count() > 1 && sets.get(at).is_some_and(|set| replicas(set) == wanted)
+/// Whether a ReplicaSet is scaled to all that its Deployment may want, and there are others that are not at 0.
+pub fn is_full(sets: &[Arc<Object>], at: usize, wanted: ReplicaRange) -> bool {
+    let is_wanted = |number: i64| (wanted.least..=wanted.most).contains(&number);
+    sets.iter().filter(|set| replicas(set) > 0).count() > 1 && sets.get(at).is_some_and(|set| is_wanted(replicas(set)))
 }
 
 /// Whether a ReplicaSet was made from this pod template: equal but for the label that the Deployment adds.

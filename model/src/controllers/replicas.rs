@@ -17,6 +17,12 @@ impl ReplicaRange {
         Self { least: pods, most: pods }
     }
 
+    /// Any number of both, and in between.
+    #[must_use]
+    pub fn hull(self, other: Self) -> Self {
+        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+
     /// Whether it is not told how many.
     pub fn is_open(self) -> bool {
         self.least != self.most

@@ -33,6 +33,7 @@ pub fn custom_resource(builder: &mut Builder<'_, '_>, object: &Arc<Object>) {
         let found: Vec<Parent> = others.into_iter().filter(|other| !known(other)).collect();
         all.extend(found);
     }
+    let all: Vec<Parent> = all.into_iter().map(|parent| parent.autoscaled(state)).collect();
     let excess = excess(builder.scenario, &all);
     let chosen = builder.set();
     for pod in &pods {

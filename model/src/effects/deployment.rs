@@ -10,8 +10,8 @@ use super::builder::Builder;
 use super::linear::{LOST, at_least, at_most, count};
 use super::members::{pods_of, replica_sets_of};
 use super::replica_set::{
-    ScalePlan, THERE, add_new, add_set, chosen_count, idle, may_be_late, may_choose, pods_per_node, range_of, ready_in,
-    register, scale_plan, settle,
+    ScalePlan, THERE, add_new, add_set, chosen_count, idle, limit_scale_up, may_be_late, may_choose, pods_per_node,
+    range_of, ready_in, register, scale_plan, settle,
 };
 use super::rollout::{Floor, adopts_any, interrupted_rollout, ready_released, rollout_floor};
 use super::scheduling::places::place;
@@ -72,7 +72,8 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         let removable = of.rolling && Some(at) != grows;
         sets.fresh.push(add_set(builder, set, pods, scale_plan, kept, age, removable));
     }
-    if let Some(at) = of.current.filter(|at| of.paused && of.live && is_full(&of.sets, *at, of.desired_replicas.most)) {
+    let is_told = of.live && !of.desired_replicas.is_open();
+    if let Some(at) = of.current.filter(|at| of.paused && is_told && is_full(&of.sets, *at, of.desired_replicas)) {
         limit_paused(builder, &of, at, &scale_plans, &sets);
     }
     if let Some((template, pods)) = fresh_template {
@@ -103,6 +104,7 @@ pub fn deployment(builder: &mut Builder<'_, '_>, deployment: &Arc<Object>) {
         }
         builder.limit(label, any_of);
     }
+    limit_scale_up(builder, deployment.key.clone(), &counted, of.desired_replicas);
     settle(builder, deployment.key.clone(), &counted, settled, of.live, surplus);
 }
 
@@ -134,13 +136,14 @@ impl<'o> Rolled<'o> {
         if !self.paused {
             let goal = |(at, set): (_, &Arc<Object>)| match Some(at) == self.current {
                 true if !self.rolling => wanted,
+                // a scaling in the middle of a rollout is told by its floor
+                true if wanted.is_open() => ReplicaRange { least: replicas(set).min(wanted.most), most: replicas(set) },
                 true => ReplicaRange { least: replicas(set).min(wanted.least), most: replicas(set) },
                 false => ReplicaRange::of(replicas(set)),
             };
             return (sets.iter().enumerate().map(goal).collect(), wanted);
         }
-        let (mut goals, mut settled) =
-            paused_goals(sets, self.current, wanted.most, (!self.recreate).then_some(self.surge));
+        let (mut goals, mut settled) = paused_goals(sets, self.current, wanted, (!self.recreate).then_some(self.surge));
         if sets.iter().any(|set| !set.live()) {
             // a ReplicaSet that is being deleted makes no pods, whatever it is scaled to (`replica_set.go`, `syncReplicaSet`)
             goals.iter_mut().zip(sets).filter(|(_, set)| !set.live()).for_each(|(goal, _)| goal.least = 0);
@@ -168,7 +171,7 @@ impl<'o> Rolled<'o> {
         let still = !self.rolling
             && !self.paused
             && self.current.is_some()
-            && (wanted.least, wanted.most) == (replicas(self.deployment), wanted.most);
+            && wanted == ReplicaRange::of(replicas(self.deployment));
         if still && scale_plans.iter().any(|scale_plan| scale_plan.excess > 0) {
             let pods_per_node = pods_per_node(builder, self.deployment, &self.sets, &self.pods);
             scale_plans.iter_mut().for_each(|scale_plan| scale_plan.pods_per_node = pods_per_node.clone());

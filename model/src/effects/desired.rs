@@ -1,4 +1,10 @@
-//! What custom resources want of the workloads and pods that are theirs.
+//! What others want of workloads and pods: custom resources of those that are theirs, autoscalers of what they scale.
+//!
+//! Source: `pkg/controller/podautoscaler/horizontal.go` (`reconcileAutoscaler`): an autoscaler sets any number of its range
+//! at any time, and moves one from outside into it. A custom resource with a `replicaRange` is taken to do the same.
+//! Over-approximations: metrics and `spec.behavior` are left aside; an autoscaler that is being deleted still acts, and the
+//! number that it set stays; one of a Deployment's ReplicaSets scales the Deployment. That one scales down, up and down
+//! again, and takes more pods than at once, is left aside.
 //!
 //! Pods beyond `replicas` that workloads run, several for one custom resource, are no scale-down by themselves: they may be
 //! two revisions of a rollout, or helpers that bear the label too. Only those that the custom resource runs itself are.
@@ -8,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::members::group_name;
-use super::parents::{Parent, parents};
+use super::parents::{Parent, autoscaled, parents};
 use crate::controllers::replicas::{ReplicaRange, replicas, stated_replicas};
 use crate::fields;
 use crate::kinds::KindTraits;
@@ -61,19 +67,29 @@ fn excess_below(at: Option<usize>, own: &[i64], above: &[Option<usize>]) -> i64 
     each.fold(0, i64::saturating_add)
 }
 
-/// What custom resources want of a workload that wants `own` pods itself; `None` when they leave it at that.
+/// What custom resources and autoscalers want of a workload that wants `own` pods itself; `None` when they leave it at that.
 pub fn desired_replicas(scenario: &Scenario<'_>, workload: &Object, own: i64) -> Option<ReplicaRange> {
+    let asked = asked(scenario, workload, own, |parent| parent.autoscaled(&scenario.state));
+    let Some(range) = autoscaled(&scenario.state, workload) else { return asked };
+    Some(asked.unwrap_or(ReplicaRange::of(own)).hull(range))
+}
+
+/// What custom resources want of a workload, each `taken` to want so many.
+fn asked(
+    scenario: &Scenario<'_>,
+    workload: &Object,
+    own: i64,
+    taken: impl Fn(Parent) -> Parent,
+) -> Option<ReplicaRange> {
     let state = &scenario.state;
     let labels = navigate::template_labels(state, workload)?;
     let is_its = |parent: &Parent| parent.sole_workload(state).as_ref() == Some(&workload.key);
     let (deciding, others): (Vec<Parent>, Vec<Parent>) =
-        parents(state, &workload.key.ns, &labels).into_iter().partition(is_its);
+        parents(state, &workload.key.ns, &labels).into_iter().map(taken).partition(is_its);
     let is_above =
         |parent: &Parent| deciding.iter().any(|one| one.above(state, std::slice::from_ref(parent)).is_some());
     let (above, others): (Vec<Parent>, Vec<Parent>) = others.into_iter().partition(is_above);
-    let wider =
-        |a: ReplicaRange, b: ReplicaRange| ReplicaRange { least: a.least.min(b.least), most: a.most.max(b.most) };
-    let asked = deciding.iter().map(|parent| parent.desired_replicas).reduce(wider);
+    let asked = deciding.iter().map(|parent| parent.desired_replicas).reduce(ReplicaRange::hull);
     let excess_above = excess(scenario, &above);
     let excess = excess(scenario, &others);
     if asked.is_none() && excess == 0 {
@@ -92,7 +108,7 @@ pub fn scaled_down(scenario: &Scenario<'_>, old: &Object, new: &Arc<Object>) -> 
     let parent = Parent::of(state, new).filter(|parent| parent.desired_replicas.least < before)?;
     let set = state.get(&parent.managed_workload(state)?).filter(|set| set.key.kind.is("StatefulSet"))?.clone();
     let own = stated_replicas(&set);
-    let least = desired_replicas(scenario, &set, own)?.least;
+    let least = asked(scenario, &set, own, |parent| parent)?.least;
     (least < own).then(|| {
         let scaled = set.map_body(|val| val.with_at(&["spec", "replicas"], Val::Int(least)));
         (set, scaled)

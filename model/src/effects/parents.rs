@@ -44,6 +44,15 @@ impl Parent {
         Some(Self { object: object.clone(), facts, desired_replicas, before })
     }
 
+    /// The same, which wants whatever its autoscalers set as well.
+    #[must_use]
+    pub fn autoscaled(self, state: &State<'_>) -> Self {
+        match autoscaled(state, &self.object) {
+            Some(range) => Self { desired_replicas: self.desired_replicas.hull(range), ..self },
+            None => self,
+        }
+    }
+
     fn selector(&self) -> Option<&Selector> {
         self.facts.selector.as_ref().filter(|s| !s.is_empty())
     }
@@ -132,10 +141,25 @@ pub fn parents(state: &State<'_>, ns: &Str, labels: &Val) -> Vec<Parent> {
     found
 }
 
-/// Whether what is requested has to do with a custom resource that selects the pods of a workload which can be scaled.
+/// How many pods the autoscalers of a workload, or of a ReplicaSet that it controls, may ask for, whatever becomes of them.
+pub fn autoscaled(state: &State<'_>, workload: &Object) -> Option<ReplicaRange> {
+    let sets = workload.key.kind.is("Deployment").then(|| state.owned_by(&workload.uid)).into_iter().flatten();
+    let sets = sets.filter(|set| set.key.kind.is("ReplicaSet")).map(|set| &**set);
+    let ranges = std::iter::once(workload).chain(sets).filter_map(|one| navigate::autoscaled_range(state, one));
+    let ranges = ranges.map(|(low, high)| ReplicaRange { least: low.max(0), most: high.max(0) });
+    ranges.reduce(ReplicaRange::hull)
+}
+
+/// Whether what is requested has to do with a custom resource that selects the pods of a workload which can be scaled, or
+/// with an autoscaler.
 pub fn is_asked(state: &State<'_>, workload: &Object) -> bool {
     if workload.key.kind.is("DaemonSet") {
         return false;
+    }
+    let before = State::new(state.base());
+    let scaled = [state, &before].map(|state| navigate::autoscalers(state, &workload.key));
+    if scaled.iter().flatten().any(|scaler| state.delta().contains_key(&scaler.key)) {
+        return true;
     }
     let labels = navigate::template_labels(state, workload).unwrap_or_default();
     let is_changed = |parent: &Parent| state.delta().contains_key(&parent.object.key);

@@ -55,6 +55,7 @@ pub fn replica_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let kept = builder.set();
     let age = builder.set();
     let fresh = add_set(builder, set, &pods, &scale_plan, kept, age, false);
+    limit_scale_up(builder, set.key.clone(), &[kept, fresh], goal);
     settle(builder, set.key.clone(), &[kept, fresh], goal, set.live(), None);
 }
 
@@ -67,7 +68,7 @@ pub fn ready_in(set: SetId) -> Count {
     count(set, &[FateKind::Stays, FateKind::BecomesReady, FateKind::NewReady])
 }
 
-/// How many pods a workload is to have: by its own number, unless custom resources want otherwise.
+/// How many pods a workload is to have: by its own number, unless custom resources or autoscalers want otherwise.
 pub fn range_of(builder: &Builder<'_, '_>, workload: &Object) -> ReplicaRange {
     let own = replicas(workload);
     desired_replicas(builder.scenario, workload, own).unwrap_or(ReplicaRange::of(own))
@@ -99,6 +100,13 @@ pub fn scale_plan(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>],
     let lost = i64::try_from(lost).unwrap_or(i64::MAX).saturating_add(released);
     let Plan { excess, missing } = plan(active(pods).saturating_add(released), lost, wanted);
     ScalePlan { excess, missing, ..idle() }
+}
+
+/// A workload of which it is not told how many pods it is to have never has more than the most that there may be.
+pub fn limit_scale_up(builder: &mut Builder<'_, '_>, workload: Key, counted: &[SetId], wanted: ReplicaRange) {
+    let Some(most) = builder.max_live_pods.filter(|_| wanted.is_open() && !builder.after()) else { return };
+    let there = counted.iter().map(|set| count(*set, &THERE)).collect();
+    builder.limit(LimitLabel::ScalesUpTo { workload, pods: most }, vec![at_most(there, most)]);
 }
 
 /// How many pods of a workload are on each node, by which its ReplicaSets choose what to remove

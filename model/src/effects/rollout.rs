@@ -91,7 +91,9 @@ pub fn interrupted_rollout(
         .is_none_or(|before| (desired_replicas.least, desired_replicas.most) != (replicas(before), replicas(before)));
     let active: Vec<usize> = (0..sets.len()).filter(|at| sets.get(*at).is_some_and(|set| replicas(set) > 0)).collect();
     let began = scenario.template_changes.contains_key(&deployment.key) && scenario.steps.len() > 1;
-    if !is_scaled || (active.len() < 2 && !began) {
+    // what is not told how many it is to have may be scaled at any moment of a rollout that begins
+    let begins = active.len() == 1 && desired_replicas.is_open();
+    if !is_scaled || (active.len() < 2 && !began && !begins) {
         return None;
     }
     let number = |at: usize| sets.get(at).map_or(0, |set| replicas(set));
@@ -104,7 +106,7 @@ pub fn interrupted_rollout(
     let most = own.saturating_add(surge);
     let numbers = match *active {
         _ if seen.is_none() || sum > most || is_recreate(before) => None,
-        [one] if current.is_none() => Some((number(one), 0)),
+        [one] if current != Some(one) => Some((number(one), 0)),
         [a, b] if !began && current == Some(a) => Some((number(b), number(a))),
         [a, b] if !began && current == Some(b) => Some((number(a), number(b))),
         _ => None,

@@ -64,7 +64,7 @@ fn plan(builder: &Builder<'_, '_>, set: &Object, pods: &[Arc<Object>]) -> Plan {
         fewer: (before.map_or(own, |b| stated_replicas(b)) - own).max(0),
         open: desired_replicas.is_open(),
         ordered,
-        max_unavailable: max_unavailable(set, own),
+        max_unavailable: max_unavailable(set, own.max(desired_replicas.most)),
         outdates_all: !same || before.is_some_and(|b| b.unobserved()),
         rollouts: if ordered { 1 } else { template_changes.saturating_add(earlier).max(1) },
     }
@@ -114,6 +114,15 @@ struct Sets {
     /// Those that a request removes and that were not ready, or that are being deleted: the set waits for their successors.
     waited: SetId,
     missing: SetId,
+    /// Those of ordinals that may be wanted or not: nothing waits for them.
+    optional: SetId,
+}
+
+impl Plan {
+    /// Whether a set may want this ordinal or not.
+    fn is_optional(&self, set: &Object, ordinal: i64) -> bool {
+        is_condemned(set, ordinal, self.low) && !is_condemned(set, ordinal, self.wanted)
+    }
 }
 
 /// The pods of a StatefulSet.
@@ -140,6 +149,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
         unready: builder.set(),
         waited: builder.set(),
         missing: builder.set(),
+        optional: builder.set(),
     };
     let placed: Vec<SetId> = made.templates.iter().map(|_| builder.set()).collect();
     let place_of = |template: Option<usize>| {
@@ -160,10 +170,12 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     }
     for at in absent {
         let Some(template) = made.of_ordinal(at) else { continue };
-        let may_lack = !builder.after() || (plan.open && is_condemned(set, at, plan.low));
+        let is_optional = plan.open && plan.is_optional(set, at);
+        let may_lack = !builder.after() || is_optional;
         let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), may_lack);
         ordinals.push((at, builder.group.entities.len()));
-        let sets = std::iter::once(sets.missing).chain(place_of(Some(template))).collect();
+        let waited = if is_optional { sets.optional } else { sets.missing };
+        let sets = std::iter::once(waited).chain(place_of(Some(template))).collect();
         builder.group.entities.push(Entity::new(1, sets, fates));
     }
     for (template, set_of) in made.templates.iter().zip(&placed) {
@@ -240,19 +252,23 @@ fn member(
         member_of.push(sets.waited);
     }
     let mut entity = builder.existing(pod, &member_of, condemned || updating || pod.finished());
-    let replaced = !condemned && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
+    let is_optional = plan.open && pod_ordinal(set, &pod.key.name).is_some_and(|at| plan.is_optional(set, at));
+    if is_optional {
+        Rc::make_mut(&mut entity.sets).push(sets.optional);
+    }
+    let replaced = (!condemned || is_optional) && entity.fates.iter().any(|f| f.kind == FateKind::Gone);
     if let (true, Some(template)) = (replaced, template) {
         Rc::make_mut(&mut entity.fates).extend(builder.new_fates(template, &pod.key.name, false));
     }
     if builder.after() {
-        settle_member(plan, &mut entity, condemned, set);
+        settle_member(&mut entity, condemned, is_optional, set);
     }
     entity
 }
 
 /// Once settled, condemned pods are gone, unless the set is stuck on a pod that is not ready.
-fn settle_member(plan: &Plan, entity: &mut Entity, condemned: bool, set: &Object) {
-    let stays = !condemned || plan.open || is_stuck(set);
+fn settle_member(entity: &mut Entity, condemned: bool, is_optional: bool, set: &Object) {
+    let stays = !condemned || is_optional || is_stuck(set);
     let keep = |fate: &Fate| match fate.kind {
         FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => stays,
         FateKind::Terminating => false,
@@ -269,7 +285,7 @@ fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets)
     if builder.after() {
         // a rolling update ends, unless it hangs on a new pod that never becomes ready
         let outdated = at_most(vec![count(sets.updating, &STAY)], 0);
-        let unready = [sets.updating, sets.missing].map(|set| count(set, &[FateKind::NewUnready]));
+        let unready = [sets.updating, sets.missing, sets.optional].map(|set| count(set, &[FateKind::NewUnready]));
         if !is_stuck(set) {
             let label = LimitLabel::Settled { workload, wanted: plan.wanted };
             builder.limit(label, vec![outdated, at_least(unready.to_vec(), 1)]);

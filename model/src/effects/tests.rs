@@ -369,3 +369,103 @@ fn a_pod_that_a_controller_makes_anew_is_another_than_one_that_a_request_created
     });
     assert_ne!(replaced, 0);
 }
+
+/// An autoscaler of this workload of namespace `a`.
+fn autoscaler(target: &str, min: i64, max: i64) -> Val {
+    let (kind, name) = target.split_once('/').unwrap();
+    val(&format!(
+        r#"{{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{{"name":"h","namespace":"a","uid":"h"}},
+        "spec":{{"scaleTargetRef":{{"apiVersion":"apps/v1","kind":"{kind}","name":"{name}"}},"minReplicas":{min},
+        "maxReplicas":{max}}}}}"#
+    ))
+}
+
+/// The numbers of ready pods of Deployment `d`, of this many ready ones, beside these objects.
+fn deployed(pods: usize, objects: Vec<Val>, moment: Moment) -> BTreeSet<usize> {
+    let replicas = i64::try_from(pods).unwrap();
+    let mut all =
+        vec![workload("Deployment", "d", "", replicas, "1", ""), workload("ReplicaSet", "d-1", "d", replicas, "1", "")];
+    all.extend((0..pods).map(|at| pod(&format!("p{at}"), "ReplicaSet/d-1", "n1", true)));
+    all.extend(objects);
+    let snapshot = snapshot(all);
+    let key = Key::of("Deployment", "a", "d");
+    ready_counts(&snapshot, vec![patch(&snapshot, &key, "{}")], &key, moment)
+}
+
+#[test]
+fn an_autoscaler_sets_any_number_of_its_range() {
+    for (pods, target, range, during) in [
+        (3, "Deployment/d", (1, 4), vec![1, 2, 3, 4]),
+        (2, "Deployment/d", (2, 3), vec![2, 3]),
+        // one from outside is moved into the range
+        (4, "Deployment/d", (1, 2), vec![1, 2, 3, 4]),
+        (1, "Deployment/d", (2, 3), vec![1, 2, 3]),
+        (3, "ReplicaSet/d-1", (2, 3), vec![2, 3]),
+        // one that stands at 0 is started by a range that has 0 in it
+        (0, "Deployment/d", (1, 2), vec![0]),
+        (0, "Deployment/d", (0, 2), vec![0, 1, 2]),
+        // what does not resolve is not scaled
+        (3, "Deployment/e", (1, 4), vec![3]),
+        (3, "StatefulSet/d", (1, 4), vec![3]),
+    ] {
+        let scaler = || vec![autoscaler(target, range.0, range.1)];
+        assert_eq!(deployed(pods, scaler(), Moment::During), set_of(&during), "{pods} {target} {range:?}");
+    }
+    let going = autoscaler("Deployment/d", 1, 3)
+        .with_at(&["metadata", "deletionTimestamp"], Val::str("2026-01-01T00:00:00Z"))
+        .with_at(&["metadata", "finalizers"], Val::list(vec![Val::str("x/y")]));
+    assert_eq!(deployed(3, vec![going], Moment::After), set_of(&[1, 2, 3]), "it acts until it is gone");
+}
+
+#[test]
+fn a_replica_set_that_is_autoscaled_removes_unready_pods_first() {
+    let snapshot = snapshot(vec![
+        workload("ReplicaSet", "r", "", 3, "1", ""),
+        autoscaler("ReplicaSet/r", 2, 3),
+        pod("p1", "ReplicaSet/r", "n1", true),
+        pod("p2", "ReplicaSet/r", "n1", true),
+        pod("p3", "ReplicaSet/r", "n1", false),
+    ]);
+    let key = Key::of("ReplicaSet", "a", "r");
+    let ready = |moment| ready_counts(&snapshot, vec![patch(&snapshot, &key, "{}")], &key, moment);
+    assert_eq!(ready(Moment::During), set_of(&[2, 3]));
+}
+
+#[test]
+fn a_stateful_set_that_is_autoscaled_goes_from_its_highest_ordinal() {
+    let key = Key::of("StatefulSet", "a", "s");
+    let with = |policy: &str, ready, min, max| {
+        let mut snapshot = stateful(policy, ready);
+        snapshot.insert(Object::from_val(&autoscaler("StatefulSet/s", min, max)).unwrap());
+        snapshot
+    };
+    let names = |snapshot: &Snapshot| left(snapshot, &key, Moment::During);
+    let told = |names: &[&str]| -> BTreeSet<String> { names.iter().map(|name| (*name).to_owned()).collect() };
+    let healthy = with("OrderedReady", [true; 3], 1, 3);
+    assert_eq!(names(&healthy), told(&["s-0", "s-0 s-1", "s-0 s-1 s-2", "s-0 s-2"]));
+    let beyond = with("Parallel", [true; 3], 3, 4);
+    assert_eq!(names(&beyond), told(&["s-0 s-1 s-2", "s-0 s-1 s-2 s-3-1"]));
+    let quiet = |snapshot: &Snapshot| ready_counts(snapshot, vec![patch(snapshot, &key, "{}")], &key, Moment::During);
+    assert_eq!(quiet(&healthy), set_of(&[1, 2, 3]));
+    // a rollout does not wait for pods that need not be there
+    let rollout = |s: &Snapshot| ready_counts(s, vec![patch(s, &key, NEW_IMAGE)], &key, Moment::During);
+    assert_eq!(rollout(&with("OrderedReady", [true; 3], 3, 5)), set_of(&[2, 3, 4, 5]));
+    // nor is a pod removed while a lower one that has to be there is not ready
+    let stuck = left(&with("OrderedReady", [false, true, true], 1, 3), &key, Moment::During);
+    assert!(stuck.contains("s-0 s-1 s-2"));
+}
+
+#[test]
+fn a_rollout_under_an_autoscaler_keeps_what_its_lowest_number_keeps() {
+    let floor = |min: i64, max: i64| {
+        let mut all = vec![workload("Deployment", "d", "", 5, "1", ""), workload("ReplicaSet", "d-1", "d", 5, "1", "")];
+        all.extend((0..5).map(|at| pod(&format!("p{at}"), "ReplicaSet/d-1", "n1", true)));
+        all.push(autoscaler("Deployment/d", min, max));
+        let snapshot = snapshot(all);
+        let key = Key::of("Deployment", "a", "d");
+        *ready_counts(&snapshot, vec![patch(&snapshot, &key, NEW_IMAGE)], &key, Moment::During).first().unwrap()
+    };
+    assert_eq!(floor(5, 5), 4);
+    assert_eq!(floor(2, 5), 2);
+    assert_eq!(floor(1, 5), 1);
+}

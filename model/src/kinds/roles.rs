@@ -179,9 +179,10 @@ impl KindTraits {
     /// Whether its objects decide which pods there are: those of a kind that was not read may.
     pub const fn decides_which_pods(&self) -> bool {
         match self.role {
-            Pod | Controls(_) => true,
-            PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass
-            | Other => false,
+            Pod | Controls(_) | Scaler => true,
+            PodTemplate | Selector | Budget | Node | Namespace | Definition | Claim | Route | RouteClass | Other => {
+                false
+            }
         }
     }
 
@@ -210,12 +211,12 @@ impl KindTraits {
         self.selects_pods() && !self.makes_pods()
     }
 
-    /// Whether a change to an object of it may reach pods: it is one, or makes, selects or contains some.
+    /// Whether a change to an object of it may reach pods: it is one, or makes, scales, selects or contains some.
     pub const fn concerns_pods(&self) -> bool {
         match self.role {
-            Pod | Node | Namespace | Definition => true,
+            Pod | Scaler | Node | Namespace | Definition => true,
             Controls(_) | Selector | Budget => self.selects_pods(),
-            PodTemplate | Scaler | Claim | Route | RouteClass | Other => false,
+            PodTemplate | Claim | Route | RouteClass | Other => false,
         }
     }
 
@@ -228,8 +229,13 @@ impl KindTraits {
         }
     }
 
-    /// Whether it decides what becomes of pods: it makes, places or protects them, or they wait for it.
+    /// Whether it decides what becomes of pods: it makes, scales, places or protects them, or they wait for it.
     pub const fn decides_about_pods(&self) -> bool {
+        self.scales() || self.decides_by_status()
+    }
+
+    /// Whether its status decides so as well.
+    pub const fn decides_by_status(&self) -> bool {
         match self.role {
             Controls(_) => self.makes_pods(),
             Pod | Budget | Node | Claim => true,

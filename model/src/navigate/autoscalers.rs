@@ -23,7 +23,17 @@ pub fn replica_range(state: &State, workload: &Object) -> Option<(i64, i64)> {
     within(state, workload, |scaler| scaler.live())
 }
 
-/// What an autoscaler scales.
+/// The same of all that are there: what goes may act until then.
+pub fn autoscaled_range(state: &State, workload: &Object) -> Option<(i64, i64)> {
+    within(state, workload, |_| true)
+}
+
+/// The object that an autoscaler scales, if it is there.
+pub fn scaled<'s>(state: &'s State, scaler: &Object) -> Option<&'s Arc<Object>> {
+    state.resolve(&scale_target(state, scaler)?)
+}
+
+/// What an autoscaler names as what it scales.
 fn scale_target(state: &State, scaler: &Object) -> Option<Key> {
     if scaler.key.kind.has(KindTraits::scales) {
         return scaler.val().at_some(&["spec", "scaleTargetRef"]).and_then(|target| typed(target, &scaler.key.ns));

@@ -17,7 +17,7 @@ mod selection;
 mod template;
 mod users;
 
-pub use autoscalers::{autoscalers, replica_range};
+pub use autoscalers::{autoscaled_range, autoscalers, replica_range, scaled};
 pub(crate) use budgets::child_workloads;
 pub use budgets::{
     BudgetPods, budget_pods, counted_workloads, disruptions_when_settled, has_scale, labelled_maker, pods_wanted,

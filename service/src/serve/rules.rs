@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | an invariant reads a kind in the future | that kind | its CREATE, UPDATE, DELETE, and subresources that write it |
 //! | an invariant reads a kind only as it was | that kind | none: no request changes the past |
-//! | pods are read | what makes, holds, places and protects pods | the same, with eviction, binding, status, scale |
+//! | pods are read | what makes, scales, holds, places and protects pods | the same, with eviction, binding, status, scale |
 //! | anything may be collected with its owner | [owners](super::store::View::owners) of what is watched | DELETE of every resource |
 //! | an adapter says what a custom resource means | its kind, and kinds it names | all requests on its group |
 //! | a grant binds somebody | what its budgets count | all writes of its subjects |
@@ -156,7 +156,7 @@ fn future(policy: &Policy) -> Future {
         future.reads.join(&own);
     }
     if future.kinds.contains(&Kind::new("", "Pod")) {
-        future.status.extend(Kind::with(KindTraits::decides_about_pods));
+        future.status.extend(Kind::with(KindTraits::decides_by_status));
     }
     future
 }

@@ -103,7 +103,7 @@ fn user(random: &mut Random) -> User {
 /// The kinds that a deletion is most interesting of.
 fn favourites(focus: Focus) -> &'static [&'static str] {
     match focus {
-        Focus::Services => &["Service", "Pod", "Deployment", "StatefulSet"],
+        Focus::Services => &["Service", "Pod", "Deployment", "StatefulSet", "HorizontalPodAutoscaler"],
         Focus::Quorum | Focus::Faults => &["Pod", "StatefulSet", "Deployment", "Node"],
         Focus::Claims => &["PersistentVolumeClaim", "PersistentVolume", "StatefulSet", "Db", "VolumeSnapshot"],
         Focus::References => &["Secret", "ConfigMap", "ServiceAccount", "Service", "PriorityClass"],
@@ -111,7 +111,7 @@ fn favourites(focus: Focus) -> &'static [&'static str] {
         Focus::Definitions => &["CustomResourceDefinition", "Db"],
         Focus::Namespaces => &["Namespace"],
         Focus::Hosts => &["Ingress", "Namespace", "IngressClass", "Service", "HTTPRoute", "Gateway"],
-        Focus::Budgets => &["PodDisruptionBudget", "Deployment", "Pod"],
+        Focus::Budgets => &["PodDisruptionBudget", "Deployment", "Pod", "HorizontalPodAutoscaler"],
         Focus::Selectors => &["Pod", "Node", "Namespace", "DaemonSet"],
         Focus::Pods => &["Pod", "Node", "ReplicaSet", "DaemonSet"],
     }
@@ -282,7 +282,7 @@ fn creation(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Requ
     }
     let spec = json!({"containers": [{"name": "c", "envFrom": [{"secretRef": {"name": "s1"}}]}]});
     let template = json!({"metadata": {"labels": labels}, "spec": spec});
-    let manifest = match random.below(9) {
+    let manifest = match random.below(10) {
         0 => {
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "made", "namespace": ns, "labels": labels}, "spec": spec})
         }
@@ -298,6 +298,14 @@ fn creation(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Requ
         6 => json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta("made"),
             "spec": {"selector": {"matchLabels": labels}, "template": template}}),
         7 => {
+            let target = any(random, state, &["Deployment", "StatefulSet", "ReplicaSet", "Db"])?;
+            let api = json!(format!("{}/{}", target.key.kind.group, target.version));
+            let kind = json!(&*target.key.kind.kind);
+            let mut made = cluster::autoscaler(random, &kind, &api, &json!(&*target.key.name));
+            made["metadata"] = json!({"name": "made", "namespace": &*target.key.ns});
+            made
+        }
+        8 => {
             json!({"apiVersion": "v1", "kind": *random.pick(&["Secret", "ConfigMap"]), "metadata": meta("s1"), "data": {"k": "dg=="}})
         }
         _ => {
@@ -364,7 +372,10 @@ fn fields(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
         "CustomResourceDefinition" => {
             json!({"spec": {"versions": [{"name": "v1", "served": random.chance(50), "storage": true}]}})
         }
-        "HorizontalPodAutoscaler" => json!({"spec": {"minReplicas": random.range(0, 3), "maxReplicas": 3}}),
+        "HorizontalPodAutoscaler" => match random.below(6) {
+            0 => json!({"spec": {"scaleTargetRef": {"name": *random.pick(&["web0", "db0", "gone"])}}}),
+            _ => json!({"spec": {"minReplicas": random.range(0, 3), "maxReplicas": 3}}),
+        },
         "PodDisruptionBudget" => json!({"spec": {"minAvailable": random.range(0, 3), "maxUnavailable": null}}),
         "Ingress" => json!({"spec": {"ingressClassName": *random.pick(&["nginx", "other"])}}),
         "HTTPRoute" => json!({"spec": {"hostnames": random.pick(&[json!(["h1"]), json!(["h2"]), Value::Null])}}),

@@ -22,6 +22,7 @@ pub fn cluster(random: &mut Random, focus: Focus, size: Size) -> Vec<Val> {
     }
     draft.services();
     draft.budgets();
+    draft.autoscalers();
     draft.storage();
     draft.references();
     draft.routes();
@@ -139,16 +140,24 @@ impl Draft<'_> {
             budget["status"] = json!({"disruptionsAllowed": self.random.range(0, 2), "currentHealthy": 2, "desiredHealthy": self.random.range(1, 2)});
         }
         self.objects.push(budget);
-        let deployments = self.of_kind("Deployment");
-        if !deployments.is_empty() && self.random.chance(30) {
-            let target = self.random.pick(&deployments).clone();
-            let ns = target["metadata"]["namespace"].as_str().unwrap_or("a").to_owned();
-            let low = self.random.range(0, 2);
-            let meta = self.meta(&ns, "hpa");
-            self.objects.push(json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": meta,
-                "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": target["metadata"]["name"]},
-                    "minReplicas": low, "maxReplicas": low + 2}}));
+    }
+
+    /// An autoscaler, mostly of what is there.
+    fn autoscalers(&mut self) {
+        let focus = [Focus::Budgets, Focus::Services, Focus::Quorum, Focus::Faults, Focus::Selectors, Focus::Pods];
+        let targets = ["Deployment", "StatefulSet", "ReplicaSet", "Db"].map(|kind| self.of_kind(kind)).concat();
+        if targets.is_empty() || !self.wants(&focus, 10) || self.random.chance(50) {
+            return;
         }
+        let target = self.random.pick(&targets).clone();
+        let ns = target["metadata"]["namespace"].as_str().unwrap_or("a").to_owned();
+        let mut made = autoscaler(self.random, &target["kind"], &target["apiVersion"], &target["metadata"]["name"]);
+        made["metadata"] = self.meta(&ns, "hpa");
+        if self.random.chance(8) {
+            made["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            made["metadata"]["finalizers"] = json!(["example.com/hold"]);
+        }
+        self.objects.push(made);
     }
 
     /// Claims that nothing made yet, volumes, snapshots.
@@ -309,6 +318,18 @@ impl Draft<'_> {
 pub fn taint(random: &mut Random) -> Value {
     let effect = *random.pick(&["NoExecute", "NoSchedule", "PreferNoSchedule"]);
     json!({"key": *random.pick(&["t1", "t2"]), "effect": effect})
+}
+
+/// An autoscaler of this workload, or of one that is not there.
+pub fn autoscaler(random: &mut Random, kind: &Value, api: &Value, name: &Value) -> Value {
+    let low = random.range(0, 2);
+    let name = if random.chance(92) { name.clone() } else { json!("gone") };
+    let target = json!({"apiVersion": api, "kind": kind, "name": name});
+    let mut spec = json!({"scaleTargetRef": target, "minReplicas": low, "maxReplicas": low + random.range(0, 2)});
+    if random.chance(15) {
+        spec["minReplicas"] = Value::Null;
+    }
+    json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": spec})
 }
 
 /// The listeners of the Gateway.
