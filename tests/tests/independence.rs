@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 
 use suture_checker::decision::{Decision, Finding};
 use suture_checker::engine::{Engine, Settings};
-use suture_model::change::{Change, Request};
+use suture_model::change::{Change, Operation, Request};
+use suture_model::kinds::KindTraits;
 use suture_model::land::IN_FLIGHT_MAX;
 use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::state::State;
@@ -140,17 +141,23 @@ fn random(salt: u64, at: u64) -> Random {
 fn what_may_change_nothing_that_is_read_changes_no_verdict() {
     let pool = Pool::new();
     let (mut kept, mut left_out, mut refuted) = (0, 0, 0);
+    // requests in flight that are about autoscalers
+    let mut scaling = BTreeSet::new();
     for at in 0..number("SUTURE_INDEPENDENCE_CASES", CASES) {
         let moment = Moment::random(&mut random(9, at), &pool);
         let all = moment.decide_beside_all();
         let (some, taken) = moment.decide(Facts::clone);
         assert_eq!(all, some, "history {at}: beside all, and beside what matters\n{}", moment.told);
         kept += taken;
+        let entries = moment.ledger.entries().map(|entry| &entry.request);
+        let autoscalers = entries.filter(|request| request.target.kind.has(KindTraits::scales));
+        scaling.extend(autoscalers.map(|request| request.operation));
         left_out += moment.ledger.entries().count() - taken;
         refuted += usize::from(all.iter().any(|(_, _, finding)| *finding == Finding::Refuted));
     }
     println!("independence: {kept} entries taken into account, {left_out} left out, {refuted} requests denied");
     assert!(kept > 0 && left_out > 0 && refuted > 0, "too little was tried");
+    assert_eq!(scaling, [Operation::Create, Operation::Update, Operation::Delete].into(), "of autoscalers");
 }
 
 #[test]
