@@ -9,6 +9,7 @@ use std::sync::Arc;
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input};
 use suture_model::change::{Change, Request};
+use suture_model::land::TooManyInFlight;
 use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
@@ -85,8 +86,7 @@ fn beside_writers(policy: &Policy, engine: &mut Engine, question: &Question<'_>)
     let mut read = Facts::default();
     loop {
         if writers.len() > question.writers_max {
-            let (count, max) = (writers.len(), question.writers_max);
-            let reason = format!("{count} changes in flight touch the same instances, more than the {max} told apart");
+            let reason = TooManyInFlight { count: writers.len(), max: question.writers_max }.to_string();
             let first = question.change.requests.first();
             let decision = first.map(|request| undecided(policy, request, &reason));
             return (decision.unwrap_or_else(|| Decision::of("", [])), true);
