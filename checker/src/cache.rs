@@ -3,8 +3,9 @@
 //! The cache is bounded by bytes. A hit gives the same answer as solving would: the canonical problem is what is solved,
 //! and the answer is translated back.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use lru::LruCache;
 use suture_encode::problem::{Presolved, Problem};
@@ -24,14 +25,17 @@ pub struct Verdicts {
     bytes_max: usize,
 }
 
-/// Solver threads for the engines of one thread: they ask one question at a time, and the next context is made meanwhile.
+/// Solver threads of the process. Few questions come to a solver, and a context takes some 10 MiB.
 const WORKERS: usize = 2;
-/// Questions that wait: there is never more than one.
-const QUEUE_LEN_MAX: usize = 2;
+/// Questions that wait: each thread asks one at a time.
+const QUEUE_LEN_MAX: usize = 256;
+
+/// The pool of the process, as long as a thread that has asked lives.
+static POOL: Mutex<Weak<Pool>> = Mutex::new(Weak::new());
 
 thread_local! {
     /// Started by the first problem that needs a solver, and kept: a context takes milliseconds to make.
-    static POOL: RefCell<Option<Pool>> = const { RefCell::new(None) };
+    static MINE: OnceCell<Option<Arc<Pool>>> = const { OnceCell::new() };
 }
 
 impl Verdicts {
@@ -99,15 +103,20 @@ impl Verdicts {
 
 /// Asks a solver thread; solves on this one where none can be started.
 fn ask(problem: &Problem, budget: Budget) -> Solved {
-    POOL.with_borrow_mut(|pool| {
-        if pool.is_none() {
-            *pool = Pool::new(WORKERS, QUEUE_LEN_MAX).ok();
-        }
-        match pool {
-            Some(pool) => pool.solve(problem.clone(), budget),
-            None => solve_here(problem, budget),
-        }
+    MINE.with(|mine| match mine.get_or_init(pool) {
+        Some(pool) => pool.solve(problem.clone(), budget),
+        None => solve_here(problem, budget),
     })
+}
+
+fn pool() -> Option<Arc<Pool>> {
+    let mut known = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pool) = known.upgrade() {
+        return Some(pool);
+    }
+    let pool = Arc::new(Pool::new(WORKERS, QUEUE_LEN_MAX).ok()?);
+    *known = Arc::downgrade(&pool);
+    Some(pool)
 }
 
 fn cost(key: &[u8], solved: &Solved) -> usize {

@@ -77,7 +77,7 @@ fn nothing_that_comes_in_panics_hangs_or_swells() {
     assert_eq!(panicked, 0);
     assert!(peak.saturating_sub(start) < GROWTH_KIB_MAX, "memory grew by {} MiB", (peak - start) >> 10);
     // mutations that are always refused would test the parser alone
-    assert!(tallies.iter().all(|(accepted, fed)| *fed < 50 || *accepted > 0), "{tallies:?}");
+    assert!(tallies.iter().all(|(accepted, fed)| *fed < 200 || *accepted > 0), "{tallies:?}");
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
