@@ -163,6 +163,11 @@ impl Ledger {
         self.entries.values().filter(|entry| entry.ended_at.is_none())
     }
 
+    /// What is in flight from a place in the order on, oldest first.
+    pub fn since(&self, place: u64) -> impl Iterator<Item = &Entry> {
+        self.entries.range(place..).map(|(_, entry)| entry).filter(|entry| entry.ended_at.is_none())
+    }
+
     /// Begins to read beside this view: what is in flight for it stays until that is [over](Self::end).
     pub fn begin(&mut self, snapshot: &Snapshot) -> u64 {
         self.follow(snapshot);

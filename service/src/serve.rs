@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,11 +17,14 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use suture_model::kinds::Kind;
-use tokio::sync::{Notify, watch as latest};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, oneshot, watch as latest};
+use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 use crate::failure::Failure;
 
+pub mod active;
 pub mod announce;
 pub mod answer;
 pub mod api;
@@ -31,6 +35,7 @@ pub mod emergency_switch;
 pub mod feed;
 #[cfg(test)]
 mod fixtures;
+pub mod followers;
 pub mod health;
 pub mod in_flight_log;
 pub mod judge;
@@ -48,6 +53,7 @@ pub mod policies;
 pub mod probe;
 pub mod rbac;
 pub mod register;
+pub mod replica_tls;
 pub mod reporter;
 pub mod resources;
 pub mod review;
@@ -62,14 +68,16 @@ pub mod tls;
 pub mod watch;
 pub mod workers;
 
+use active::Active;
 use announce::Announcer;
 use certificates::{CertificateError, Folder, Keeper, Lives, Vault, VaultError};
 use feed::{Feed, Probes};
+use followers::{Followers, Leader};
 use health::Readiness;
 use in_flight_log::InFlightLog;
 use judge::{JudgePool, Replicas, SharedState};
 use kinds::Kinds;
-use lease::{Active, Candidate};
+use lease::{Candidacy, Candidate};
 use loaded::Wanted;
 use maintenance::Maintenance;
 use metrics::Metrics;
@@ -88,12 +96,10 @@ use telemetry::Telemetry;
 use tls::{Files, Rules, Tls};
 use workers::{Limits, Workers};
 
-/// How long an API server gives a request (`--request-timeout`): an admitted write is stored by then, or never.
-const REQUEST_TIMEOUT_SECS: i128 = 60;
-/// What is added to that and to the lag that is borne, for clocks and scheduling.
-const LIFETIME_MARGIN_SECS: i128 = 10;
-/// Processors for each thread that serves connections and watches; what is decided at once is decided there. With one
-/// thread each they wake one another for every request, which takes more time than they share.
+/// What is added to the time that the API server gives a request, and to the lag that is borne, for clocks and scheduling.
+const LIFETIME_MARGIN_SECS: u32 = 10;
+/// Processors for each thread that serves connections and watches. With one thread each they wake one another for every
+/// request, which takes more time than they share.
 const CORES_PER_IO_THREAD: usize = 2;
 /// How often the vault is opened anew when another replica has written to it meanwhile.
 const VAULT_TRIES_MAX: usize = 5;
@@ -108,37 +114,55 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     // installed already if a test did
     _ = rustls::crypto::ring::default_provider().install_default();
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime.worker_threads((cores / CORES_PER_IO_THREAD).max(1)).thread_name("suture-io");
-    let runtime = runtime.enable_all().build();
-    let runtime = runtime.map_err(Failure::invalid)?;
-    runtime.block_on(async {
+    let runtime = |name: &str, threads: usize| {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.worker_threads(threads).thread_name(name).enable_all().build().map_err(Failure::invalid)
+    };
+    let (control, copying) = (runtime("suture-control", 1)?, runtime("suture-copies", 1)?);
+    let served = runtime("suture-io", (cores / CORES_PER_IO_THREAD).max(1))?.block_on(async {
         let telemetry = Telemetry::start().map_err(Failure::invalid)?;
-        let served = serve(options).await;
+        let served = serve(options, control.handle(), copying.handle()).await;
         telemetry.stop();
         served
-    })
+    });
+    control.shutdown_background();
+    copying.shutdown_background();
+    served
 }
 
-async fn serve(options: &Options) -> Result<(), Failure> {
+/// Serves on this runtime; the Lease, readiness and health are on `control`, what passes between replicas is on `copying`.
+async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<(), Failure> {
     let mut policies = Policies::of_files(&options.invariants, &options.adapters)?;
     if options.shipped_invariants {
         policies = policies.with_defaults()?;
     }
-    let listeners = Listeners::bind(options.listen, options.health_listen).map_err(Failure::invalid)?;
-    let client = client(options).await?;
+    let listeners =
+        Listeners::bind(options.listen, options.health_listen, control.clone()).map_err(Failure::invalid)?;
+    let config = config(options).await?;
+    let client = Client::try_from(config.clone()).map_err(Failure::invalid)?;
     let metrics = Metrics::default();
-    let readiness = Readiness::expecting(&["policies", "kinds"]);
     let store = Arc::new(Store::new(Arc::new(policies.load())));
-    let lifetime = i128::from(options.lag_max_secs) + REQUEST_TIMEOUT_SECS + LIFETIME_MARGIN_SECS;
-    let in_flight_log = Arc::new(InFlightLog::lasting(lifetime));
+    let in_flight_log = Arc::new(InFlightLog::lasting(lifetime_secs(options)));
     let again = latest::channel(0).0;
-    let replicas = replicas(options, &client, &store, &again, &in_flight_log, lifetime).await;
+    let mut succession = match options.replicas_mode {
+        ReplicasMode::Single => Some(Succession::start(options, control, &config, &in_flight_log, &again).await?),
+        ReplicasMode::Announced | ReplicasMode::Audit => None,
+    };
+    let replicas = match &succession {
+        Some(succession) => Replicas::Single(succession.active.clone()),
+        None => replicas(options, &client, &store, &in_flight_log).await,
+    };
+    let readiness = Readiness::expecting(&["policies", "kinds"]);
+    let readiness = match &replicas {
+        Replicas::Single(active) => readiness.while_active(active.clone()),
+        Replicas::Announced(_) | Replicas::Audit => readiness,
+    };
     let shared = Arc::new(SharedState { store: store.clone(), in_flight_log, replicas: replicas.clone() });
     follow(&client, policies, &shared, &again, options, &readiness, &metrics);
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
     let workers = Workers::start(Arc::new(JudgePool(shared)), limits, metrics.clone());
     let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics).await?;
+    let followers = succession.as_mut().and_then(|succession| succession.follow(copying, &store, &tls));
     let registered = report(options, &client, &store, &replicas);
     if let Some(target) = options.target() {
         let registrar = Registrar { store, target, bundle, published, registered, readiness: readiness.clone() };
@@ -149,69 +173,144 @@ async fn serve(options: &Options) -> Result<(), Failure> {
         margin: Duration::from_millis(options.margin_ms),
         on_overload: options.on_overload.into(),
     };
-    let webhook = router::router(workers.clone(), terms, metrics.clone());
+    let webhook = router::router(workers.clone(), terms, metrics.clone(), followers);
     let health = health::router(readiness.clone(), metrics, workers);
-    let said = |address: io::Result<std::net::SocketAddr>| address.map(|a| a.to_string()).unwrap_or_default();
+    let said = |address: io::Result<SocketAddr>| address.map(|a| a.to_string()).unwrap_or_default();
     tracing::info!(webhook = said(listeners.webhook()), health = said(listeners.health()), "serving");
-    let drain = Drain { grace: Duration::from_secs(options.drain_secs), ..Drain::default() };
+    // where one decides at a time, nobody else is ready before it has handed over
+    let grace_secs = if succession.is_some() { 0 } else { options.drain_secs };
+    let drain = Drain { grace: Duration::from_secs(grace_secs), ..Drain::default() };
     let stop = async {
         if let Err(error) = server::asked_to_leave().await {
             tracing::error!(%error, "signals cannot be heard");
         }
     };
-    let served = listeners.serve(webhook, health, tls, readiness, drain, stop).await;
-    if let Replicas::Single(_) = replicas {
-        Candidate::release(client.clone(), &options.namespace, &options.identity()).await;
-    }
+    let hand_over = async {
+        if let Some(succession) = succession {
+            succession.hand_over().await;
+        }
+    };
+    let served = listeners.serve(webhook, health, tls, readiness, drain, (stop, hand_over)).await;
     Peer::new(client, &options.namespace, options.identity()).leave().await;
     served.map_err(Failure::invalid)
 }
 
-async fn client(options: &Options) -> Result<Client, Failure> {
-    let kube = KubeConfigOptions { context: options.context.clone(), ..KubeConfigOptions::default() };
-    let config = match (&options.kubeconfig, &options.context) {
-        (Some(path), _) => {
-            let read = Kubeconfig::read_from(path).map_err(Failure::invalid)?;
-            Config::from_custom_kubeconfig(read, &kube).await.map_err(Failure::invalid)?
-        }
-        (None, Some(_)) => Config::from_kubeconfig(&kube).await.map_err(Failure::invalid)?,
-        (None, None) => Config::infer().await.map_err(Failure::invalid)?,
-    };
-    Client::try_from(config).map_err(Failure::invalid)
+/// How long what was admitted may be in flight.
+fn lifetime_secs(options: &Options) -> i128 {
+    i128::from(options.lag_max_secs + options.request_timeout_secs + LIFETIME_MARGIN_SECS)
 }
 
-/// How replicas share the work. A Lease is tried for, and announcements are read, before anything else is.
-async fn replicas(
-    options: &Options,
-    client: &Client,
-    store: &Arc<Store>,
-    again: &latest::Sender<u64>,
-    log: &Arc<InFlightLog>,
-    lifetime: i128,
-) -> Replicas {
-    match options.replicas_mode {
-        ReplicasMode::Audit => Replicas::Audit,
-        ReplicasMode::Single => {
-            let active = Active::default();
-            let identity = options.identity();
-            let mut candidate =
-                Candidate::new(client.clone(), &options.namespace, identity, active.clone(), again.clone());
+/// Where one replica decides at a time: what it takes to become that one, and to be followed by another.
+struct Succession {
+    active: Active,
+    followers: Followers,
+    leader: latest::Receiver<Option<Leader>>,
+    /// Where those that stand by connect to, until they are served.
+    listener: Option<TcpListener>,
+    leave: oneshot::Sender<()>,
+    candidate: JoinHandle<()>,
+}
+
+impl Succession {
+    /// Tries for the Lease, once and then for ever.
+    async fn start(
+        options: &Options,
+        control: &Handle,
+        config: &Config,
+        in_flight_log: &Arc<InFlightLog>,
+        again: &latest::Sender<u64>,
+    ) -> Result<Self, Failure> {
+        let listener = TcpListener::bind(options.replica_listen).map_err(Failure::invalid)?;
+        let own = Candidacy {
+            identity: options.identity(),
+            address: address(&listener, config).map_err(Failure::invalid)?.to_string(),
+            // the API server counts from the arrival of a request, which is before it asks
+            landing: Duration::from_secs(options.request_timeout_secs.into()),
+        };
+        let client = {
+            // its connections are driven there
+            let _on = control.enter();
+            Client::try_from(config.clone()).map_err(Failure::invalid)?
+        };
+        let active = Active::default();
+        let followers = Followers::of(in_flight_log.clone(), active.clone(), &own.identity);
+        let mut candidate =
+            Candidate::new(client, &options.namespace, own, active.clone(), followers.clone(), again.clone());
+        let leader = candidate.leader();
+        let (leave, asked) = oneshot::channel();
+        let first = control.spawn(async move {
             candidate.attempt().await;
-            tokio::spawn(candidate.run());
-            Replicas::Single(active)
-        }
-        ReplicasMode::Announced => {
-            let announcer = Arc::new(Announcer::new(client.clone(), &options.namespace, log.clone(), lifetime));
-            let (events, told) = channel();
-            tokio::spawn(watch::follow(client.clone(), announcer.place(), events, latest::channel(0).1));
-            let (listening, shown) = (announcer.clone(), store.clone());
-            thread::spawn(move || listening.listen(&told, &shown));
-            while !announcer.listed() {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            Replicas::Announced(announcer)
-        }
+            candidate
+        });
+        let candidate = control.spawn(first.await.map_err(Failure::invalid)?.run(asked));
+        Ok(Self { active, followers, leader, listener: Some(listener), leave, candidate })
     }
+
+    /// Starts to follow whoever decides, and to be followed. Gives those who follow.
+    fn follow(&mut self, copying: &Handle, store: &Arc<Store>, tls: &Tls) -> Option<Followers> {
+        let listener = self.listener.take()?;
+        let serving = self.followers.clone().serve(listener, tls.clone());
+        copying.spawn(async move {
+            if let Err(error) = serving.await {
+                tracing::error!(%error, "no replica can follow this one");
+            }
+        });
+        copying.spawn(self.followers.clone().follow(store.clone(), self.leader.clone(), tls.clone()));
+        Some(self.followers.clone())
+    }
+
+    /// Decides nothing any more, and lets another replica take over.
+    async fn hand_over(self) {
+        self.active.leave();
+        // it has ended only where the process ends
+        _ = self.leave.send(());
+        _ = tokio::time::timeout(lease::HANDOVER_MAX, self.candidate).await;
+    }
+}
+
+/// Where other replicas reach a listener: if it listens everywhere, the address from which this one calls the API server.
+fn address(listener: &TcpListener, config: &Config) -> io::Result<SocketAddr> {
+    let bound = listener.local_addr()?;
+    if !bound.ip().is_unspecified() {
+        return Ok(bound);
+    }
+    let host = config.cluster_url.host().unwrap_or_default().trim_matches(['[', ']']);
+    let server = (host, config.cluster_url.port_u16().unwrap_or(443)).to_socket_addrs()?.next();
+    let server = server.ok_or_else(|| io::Error::other(format!("`{host}` has no address")))?;
+    let unspecified = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    // nothing is sent
+    let socket = UdpSocket::bind(unspecified)?;
+    socket.connect(server)?;
+    Ok(SocketAddr::new(socket.local_addr()?.ip(), bound.port()))
+}
+
+/// Where the API server is, and who this is to it.
+async fn config(options: &Options) -> Result<Config, Failure> {
+    let kube = KubeConfigOptions { context: options.context.clone(), ..KubeConfigOptions::default() };
+    match (&options.kubeconfig, &options.context) {
+        (Some(path), _) => {
+            let read = Kubeconfig::read_from(path).map_err(Failure::invalid)?;
+            Config::from_custom_kubeconfig(read, &kube).await.map_err(Failure::invalid)
+        }
+        (None, Some(_)) => Config::from_kubeconfig(&kube).await.map_err(Failure::invalid),
+        (None, None) => Config::infer().await.map_err(Failure::invalid),
+    }
+}
+
+/// How replicas share the work where there is no Lease. Announcements are read before anything else is.
+async fn replicas(options: &Options, client: &Client, store: &Arc<Store>, log: &Arc<InFlightLog>) -> Replicas {
+    if options.replicas_mode != ReplicasMode::Announced {
+        return Replicas::Audit;
+    }
+    let announcer = Arc::new(Announcer::new(client.clone(), &options.namespace, log.clone(), lifetime_secs(options)));
+    let (events, told) = channel();
+    tokio::spawn(watch::follow(client.clone(), announcer.place(), events, latest::channel(0).1));
+    let (listening, shown) = (announcer.clone(), store.clone());
+    thread::spawn(move || listening.listen(&told, &shown));
+    while !announcer.listed() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Replicas::Announced(announcer)
 }
 
 /// Starts to follow the cluster: what the policy needs, and the policy itself.

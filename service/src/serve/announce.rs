@@ -330,8 +330,11 @@ impl Board {
     }
 }
 
-/// What others need to know of a request; values of secrets are not part of it.
-fn written(request: &Request) -> Result<String, String> {
+/// What others need to know of a request, in one line; values of secrets are not part of it.
+///
+/// # Errors
+/// When it cannot be written, which is not known to happen.
+pub fn written(request: &Request) -> Result<String, String> {
     let text = |text: &str| Val::str(text);
     let kept = |object: &Option<Val>| {
         object.as_ref().map(|object| project(object).without_at(&["metadata", "managedFields"])).unwrap_or_default()
@@ -362,7 +365,7 @@ fn written(request: &Request) -> Result<String, String> {
 }
 
 /// A request as it was announced.
-fn read(text: &str) -> Option<Request> {
+pub fn read(text: &str) -> Option<Request> {
     let val: Val = serde_json::from_str(text).ok()?;
     let field = |name: &str| val.str_at(&[name]).cloned();
     let object = |name: &str| val.at_some(&[name]).cloned();

@@ -10,6 +10,7 @@
 //! | it is no review, or too large | no | 400, 413 |
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::Serialize;
 use suture_checker::decision::{Decision, Effort, Finding, Outcome, Verdict};
@@ -114,6 +115,12 @@ pub struct Answer {
     pub micros: u64,
     /// What deciding took.
     pub effort: Effort,
+    /// How long the request waited for a worker.
+    pub waited: Duration,
+    /// How many changes in flight it was judged with, where it was judged at all.
+    pub in_flight: Option<usize>,
+    /// The term of the Lease in which it was judged, where one replica decides at a time.
+    pub term: Option<u64>,
     /// Why instances are undecided, each reason once, from a fixed set.
     pub undecided: BTreeSet<&'static str>,
     /// When a refused client may come again, in seconds.
@@ -132,6 +139,9 @@ impl Answer {
             label: Label::Allowed,
             micros: 0,
             effort: Effort::default(),
+            waited: Duration::ZERO,
+            in_flight: None,
+            term: None,
             undecided: BTreeSet::new(),
             retry_after_secs: None,
         }
@@ -140,6 +150,11 @@ impl Answer {
     /// No.
     pub fn refused(label: Label, code: u16, message: impl Into<String>) -> Self {
         Self { allowed: false, code, message: message.into(), label, ..Self::allowed() }
+    }
+
+    /// Another replica decides, or none does yet.
+    pub fn idle(why: String) -> Self {
+        Self::refused(Label::Undecided, 503, why)
     }
 
     /// What is declared for requests that nobody judged.

@@ -1,5 +1,5 @@
-//! Whether this replica is alive and ready, and its metrics: a plain HTTP listener of its own, so that probes neither need
-//! a certificate nor wait behind requests.
+//! Whether this replica is alive and ready, and its metrics: a plain HTTP listener of its own, on a thread of its own, so
+//! that probes neither need a certificate nor wait behind requests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,6 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, StatusCode};
 use axum::routing::get;
 
+use super::active::Active;
 use super::metrics::{self, Metrics};
 use super::workers::Workers;
 
@@ -18,6 +19,8 @@ use super::workers::Workers;
 #[derive(Clone, Default)]
 pub struct Readiness {
     parts: Arc<RwLock<BTreeMap<&'static str, Result<(), String>>>>,
+    /// What is asked whenever somebody wants to know: whether this replica is the one that decides, by its Lease.
+    active: Option<Active>,
 }
 
 impl Readiness {
@@ -28,6 +31,12 @@ impl Readiness {
             readiness.set(part, Err("not yet".to_owned()));
         }
         readiness
+    }
+
+    /// The same, where part `lease` is whether this replica is the one that decides.
+    #[must_use]
+    pub fn while_active(self, active: Active) -> Self {
+        Self { active: Some(active), ..self }
     }
 
     /// Says how a part is.
@@ -45,7 +54,8 @@ impl Readiness {
             return Err(vec!["nothing is set up yet".to_owned()]);
         }
         let said = parts.iter().filter_map(|(part, state)| Some(format!("{part}: {}", state.as_ref().err()?)));
-        let missing: Vec<String> = said.collect();
+        let lease = self.active.as_ref().and_then(|active| active.check().err()).map(|why| format!("lease: {why}"));
+        let missing: Vec<String> = said.chain(lease).collect();
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 }

@@ -7,6 +7,7 @@
 //! | a reader enters what it admits if all that may change a fact that it read was taken into account | of two that are decided at the same time one enters first; the other looks whether that one changes what it read |
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use suture_model::access::Access;
@@ -22,6 +23,8 @@ use crate::ledger::{Entry, Ledger, Sight};
 #[derive(Debug)]
 pub struct InFlightLog {
     inner: Mutex<Inner>,
+    /// How many entries were ever made, for who does not wait for the others.
+    place: AtomicU64,
     turn: RwLock<()>,
 }
 
@@ -69,7 +72,7 @@ impl InFlightLog {
     /// A log whose entries end after so many seconds.
     pub fn lasting(lifetime_seconds: i128) -> Self {
         let inner = Inner { ledger: Ledger::lasting(lifetime_seconds), history: Arc::default() };
-        Self { inner: Mutex::new(inner), turn: RwLock::new(()) }
+        Self { inner: Mutex::new(inner), place: AtomicU64::new(0), turn: RwLock::new(()) }
     }
 
     /// Begins to read the cluster, and what is in flight before a place in the order.
@@ -83,12 +86,37 @@ impl InFlightLog {
 
     /// Records a request at its place in the order that all replicas agree on.
     pub fn record_at(&self, order: u64, request: &Request, view: &View) {
-        self.inner().ledger.record_at(order, request, &view.snapshot, Some(Clock::now()));
+        let mut inner = self.inner();
+        inner.ledger.record_at(order, request, &view.snapshot, Some(Clock::now()));
+        self.entered(&inner);
     }
 
     /// Takes an entry back that is refused after all.
     pub fn withdraw(&self, order: u64) {
         self.inner().ledger.withdraw(order);
+    }
+
+    /// The place that the next entry gets, beyond all that was entered before.
+    pub fn place(&self) -> u64 {
+        self.place.load(Ordering::Acquire)
+    }
+
+    /// What was entered from a place on and is in flight, and the place after that.
+    pub fn since(&self, place: u64) -> (Vec<Arc<Request>>, u64) {
+        let inner = self.inner();
+        let requests = inner.ledger.since(place).map(|entry| entry.request.clone()).collect();
+        (requests, inner.ledger.next())
+    }
+
+    /// Enters what another replica admitted.
+    pub fn adopt(&self, request: &Request, store: &Store) {
+        let mut inner = self.inner();
+        inner.ledger.record(request, &store.read().snapshot, Some(Clock::now()));
+        self.entered(&inner);
+    }
+
+    fn entered(&self, inner: &Inner) {
+        self.place.store(inner.ledger.next(), Ordering::Release);
     }
 
     /// Records what an admitted request takes of budgets.
@@ -174,6 +202,7 @@ impl Reader<'_> {
         let now = Clock::now();
         ledger.record_access(request, access, &self.view.snapshot, Some(now));
         inner.spend(&basis.spent, now);
+        self.log.entered(&inner);
         Ok(())
     }
 }

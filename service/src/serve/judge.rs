@@ -19,10 +19,10 @@ use suture_model::snapshot::Facts;
 use suture_model::state::State;
 use suture_model::value::Str;
 
+use super::active::Active;
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
 use super::in_flight_log::{Basis, InFlightLog, Reader};
-use super::lease::Active;
 use super::no_op::writes;
 use super::resources;
 use super::review::AdmissionCall;
@@ -115,18 +115,18 @@ impl Decider for Judge {
                 None => Answer::allowed(),
             };
         }
-        let answer = match self.shared.replicas.clone() {
+        match self.shared.replicas.clone() {
             Replicas::Single(active) => match active.check() {
-                Ok(()) => self.alone(request, asked),
-                Err(why) => return idle(why),
+                Ok(term) => {
+                    let answer = Answer { term: Some(term), ..self.alone(request, asked) };
+                    // the lease may have run out while this was judged
+                    let held = if answer.allowed { active.still(term) } else { Ok(()) };
+                    held.map_or_else(Answer::idle, |()| answer)
+                }
+                Err(why) => Answer::idle(why),
             },
-            Replicas::Audit => return audited(self.alone(request, asked)),
+            Replicas::Audit => audited(self.alone(request, asked)),
             Replicas::Announced(announcer) => self.announced(request, &announcer, asked),
-        };
-        // the lease may have run out while this was judged
-        match &self.shared.replicas {
-            Replicas::Single(active) if answer.allowed => active.check().map_or_else(idle, |()| answer),
-            _ => answer,
         }
     }
 }
@@ -314,6 +314,7 @@ impl Judge {
             answer.retry_after_secs = crowded.then_some(1);
         }
         let basis = Basis { reads: Facts::default(), taken: seen.into_inner(), spent, counts };
+        answer.in_flight = Some(basis.taken.len());
         (judged(answer, basis), crowded)
     }
 
@@ -407,11 +408,6 @@ fn audited(mut answer: Answer) -> Answer {
     }
     answer.warnings.clear();
     answer
-}
-
-/// Another replica decides, or none does yet.
-fn idle(why: String) -> Answer {
-    Answer::refused(Label::Undecided, 503, why)
 }
 
 /// Nothing is decided, and it is worth trying again.

@@ -72,22 +72,20 @@ impl Maintenance {
                 self.readiness.set("kinds", Err(missing.join("; ")));
             }
         }
-        if let Replicas::Single(active) = &self.shared.replicas {
-            self.readiness.set("lease", active.check());
-        }
         self.metrics.ready(self.readiness.ready().is_ok());
     }
 
-    /// Everything was read since the Lease was taken?
+    /// Says since when everything that is watched was read.
     fn settle(&self, view: &View, lags: &BTreeMap<Kind, Duration>) {
         let Replicas::Single(active) = &self.shared.replicas else { return };
-        let Some(taken) = active.unsettled() else { return };
         let time = now();
-        let fresh =
-            |kind: &Kind| lags.get(kind).is_some_and(|lag| time.checked_sub(*lag).is_some_and(|at| at >= taken));
-        let read = |(kind, reading): (&Kind, &Reading)| *reading == Reading::Absent || fresh(kind);
-        if !view.readings.is_empty() && view.readings.iter().all(read) {
-            active.settle();
+        let read_at = |(kind, reading): (&Kind, &Reading)| match reading {
+            Reading::Absent => Some(time),
+            Reading::Known | Reading::Unknown(_) => lags.get(kind).and_then(|lag| time.checked_sub(*lag)),
+        };
+        let oldest = view.readings.iter().map(read_at).try_fold(time, |oldest, read| Some(oldest.min(read?)));
+        if let Some(oldest) = oldest.filter(|_| !view.readings.is_empty()) {
+            active.settle(oldest);
         }
     }
 }

@@ -42,6 +42,13 @@ pub struct Options {
     /// Where health and metrics are served, in plain HTTP
     #[arg(long, default_value = "0.0.0.0:9440", value_name = "ADDRESS")]
     pub health_listen: SocketAddr,
+    /// Where a replica that stands by finds what is in flight here; port 0 takes a free one
+    #[arg(long, default_value = "0.0.0.0:0", value_name = "ADDRESS")]
+    pub replica_listen: SocketAddr,
+    /// How long the API server gives a request (its `--request-timeout`), in seconds: what was admitted is stored by then,
+    /// or never
+    #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub request_timeout_secs: u32,
     /// The certificate chain, if somebody else keeps it (PEM)
     #[arg(long, requires = "tls_key", value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
@@ -96,7 +103,8 @@ pub struct Options {
     /// What is answered to a request that nobody had the time to decide
     #[arg(long, value_enum, default_value_t = Overload::Deny)]
     pub on_overload: Overload,
-    /// How long it goes on serving while not ready, when it is asked to leave
+    /// How long it goes on serving while not ready, when it is asked to leave; where one replica decides at a time, it
+    /// hands over at once
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     pub drain_secs: u64,
 }

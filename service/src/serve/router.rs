@@ -11,13 +11,15 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use futures::StreamExt;
+use suture_checker::decision::Effort;
 use suture_model::value::Val;
 use suture_specs::spec::OnUndecided;
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 use tracing::{Instrument, Span};
 
-use super::answer::{Answer, Label};
+use super::answer::{Answer, Label, Unanswered};
+use super::followers::Followers;
 use super::metrics::Metrics;
 use super::review::{self, AdmissionCall, Unreadable};
 use super::telemetry;
@@ -32,6 +34,8 @@ pub const PATH: &str = "/validate";
 pub const BODY_MAX_BYTES: usize = 8 << 20;
 /// What is read and thrown away of a body that is too long, so that the client gets to read the answer.
 const DISCARD_MAX_BYTES: usize = 32 << 20;
+/// An answer that takes longer is logged with what the time was spent on.
+const SLOW: Duration = Duration::from_millis(50);
 /// Bodies from this length on are read a few at a time: reading one takes several times its length in memory.
 const LARGE_MIN_BYTES: usize = 512 << 10;
 /// How many of these at a time.
@@ -62,18 +66,22 @@ struct WebhookHandler {
     terms: Terms,
     metrics: Metrics,
     large: Arc<Semaphore>,
+    followers: Option<Followers>,
 }
 
-/// The webhook.
-pub fn router(workers: Workers, terms: Terms, metrics: Metrics) -> Router {
+/// The webhook. Where there are `followers`, no "yes" goes out before they know what was admitted.
+pub fn router(workers: Workers, terms: Terms, metrics: Metrics, followers: Option<Followers>) -> Router {
     let large = Arc::new(Semaphore::new(LARGE_AT_ONCE_MAX));
-    Router::new().route(PATH, post(validate)).with_state(WebhookHandler { workers, terms, metrics, large })
+    Router::new().route(PATH, post(validate)).with_state(WebhookHandler { workers, terms, metrics, large, followers })
 }
 
 async fn validate(State(handler): State<WebhookHandler>, request: Request) -> Response {
     let arrived = now();
     let (parts, body) = request.into_parts();
     let due = handler.terms.due(arrived, parts.uri.query());
+    if let Err(why) = handler.workers.admit(due) {
+        return handler.shed(body, content_length(&parts.headers), arrived, due, why).await;
+    }
     match handler.read(&parts.headers, body, arrived, due).await {
         Ok(asked) => handler.judge(asked, &parts.headers).await,
         Err(unreadable) => handler.turn_away(unreadable, arrived),
@@ -89,7 +97,7 @@ impl WebhookHandler {
         arrived: Instant,
         due: Instant,
     ) -> Result<AdmissionCall, Unreadable> {
-        let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        let length = content_length(headers);
         let slow = || Unreadable::scanned(&[], 408, "the body did not come in time".to_owned());
         if length.is_some_and(|length| length < LARGE_MIN_BYTES) {
             let body = timeout_at(due.into(), collect(body, length)).await.map_err(|_| slow())??;
@@ -106,21 +114,58 @@ impl WebhookHandler {
         reading.await.map_err(failed)?
     }
 
+    /// Answers a request that nobody will have the time for: of its body only the uid is looked for.
+    async fn shed(
+        &self,
+        body: Body,
+        length: Option<usize>,
+        arrived: Instant,
+        due: Instant,
+        why: Unanswered,
+    ) -> Response {
+        let message = why.to_string();
+        let found = match timeout_at(due.into(), collect(body, length)).await {
+            Ok(Ok(body)) => Unreadable::scanned(&body, 400, message),
+            Ok(Err(unreadable)) => unreadable,
+            Err(_) => Unreadable::scanned(&[], 408, message),
+        };
+        if found.uid.is_empty() {
+            return self.turn_away(found, arrived);
+        }
+        let answer = Answer::unjudged(why, self.terms.on_overload);
+        self.note(&answer, arrived);
+        respond(StatusCode::OK, answer.into_review(&found.uid, found.api_version))
+    }
+
     async fn judge(&self, asked: AdmissionCall, headers: &HeaderMap) -> Response {
-        let (uid, api_version, arrived) = (asked.uid.clone(), asked.api_version, asked.arrived);
+        let (uid, api_version, arrived, due) = (asked.uid.clone(), asked.api_version, asked.arrived, asked.deadline);
         let review = asked.review.clone();
         // to write down what all lines about a request have in common takes longer than to parse it
         let mut span = if telemetry::traces() { span(&uid, &review) } else { Span::none() };
         telemetry::join(&span, headers);
         let answer = match self.workers.ask(asked).instrument(span.clone()).await {
-            Ok(answer) => answer,
+            Ok(answer) => self.confirm(answer, due).await,
             Err(why) => Answer::unjudged(why, self.terms.on_overload),
         };
-        if span.is_disabled() && answer.label != Label::Allowed {
+        let told = answer.label != Label::Allowed || now().saturating_duration_since(arrived) > SLOW;
+        if span.is_disabled() && told {
             span = self::span(&uid, &review);
         }
         span.in_scope(|| self.note(&answer, arrived));
         respond(StatusCode::OK, answer.into_review(&uid, api_version))
+    }
+
+    /// The answer, when whoever may take over knows what it admits.
+    async fn confirm(&self, answer: Answer, due: Instant) -> Answer {
+        let (true, Some(followers), Some(term)) = (answer.allowed, &self.followers, answer.term) else { return answer };
+        match timeout_at(due.into(), followers.confirm(term)).await {
+            Ok(Ok(())) => answer,
+            Ok(Err(why)) => Answer::idle(why),
+            Err(_) => {
+                self.metrics.overran();
+                Answer::unjudged(Unanswered::Overrun, OnUndecided::Deny)
+            }
+        }
     }
 
     fn turn_away(&self, unreadable: Unreadable, arrived: Instant) -> Response {
@@ -141,8 +186,11 @@ impl WebhookHandler {
         for reason in &answer.undecided {
             self.metrics.undecided(reason);
         }
-        let (outcome, micros) = (answer.label.as_str(), u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        let (outcome, micros) = (answer.label.as_str(), micros(took));
         telemetry::ended(&Span::current(), outcome);
+        if took > SLOW {
+            note_slow(answer, micros);
+        }
         match answer.label {
             Label::Allowed => tracing::debug!(outcome, micros, "answered"),
             Label::Warned | Label::Denied | Label::Undecided => {
@@ -153,6 +201,34 @@ impl WebhookHandler {
             }
         }
     }
+}
+
+/// Says what the time of an answer was spent on: waiting for a worker, judging, and within that Z3.
+fn note_slow(answer: &Answer, total_micros: u64) {
+    let Effort { instances, folded, solved, cached, rlimit, solver_micros, known } = answer.effort;
+    tracing::warn!(
+        outcome = answer.label.as_str(),
+        micros = total_micros,
+        queue_micros = micros(answer.waited),
+        decision_micros = answer.micros,
+        solver_micros,
+        in_flight = answer.in_flight,
+        instances,
+        folded,
+        cached,
+        solved,
+        rlimit,
+        known,
+        "slow"
+    );
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn content_length(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// What all that is logged and traced about a request has in common. No object's content, and no user's groups.

@@ -3,7 +3,7 @@
 //! | on leaving | readiness | new connections | requests |
 //! |---|---|---|---|
 //! | at once | not ready | taken | answered |
-//! | after the grace | not ready | refused | those at work are finished |
+//! | after the grace, and after handing over to another replica | not ready | refused | those at work are finished |
 //! | when they are finished, or the patience ends | gone | refused | cut off |
 
 use std::io;
@@ -12,11 +12,12 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use axum::Router;
+use axum_server::Server;
 use axum_server::accept::{Accept, NoDelayAcceptor};
 use axum_server::tls_rustls::RustlsAcceptor;
-use axum_server::{Handle, Server};
 use hyper_util::rt::TokioTimer;
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::server::TlsStream;
 
@@ -41,7 +42,7 @@ const HEALTH_LEAVES_MAX: Duration = Duration::from_secs(1);
 /// How the webhook leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Drain {
-    /// How long it goes on taking connections while not ready: what endpoints need to forget it.
+    /// How long it goes on taking connections while not ready, before it hands over: what endpoints need to forget it.
     pub grace: Duration,
     /// How long requests at work may then take.
     pub patience: Duration,
@@ -58,21 +59,22 @@ impl Default for Drain {
 pub struct Listeners {
     webhook: TcpListener,
     health: TcpListener,
+    control: Handle,
 }
 
 impl Listeners {
-    /// Binds them; port 0 takes a free one.
+    /// Binds them; port 0 takes a free one. Health will be served on `control`.
     ///
     /// # Errors
     /// When an address cannot be had.
-    pub fn bind(webhook: SocketAddr, health: SocketAddr) -> io::Result<Self> {
+    pub fn bind(webhook: SocketAddr, health: SocketAddr, control: Handle) -> io::Result<Self> {
         let listen = |address: SocketAddr| {
             let listener = TcpListener::bind(address)
                 .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on `{address}`: {error}")))?;
             listener.set_nonblocking(true)?;
             Ok::<_, io::Error>(listener)
         };
-        Ok(Self { webhook: listen(webhook)?, health: listen(health)? })
+        Ok(Self { webhook: listen(webhook)?, health: listen(health)?, control })
     }
 
     /// Where the webhook listens.
@@ -91,7 +93,8 @@ impl Listeners {
         self.health.local_addr()
     }
 
-    /// Serves until `stop`, then drains.
+    /// Serves until `stop`, then drains; `hand_over` is awaited when the grace is over. Health is served on the control
+    /// runtime.
     ///
     /// # Errors
     /// When a listener fails.
@@ -102,9 +105,9 @@ impl Listeners {
         tls: Tls,
         readiness: Readiness,
         drain: Drain,
-        stop: impl Future<Output = ()>,
+        (stop, hand_over): (impl Future<Output = ()>, impl Future<Output = ()>),
     ) -> io::Result<()> {
-        let (handler, probes) = (Handle::new(), Handle::new());
+        let (handler, probes) = (axum_server::Handle::new(), axum_server::Handle::new());
         let acceptor = Acceptor {
             inner: RustlsAcceptor::new(tls.config()).handshake_timeout(HANDSHAKE_MAX).acceptor(NoDelayAcceptor::new()),
             tls,
@@ -112,13 +115,17 @@ impl Listeners {
         };
         let serving = limited(axum_server::from_tcp(self.webhook)?.handle(handler.clone()).acceptor(acceptor))
             .serve(webhook.into_make_service());
-        let probing =
-            limited(axum_server::from_tcp(self.health)?.handle(probes.clone())).serve(health.into_make_service());
+        let own = probes.clone();
+        let probing = self.control.spawn(async move {
+            limited(axum_server::from_tcp(self.health)?.handle(own)).serve(health.into_make_service()).await
+        });
+        let probing = async { probing.await.map_err(io::Error::other)? };
         let leaving = async {
             stop.await;
             tracing::info!("leaving: not ready from now on");
             readiness.set("serving", Err("leaving".to_owned()));
             tokio::time::sleep(drain.grace).await;
+            hand_over.await;
             handler.graceful_shutdown(Some(drain.patience));
             // never ready: what ends the service is that the webhook's listener does
             std::future::pending::<()>().await;
@@ -166,7 +173,7 @@ fn limited<A>(mut server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
 struct Acceptor {
     inner: RustlsAcceptor<NoDelayAcceptor>,
     tls: Tls,
-    handler: Handle<SocketAddr>,
+    handler: axum_server::Handle<SocketAddr>,
 }
 
 impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {

@@ -57,6 +57,19 @@ pub struct Identity {
     pub key: String,
 }
 
+impl Identity {
+    /// The chain, not empty, and the key, as `rustls` takes them.
+    ///
+    /// # Errors
+    /// When they are no PEM.
+    pub fn parsed(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        let chain = certificates(&self.chain, "the certificate")?;
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
+            .map_err(|error| TlsError::Pem { what: "the key", reason: error.to_string() })?;
+        Ok((chain, key))
+    }
+}
+
 /// What does not change while serving.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
@@ -135,6 +148,11 @@ impl Tls {
         self.config.clone()
     }
 
+    /// What is served.
+    pub fn identity(&self) -> Identity {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).identity.clone()
+    }
+
     /// Whether a client with these certificates may come in. That they are signed as they must be was checked before.
     pub fn admits(&self, certificates: Option<&[CertificateDer<'_>]>) -> bool {
         let names = &self.rules.client_names;
@@ -163,9 +181,7 @@ fn configure(held: &Held, rules: &Rules) -> Result<ServerConfig, TlsError> {
             builder.with_client_cert_verifier(verifier.build()?)
         }
     };
-    let chain = certificates(&held.identity.chain, "the certificate")?;
-    let key = PrivateKeyDer::from_pem_slice(held.identity.key.as_bytes())
-        .map_err(|error| TlsError::Pem { what: "the key", reason: error.to_string() })?;
+    let (chain, key) = held.identity.parsed()?;
     let mut config = builder.with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)

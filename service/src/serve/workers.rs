@@ -6,7 +6,12 @@
 //! | overruns a deadline | its request has been answered by then; it is left to itself, a new one takes its place |
 //! | cannot be made | it is tried again at the watchdog's next look |
 //!
-//! Solver contexts are bound to a thread and never survive a panic.
+//! Solver contexts are bound to a thread and never survive a panic. Workers, and the solver's threads that they start,
+//! run at a lower priority than the threads that serve connections and keep the Lease.
+//!
+//! A request that would wait beyond its deadline is shed when it comes: the wait is the number that wait times the time
+//! that one takes, over the number of workers (Little's law). With nobody waiting nothing is shed, so that the time that
+//! one takes is always measured anew.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,6 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 use tracing::Span;
 
@@ -28,6 +34,12 @@ const WATCH_EVERY: Duration = Duration::from_millis(50);
 /// Threads that may be stuck at once; more than these, and only a restart helps: [`Workers::alive`] says so.
 const STUCK_MAX: usize = 16;
 
+/// How much lower the priority of a worker is (`setpriority(2)`, which on Linux is that of one thread): the least step,
+/// since whatever else runs on the machine comes first, too.
+const NICE: i32 = 1;
+/// The part of the newest measurement in [`Crew::decision_micros`]: one in this many.
+const AVERAGE_PART: u64 = 8;
+
 /// Decides admission requests on one worker thread; each worker owns one (solver contexts are bound to their thread).
 pub trait Decider {
     /// Decides one request. It should be done by `asked.deadline`: later, nobody listens.
@@ -38,11 +50,6 @@ pub trait Decider {
 pub trait Deciders: Send + Sync + 'static {
     /// A new decider.
     fn decider(&self) -> Box<dyn Decider>;
-
-    /// The answer to a request that can be had in no time, on whatever thread asks; most take a decider.
-    fn at_once(&self, _asked: &AdmissionCall) -> Option<Answer> {
-        None
-    }
 }
 
 /// How many there are.
@@ -81,6 +88,8 @@ struct Crew {
     waiting: Condvar,
     members: Mutex<Vec<Arc<Member>>>,
     stuck: AtomicUsize,
+    /// What a decision takes, in microseconds: a moving average.
+    decision_micros: AtomicU64,
     closed: AtomicBool,
     began: Instant,
 }
@@ -111,6 +120,7 @@ impl Workers {
             waiting: Condvar::new(),
             members: Mutex::default(),
             stuck: AtomicUsize::new(0),
+            decision_micros: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             began: now(),
         });
@@ -126,23 +136,12 @@ impl Workers {
         Self { owner: Arc::new(Owner { crew }) }
     }
 
-    /// Has a request decided: on this thread if that takes no time, else by the next worker that is free.
+    /// Has a request decided by the next worker that is free.
     ///
     /// # Errors
     /// At once when the queue is full, at its deadline when there is no answer, and when the decider panics.
     pub async fn ask(&self, asked: AdmissionCall) -> Result<Answer, Unanswered> {
         let crew = &self.owner.crew;
-        match catch_unwind(AssertUnwindSafe(|| crew.deciders.at_once(&asked))) {
-            Ok(Some(answer)) => {
-                crew.metrics.waited(Duration::ZERO);
-                return Ok(answer);
-            }
-            Ok(None) => {}
-            Err(_) => {
-                crew.metrics.panicked();
-                return Err(Unanswered::Panicked);
-            }
-        }
         let deadline = asked.deadline;
         let (reply, answer) = oneshot::channel();
         crew.push(Job { asked, reply, span: Span::current() })?;
@@ -154,6 +153,17 @@ impl Workers {
                 Err(Unanswered::Overrun)
             }
         }
+    }
+
+    /// Whether a request that is due then would get its turn in time, if it came now. One that would not is counted as
+    /// shed.
+    ///
+    /// # Errors
+    /// When it would not.
+    pub fn admit(&self, due: Instant) -> Result<(), Unanswered> {
+        let crew = &self.owner.crew;
+        let length = crew.queue().len();
+        crew.admit(length, due)
     }
 
     /// Whether restarting would not help: enough threads are left that can decide.
@@ -177,13 +187,21 @@ impl Crew {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Sheds a request where so many wait before it that its turn would come too late.
+    fn admit(&self, waiting: usize, due: Instant) -> Result<(), Unanswered> {
+        let each = Duration::from_micros(self.decision_micros.load(Ordering::Relaxed));
+        let wait = each.saturating_mul(u32::try_from(waiting / self.limits.workers.max(1)).unwrap_or(u32::MAX));
+        if waiting < self.limits.queue_len_max && now().checked_add(wait).is_some_and(|turn| waiting == 0 || turn < due)
+        {
+            return Ok(());
+        }
+        self.metrics.shed();
+        Err(Unanswered::Shed)
+    }
+
     fn push(&self, job: Job) -> Result<(), Unanswered> {
         let mut queue = self.queue();
-        if queue.len() >= self.limits.queue_len_max {
-            drop(queue);
-            self.metrics.shed();
-            return Err(Unanswered::Shed);
-        }
+        self.admit(queue.len(), job.asked.deadline)?;
         queue.push_back(job);
         self.metrics.queued(queue.len());
         drop(queue);
@@ -225,6 +243,9 @@ impl Crew {
 
     /// One thread's life.
     fn work(self: &Arc<Self>, member: &Arc<Member>) {
+        if let Err(error) = setpriority_process(None, NICE) {
+            tracing::warn!(%error, "a worker keeps the priority of the threads that serve connections");
+        }
         let mut place = Place { crew: self, member, at_once: false };
         let made = catch_unwind(AssertUnwindSafe(|| self.deciders.decider()));
         let Ok(mut decider) = made else {
@@ -233,17 +254,30 @@ impl Crew {
         };
         place.at_once = true;
         while let Some(Job { asked, reply, span }) = self.next(member) {
-            self.metrics.waited(now().saturating_duration_since(asked.arrived));
+            let began = now();
+            let waited = began.saturating_duration_since(asked.arrived);
+            self.metrics.waited(waited);
             member.due_micros.store(self.micros(asked.deadline), Ordering::Release);
             let decided = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| decider.decide(&asked))));
             member.due_micros.store(0, Ordering::Release);
-            let Ok(answer) = decided else {
+            self.took(now().saturating_duration_since(began));
+            let Ok(mut answer) = decided else {
                 self.metrics.panicked();
                 return;
             };
+            answer.waited = waited;
             // the asker may have gone
             _ = reply.send(answer);
         }
+    }
+
+    /// One decision took so long.
+    fn took(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let known = self.decision_micros.load(Ordering::Relaxed);
+        // of two that measure at once one may be lost
+        let average = if known == 0 { micros } else { known - known / AVERAGE_PART + micros / AVERAGE_PART };
+        self.decision_micros.store(average, Ordering::Relaxed);
     }
 
     /// Gives the places of threads that overran to others, as long as not too many are stuck.

@@ -5,9 +5,9 @@ use suture_model::value::Val;
 use tokio::sync::watch;
 
 use super::*;
+use crate::serve::active::Active;
 use crate::serve::fixtures::series;
 use crate::serve::in_flight_log::InFlightLog;
-use crate::serve::lease::Active;
 use crate::serve::policies::Policies;
 use crate::serve::store::Change;
 
@@ -47,4 +47,32 @@ fn objects_are_counted_kinds_wanted_and_readiness_said() {
     maintenance.tick(&store, &BTreeMap::new());
     assert!(!metrics.text().unwrap().contains("kind=\"Pod\""), "it is watched no more");
     assert!(!wanted.borrow().kinds.contains(&owner), "nothing names an owner of it any more");
+}
+
+#[test]
+fn everything_was_read_when_the_kind_that_lags_most_was() {
+    let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
+    let active = Active::held();
+    let shared = Arc::new(SharedState {
+        store: store.clone(),
+        in_flight_log: Arc::new(InFlightLog::lasting(60)),
+        replicas: Replicas::Single(active.clone()),
+    });
+    let mut maintenance =
+        Maintenance::new(shared, watch::channel(Wanted::default()).0, Readiness::default(), Metrics::default());
+    let since = now();
+    active.read_after(since);
+    maintenance.tick(&store, &BTreeMap::new());
+    assert!(active.is_to_read(), "no kind is known yet");
+    let kinds = ["Pod", "Service", "Ghost"].map(|kind| Kind::new("", kind));
+    let [pods, services, absent] = kinds.clone();
+    let reads = [Reading::Known, Reading::Known, Reading::Absent];
+    store.write(kinds.into_iter().zip(reads).map(|(kind, reading)| Change::Read(kind, reading)).collect());
+    let lags = |lag: Duration| BTreeMap::from([(pods.clone(), Duration::ZERO), (services.clone(), lag)]);
+    maintenance.tick(&store, &BTreeMap::from([(pods.clone(), Duration::ZERO)]));
+    assert!(active.is_to_read(), "one was never read");
+    maintenance.tick(&store, &lags(Duration::from_secs(60)));
+    assert!(active.is_to_read(), "one was read before");
+    maintenance.tick(&store, &lags(Duration::ZERO));
+    assert!(active.has_read_after(since), "{absent:?} is nowhere");
 }

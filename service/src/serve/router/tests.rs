@@ -11,7 +11,9 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 
 use super::*;
+use crate::serve::active::Active;
 use crate::serve::fixtures::{Scripted, review, series, terms, until, workers};
+use crate::serve::in_flight_log::InFlightLog;
 
 struct Webhook {
     script: Arc<Scripted>,
@@ -24,7 +26,7 @@ struct Webhook {
 fn webhook(terms: Terms) -> Webhook {
     let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
     let workers = workers(&script, 1, 1, &metrics);
-    let router = router(workers.clone(), terms, metrics.clone());
+    let router = router(workers.clone(), terms, metrics.clone(), None);
     Webhook { script, metrics, workers, router }
 }
 
@@ -173,6 +175,20 @@ async fn a_full_queue_sheds_at_once_as_declared() {
 }
 
 #[tokio::test]
+async fn what_is_shed_is_answered_by_its_uid_without_being_read() {
+    let webhook = webhook(terms(OnUndecided::Deny));
+    let waiting = webhook.fill().await;
+    let (status, shed) = webhook.send("", r#"{"request":{"uid":"u-9","object":"#).await;
+    assert_eq!((status, &shed["uid"], &shed["status"]["code"]), (StatusCode::OK, &"u-9".into(), &429.into()));
+    let (status, lost) = webhook.send("", "{").await;
+    assert_eq!((status, &lost["allowed"]), (StatusCode::BAD_REQUEST, &false.into()));
+    webhook.script.open();
+    for waiting in waiting {
+        waiting.await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_panic_is_answered_and_its_worker_replaced() {
     let webhook = webhook(terms(OnUndecided::Deny));
     for round in 1..=3 {
@@ -220,4 +236,22 @@ async fn nothing_else_is_served() {
     assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
     let status = asked(Request::post("/other").body(Body::empty()).unwrap()).await.unwrap().status();
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn yes_goes_out_in_the_term_of_the_lease_in_which_it_was_decided() {
+    let Webhook { metrics, workers, .. } = webhook(terms(OnUndecided::Allow));
+    let active = Active::held();
+    let followers = Some(Followers::of(Arc::new(InFlightLog::lasting(60)), active.clone(), "a"));
+    let large = Arc::new(Semaphore::new(1));
+    let handler = WebhookHandler { workers, terms: terms(OnUndecided::Allow), metrics, large, followers };
+    let confirm =
+        |term: Option<u64>| handler.confirm(Answer { term, ..Answer::allowed() }, now() + Duration::from_secs(60));
+    let term = active.term();
+    assert!(confirm(Some(term)).await.allowed);
+    let other = confirm(Some(term + 1)).await;
+    assert_eq!((other.allowed, other.code), (false, 503));
+    active.leave();
+    assert!(!confirm(Some(term)).await.allowed);
+    assert!(confirm(None).await.allowed, "any replica may answer that");
 }

@@ -67,13 +67,13 @@ fn run(identity: Identity, authority: Option<String>, rules: Rules, drain: Drain
     let workers = workers(&script, 3, 8, &metrics);
     let tls = Tls::new(identity, authority, rules, metrics.clone()).unwrap();
     let readiness = Readiness::expecting(&["serving"]);
-    let listeners = Listeners::bind(([127, 0, 0, 1], 0).into(), ([127, 0, 0, 1], 0).into()).unwrap();
+    let listeners = Listeners::bind(([127, 0, 0, 1], 0).into(), ([127, 0, 0, 1], 0).into(), Handle::current()).unwrap();
     let (webhook, health) = (listeners.webhook().unwrap(), listeners.health().unwrap());
-    let router = router::router(workers.clone(), terms(OnUndecided::Deny), metrics.clone());
+    let router = router::router(workers.clone(), terms(OnUndecided::Deny), metrics.clone(), None);
     let probes = health::router(readiness.clone(), metrics.clone(), workers);
     let (stop, stopped) = oneshot::channel();
-    let stopped = async { _ = stopped.await };
-    let done = tokio::spawn(listeners.serve(router, probes, tls.clone(), readiness.clone(), drain, stopped));
+    let leave = (async { _ = stopped.await }, async {});
+    let done = tokio::spawn(listeners.serve(router, probes, tls.clone(), readiness.clone(), drain, leave));
     Running { webhook, health, script, metrics, readiness, tls, stop, done }
 }
 

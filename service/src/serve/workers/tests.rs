@@ -57,6 +57,24 @@ async fn a_request_that_nobody_waits_for_is_not_decided() {
 }
 
 #[tokio::test]
+async fn what_would_wait_too_long_is_shed_when_it_comes_and_nothing_where_nobody_waits() {
+    let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
+    let workers = workers(&script, 1, 64, &metrics);
+    let crew = workers.owner.crew.clone();
+    crew.decision_micros.store(1_000_000, Ordering::Relaxed);
+    let in_time = |waiting: usize, seconds: u64| crew.admit(waiting, now() + Duration::from_secs(seconds)).is_ok();
+    assert!(in_time(0, 0), "measured anew by what comes first");
+    assert!(in_time(3, 5) && !in_time(5, 5) && in_time(5, 10));
+    assert!(!in_time(64, 1_000), "the queue is full");
+    assert_eq!(series(&metrics, "suture_shed_total"), 2.0);
+    crew.took(Duration::ZERO);
+    assert!(in_time(5, 5), "it goes faster by now");
+    let known = crew.decision_micros.load(Ordering::Relaxed);
+    assert!(workers.ask(asked("web", LONG)).await.unwrap().allowed);
+    assert!(crew.decision_micros.load(Ordering::Relaxed) < known, "a decision is measured");
+}
+
+#[tokio::test]
 async fn the_threads_end_with_the_last_handle() {
     let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
     let workers = workers(&script, 3, 4, &metrics);
