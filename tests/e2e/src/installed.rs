@@ -1,8 +1,6 @@
 //! `suture serve` as somebody installs it: the definitions, exactly the rights of `suture manifests rbac`, certificates and
 //! a webhook that it keeps by itself.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,15 +8,14 @@ use serde_json::Value;
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::kubectl::Kubectl;
+use crate::parts::REQUEST_TIMEOUT_SECS;
 use crate::ports::Port;
 use crate::process::Process;
-use crate::suture::{NAMESPACE, program, run, user};
+use crate::suture::{NAMESPACE, program, ready, run, user};
 use crate::wait;
 
 /// How long it may take to be ready on a busy machine.
 const READY_MAX: Duration = Duration::from_secs(60);
-/// How long a probe may take.
-const PROBE_MAX: Duration = Duration::from_secs(5);
 
 /// One replica.
 #[derive(Debug)]
@@ -63,6 +60,7 @@ impl Installed {
             format!("--health-listen=127.0.0.1:{}", health.number()),
             format!("--webhook-url={}", url.unwrap_or(&own)),
             "--drain-secs=0".to_owned(),
+            format!("--request-timeout-secs={REQUEST_TIMEOUT_SECS}"),
         ]);
         arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
         Ok(Self {
@@ -90,22 +88,6 @@ impl Installed {
             (Ok(()), Ok(())) => Ok(Ok(())),
             (Ok(()), Err(missing)) => Err(missing),
         })?
-    }
-}
-
-/// Whether the replica whose health this port tells is ready.
-pub fn ready(port: u16) -> Result<(), String> {
-    let got = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|mut stream| {
-        stream.set_read_timeout(Some(PROBE_MAX))?;
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        Ok(text)
-    });
-    match got {
-        Ok(text) if text.starts_with("HTTP/1.1 200 ") => Ok(()),
-        Ok(text) => Err(text.split_once("\r\n\r\n").map_or_else(String::new, |(_, body)| body.to_owned())),
-        Err(error) => Err(error.to_string()),
     }
 }
 

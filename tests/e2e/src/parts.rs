@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::ports::Port;
 
+/// The API server's `--request-timeout`: as long a replica of Suture waits that knows nothing of what was in flight.
+pub const REQUEST_TIMEOUT_SECS: u32 = 10;
+
 /// One program of the control plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
@@ -119,6 +122,7 @@ impl Layout {
             ("token-auth-file", &token_file.display().to_string()),
             ("authorization-mode", "RBAC"),
             ("allow-privileged", "true"),
+            ("request-timeout", &format!("{REQUEST_TIMEOUT_SECS}s")),
             ("audit-policy-file", &self.audit_policy().display().to_string()),
             ("audit-log-path", &self.audit_log().display().to_string()),
         ]);

@@ -1,5 +1,6 @@
 //! `suture serve` beside a control plane: its replicas, their certificate, and the webhook that sends them requests.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{Read, Write};
@@ -16,6 +17,7 @@ use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::kubeconfig::User;
 use crate::kubectl::Kubectl;
+use crate::parts::REQUEST_TIMEOUT_SECS;
 use crate::ports::Port;
 use crate::process::Process;
 use crate::wait;
@@ -36,8 +38,10 @@ const PROBE_MAX: Duration = Duration::from_secs(5);
 /// How it is to run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// How many replicas. Two or more announce to each other, and stand behind a balancer.
+    /// How many replicas. Two or more stand behind a balancer, which asks those that are ready.
     pub replicas: usize,
+    /// How they share the work: what `--replicas-mode` takes.
+    pub mode: &'static str,
     /// Invariants, templates and whatever else `--invariants` takes.
     pub policy: Vec<Value>,
     /// Adapters.
@@ -59,7 +63,15 @@ impl Plan {
 
     /// One replica with these invariants.
     pub fn of(policy: Vec<Value>) -> Self {
-        Self { replicas: 1, policy, adapters: Vec::new(), flags: Vec::new(), server: None, by_itself: false }
+        Self {
+            replicas: 1,
+            mode: "single",
+            policy,
+            adapters: Vec::new(),
+            flags: Vec::new(),
+            server: None,
+            by_itself: false,
+        }
     }
 }
 
@@ -81,6 +93,7 @@ pub struct Suture {
     url: String,
     folder: PathBuf,
     policy: Vec<String>,
+    mode: &'static str,
 }
 
 /// Who it is in the cluster. To be named in the options of the cluster.
@@ -111,19 +124,28 @@ impl Suture {
                 policy.extend([flag.to_owned(), folder.join(file).display().to_string()]);
             }
         }
-        let ports = (0..plan.replicas).map(|_| Port::reserve()).collect::<Result<Vec<Port>, Error>>()?;
+        let ports = (0..plan.replicas).map(|_| Ok([Port::reserve()?, Port::reserve()?]));
+        let ports = ports.collect::<Result<Vec<[Port; 2]>, Error>>()?;
+        let health: BTreeMap<u16, u16> =
+            ports.iter().map(|[webhook, health]| (webhook.number(), health.number())).collect();
         let balancer = match ports.as_slice() {
             [] | [_] => None,
-            several => Some(Balancer::start(several.iter().map(Port::number).collect())?),
+            several => {
+                let is_ready = move |port: u16| health.get(&port).is_some_and(|health| ready(*health).is_ok());
+                let targets = several.iter().map(|[webhook, _]| webhook.number());
+                Some(Balancer::start_where(targets.collect(), is_ready)?)
+            }
         };
-        let front = balancer.as_ref().map(Balancer::port).or(ports.first().map(Port::number));
+        let first = ports.first().map(|[webhook, _]| webhook.number());
+        let front = balancer.as_ref().map(Balancer::port).or(first);
         let url = format!("https://{HOST}:{}", front.unwrap_or_default());
+        let (replicas, mode) = (Vec::new(), plan.mode);
         let mut suture =
-            Self { replicas: Vec::new(), authority: Authority::new()?, _balancer: balancer, url, folder, policy };
+            Self { replicas, authority: Authority::new()?, _balancer: balancer, url, folder, policy, mode };
         write(&suture.folder.join("authority.pem"), suture.authority.certificate())?;
         suture.rotate()?;
-        for (number, port) in ports.into_iter().enumerate() {
-            let replica = suture.replica(cluster, number, port, plan)?;
+        for (number, ports) in ports.into_iter().enumerate() {
+            let replica = suture.replica(cluster, number, ports, plan)?;
             suture.replicas.push(replica);
         }
         for replica in &suture.replicas {
@@ -133,8 +155,8 @@ impl Suture {
         Ok(suture)
     }
 
-    fn replica(&self, cluster: &Cluster, number: usize, webhook: Port, plan: &Plan) -> Result<Replica, Error> {
-        let health = Port::reserve()?;
+    fn replica(&self, cluster: &Cluster, number: usize, ports: [Port; 2], plan: &Plan) -> Result<Replica, Error> {
+        let [webhook, health] = ports;
         let name = format!("suture-{number}");
         let mut kubeconfig = cluster.kubeconfig(&user().name)?;
         if let Some(port) = plan.server {
@@ -153,7 +175,8 @@ impl Suture {
             ("identity", name.clone()),
             ("listen", format!("127.0.0.1:{}", webhook.number())),
             ("health-listen", format!("127.0.0.1:{}", health.number())),
-            ("replicas-mode", if plan.replicas > 1 { "announced" } else { "single" }.to_owned()),
+            ("replicas-mode", plan.mode.to_owned()),
+            ("request-timeout-secs", REQUEST_TIMEOUT_SECS.to_string()),
         ]
         .iter()
         .chain(tls)
@@ -164,8 +187,13 @@ impl Suture {
         Ok(Replica { process: cluster.attach(&name, &program(), flags), webhook, health })
     }
 
-    /// Waits until every replica that is up is ready.
+    /// Waits until every replica that is up is ready; where one decides at a time, until one is.
     pub fn wait_ready(&self) -> Result<(), Error> {
+        if self.mode == "single" && self.replicas.len() > 1 {
+            return wait::until("one of the replicas", READY_MAX, || {
+                if self.replicas.iter().any(Replica::is_ready) { Ok(()) } else { Err("none is ready".to_owned()) }
+            });
+        }
         self.replicas.iter().filter(|replica| replica.process.pid().is_some()).try_for_each(Replica::wait_ready)
     }
 
@@ -207,17 +235,13 @@ impl Replica {
             if let Err(error) = self.process.check() {
                 return Ok(Err(error));
             }
-            match self.get("/readyz") {
-                Ok((200, _)) => Ok(Ok(())),
-                Ok((_, missing)) => Err(missing),
-                Err(error) => Err(error.to_string()),
-            }
+            ready(self.health.number()).map(Ok)
         })?
     }
 
     /// Whether it says that it is ready.
     pub fn is_ready(&self) -> bool {
-        matches!(self.get("/readyz"), Ok((200, _)))
+        ready(self.health.number()).is_ok()
     }
 
     /// Its metrics.
@@ -236,18 +260,37 @@ impl Replica {
     }
 
     fn get(&self, path: &str) -> Result<(u16, String), Error> {
-        let address = (Ipv4Addr::LOCALHOST, self.health.number());
-        let got = TcpStream::connect(address).and_then(|mut stream| {
-            stream.set_read_timeout(Some(PROBE_MAX))?;
-            write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-            let mut text = String::new();
-            stream.read_to_string(&mut text)?;
-            Ok(text)
-        });
-        let text = got.map_err(Error::io(path))?;
-        let code = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
-        Ok((code, text.split_once("\r\n\r\n").map_or_else(String::new, |(_, body)| body.to_owned())))
+        get(self.health.number(), path)
     }
+}
+
+/// Which replica holds the Lease, and which processes have a copy of what is in flight there (`NAME/...`, by commas).
+pub fn lease(admin: &Kubectl) -> (String, String) {
+    let lease = admin.json(&["get", "lease", "suture", "--namespace", NAMESPACE]).unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (text(&lease["spec"]["holderIdentity"]), text(&lease["metadata"]["annotations"]["suture.dev/followers"]))
+}
+
+/// Whether the replica whose health this port tells is ready, and what is missing.
+pub fn ready(port: u16) -> Result<(), String> {
+    match get(port, "/readyz") {
+        Ok((200, _)) => Ok(()),
+        Ok((_, missing)) => Err(missing),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn get(port: u16, path: &str) -> Result<(u16, String), Error> {
+    let got = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|mut stream| {
+        stream.set_read_timeout(Some(PROBE_MAX))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    });
+    let text = got.map_err(Error::io(path))?;
+    let code = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    Ok((code, text.split_once("\r\n\r\n").map_or_else(String::new, |(_, body)| body.to_owned())))
 }
 
 /// The value of a series in the text of Prometheus, such as `suture_shed_total`; with labels, `name{label="value"}`.

@@ -189,7 +189,8 @@ fn conflicting_requests_are_never_both_admitted() {
     let cluster = Cluster::start(&options).expect("cluster");
     let (mut both, mut all) = (0, 0);
     for replicas in [1, 2] {
-        let plan = Plan { replicas, ..policy() };
+        let mode = if replicas > 1 { "announced" } else { "single" };
+        let plan = Plan { replicas, mode, ..policy() };
         let suture = Suture::start(&cluster, &plan).expect("suture");
         println!("\n{pairs} pairs of conflicting requests, replicas: {replicas}");
         let (admitted, damage) = race(&cluster, &suture, &format!("pairs-{replicas}"), pairs);

@@ -16,14 +16,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 use suture_e2e::balancer::Balancer;
-use suture_e2e::installed::{Installed, install, ready, requests};
+use suture_e2e::installed::{Installed, install, requests};
 use suture_e2e::objects::{ingress, invariant, list, namespace};
 use suture_e2e::ports::Port;
+use suture_e2e::suture::ready;
 use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options, suture, wait};
 
 /// How often the replica that decides is killed.
 const KILLS: usize = 3;
-/// How long until the other one decides: the Lease lasts six seconds, and everything is read again after that.
+/// Far longer than it takes until the other one decides: the Lease lasts 1.5 s.
 const RECOVERED: Duration = Duration::from_secs(20);
 /// How long until a replica that is gone is told no more, and others are audited.
 const STATUS: Duration = Duration::from_secs(60);
@@ -112,8 +113,16 @@ impl Scene {
     }
 
     fn holder(&self) -> String {
-        let lease = self.admin.json(&["get", "lease", "suture", "--namespace", suture::NAMESPACE]).unwrap_or_default();
-        lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+        suture::lease(&self.admin).0
+    }
+
+    /// Whether it has all but the Lease, and the Lease says so.
+    fn stands_by(&self, replica: &Installed) -> Result<(), String> {
+        let missing = replica.ready().err().unwrap_or_default();
+        let waits = |line: &str| ["lease: replica", "certificates: "].iter().any(|part| line.starts_with(part));
+        let (_, copies) = suture::lease(&self.admin);
+        let named = copies.split(',').any(|name| name.starts_with(&format!("{}/", replica.name())));
+        if named && missing.lines().all(waits) { Ok(()) } else { Err(format!("{missing}; the Lease names `{copies}`")) }
     }
 
     fn status(&self) -> Value {
@@ -141,6 +150,9 @@ impl Scene {
         let replicas = self.replicas("single");
         self.until_denied("judged");
         self.told(&["suture-0", "suture-1"], "True");
+        let holder = self.holder();
+        let standby = replicas.iter().find(|replica| replica.name() != holder).expect("standby");
+        self.until("the other one stands by", STATUS, || self.stands_by(standby));
         let done = AtomicBool::new(false);
         let (harmful, mut times) = thread::scope(|scope| {
             let traffic = scope.spawn(|| self.harmful(&done));
@@ -180,12 +192,8 @@ impl Scene {
         assert_ne!(self.holder(), holder, "another one has taken over");
         assert_eq!(self.create("left", &format!("{name}-fine"), &format!("fine-{host}")), Ok(()));
         active.process.launch().expect("launch");
-        // it stands by: not ready, and in the Lease's place when the other one is killed next
-        self.until("it is back", STATUS, || {
-            let missing = active.ready().err().unwrap_or_default();
-            let waits = |line: &str| ["lease: replica", "certificates: "].iter().any(|part| line.starts_with(part));
-            if missing.lines().all(waits) { Ok(()) } else { Err(missing) }
-        });
+        // it stands by: not ready, and with a copy of what is in flight when the other one is killed next
+        self.until("it is back", STATUS, || self.stands_by(active));
         took
     }
 

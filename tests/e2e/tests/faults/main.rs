@@ -6,9 +6,14 @@
 //! | harmful requests | they are never admitted |
 //! | duels: both of two endpoints are evicted at once | one of the two is still there at the end |
 //!
-//! With `SUTURE_FAULTS=short` only Suture, the API server, the connections between them, and etcd fail.
+//! Too many requests at once, and the end of the replica that decides among many, are in `overload`.
+//!
+//! With `SUTURE_FAULTS=short` only Suture, the API server, the connections between them, and etcd fail, and saturation is
+//! shorter.
 #![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 #![expect(clippy::disallowed_methods, reason = "how long things take is the point")]
+
+mod overload;
 
 use std::env;
 use std::fmt::Write;
@@ -78,7 +83,7 @@ struct Scene {
 
 #[test]
 fn nothing_wrong_is_admitted_whatever_fails() {
-    let short = env::var("SUTURE_FAULTS").is_ok_and(|form| form == "short");
+    let short = short();
     let mut scene = Scene::start(1);
     scene.under("suture killed, started again", Duration::ZERO, |scene| {
         scene.suture.replicas[0].process.kill().expect("kill");
@@ -148,7 +153,9 @@ impl Scene {
                      "selector": "{'app': self.metadata.name}"}});
         let way = Balancer::start(vec![cluster.api_server_port()]).expect("a way");
         let server = Some(way.port());
-        let plan = Plan { replicas, adapters: vec![adapter], server, ..Plan::of(templates.map(invariant).to_vec()) };
+        let mode = if replicas > 1 { "announced" } else { "single" };
+        let policy = templates.map(invariant).to_vec();
+        let plan = Plan { replicas, mode, adapters: vec![adapter], server, ..Plan::of(policy) };
         let suture = Suture::start(&cluster, &plan).expect("suture");
         suture.register(&admin).expect("register");
         until("the webhook", || matches!(ask(&api, &harmful()[0]), Outcome::Denied(_)));
@@ -432,6 +439,11 @@ impl Scene {
         let grow = ("PATCH", widgets("/members"), Some(json!({"spec": {"replicas": 3, "more": true}})));
         until("an allowance by the adapter", || ask(&api, &grow) == Outcome::Done);
     }
+}
+
+/// Whether only some faults are tried.
+fn short() -> bool {
+    env::var("SUTURE_FAULTS").is_ok_and(|form| form == "short")
 }
 
 /// Ends the traffic.
