@@ -18,8 +18,11 @@ use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::value::{Str, Val};
 
-/// How many changes in flight are told apart; beyond it the question is refused, since every subset is a scenario.
-pub const IN_FLIGHT_MAX: usize = 10;
+/// In how many ways changes in flight may have landed at most; beyond it the question is refused, since each is a scenario.
+/// Ten changes make so many where all have an effect; more may matter where some have none.
+pub const SCENARIOS_MAX: usize = 1 << 10;
+/// How many changes in flight are looked at: there is a bit for each.
+const IN_FLIGHT_MAX: usize = 24;
 
 const OWNERS: [&str; 2] = ["metadata", "ownerReferences"];
 
@@ -170,13 +173,15 @@ pub fn describe(request: &Request) -> String {
     format!("{} {verb} {}{extent}", request.user.username, request.target)
 }
 
-/// More changes are in flight than scenarios are told apart for.
+/// Changes in flight may have landed in more ways than are told apart.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{count} changes are in flight and touch this, more than the {max} that are told apart")]
+#[error(
+    "{count} changes are in flight and touch this, and may have landed in more than the {max} ways that are told apart"
+)]
 pub struct TooManyInFlight {
-    /// How many.
+    /// How many changes.
     pub count: usize,
-    /// How many at most.
+    /// How many ways at most.
     pub max: usize,
 }
 
@@ -184,7 +189,7 @@ pub struct TooManyInFlight {
 /// of a batch, (After) the whole of it. Without a change: the subsets alone.
 ///
 /// # Errors
-/// When more than [`IN_FLIGHT_MAX`] changes are in flight.
+/// When changes in flight may have landed in more than [`SCENARIOS_MAX`] ways.
 pub fn scenarios<'a>(
     snapshot: &'a Snapshot,
     in_flight: &[&Request],
@@ -198,7 +203,7 @@ pub fn scenarios<'a>(
 /// A truncated closure is still sound for During: each of its states also occurs on the way to the full closure.
 ///
 /// # Errors
-/// When more than [`IN_FLIGHT_MAX`] changes are in flight.
+/// When changes in flight may have landed in more than [`SCENARIOS_MAX`] ways.
 pub fn scenarios_within<'a>(
     snapshot: &'a Snapshot,
     in_flight: &[&Request],
@@ -230,33 +235,48 @@ fn starts<'a>(
     proven: u32,
     most: usize,
 ) -> Result<(Vec<Scenario<'a>>, bool), TooManyInFlight> {
+    let too_many = || TooManyInFlight { count: in_flight.len(), max: SCENARIOS_MAX };
     if in_flight.len() > IN_FLIGHT_MAX {
-        return Err(TooManyInFlight { count: in_flight.len(), max: IN_FLIGHT_MAX });
+        return Err(too_many());
     }
-    let (mut all, mut whole) = (Vec::new(), true);
-    for subset in (0..(1_u32 << in_flight.len())).filter(|subset| subset & proven == proven) {
-        let mut start = Scenario { landed: subset, ..Scenario::observed(snapshot) };
-        let mut distinct = true;
-        for (at, landed) in in_flight.iter().enumerate() {
-            if subset & (1 << at) != 0 {
-                // a change without effect is the same scenario as the one where it has not landed
-                let landing = start.land_within(landed, most);
-                distinct &= landing.effective;
+    let (mut all, mut whole) = (vec![Scenario::observed(snapshot)], true);
+    for (at, landed) in in_flight.iter().enumerate() {
+        let bit = 1 << at;
+        let mut with = Vec::new();
+        for start in &all {
+            let mut start = start.clone();
+            let landing = start.land_within(landed, most);
+            // a change without effect is the same scenario as the one where it has not landed
+            if landing.effective {
+                start.landed |= bit;
                 whole &= landing.whole;
+                with.push(start);
             }
         }
-        if distinct {
-            all.push(start);
+        if proven & bit != 0 {
+            all.clear();
+        }
+        all.extend(with);
+        if all.len() > SCENARIOS_MAX {
+            return Err(too_many());
         }
     }
     Ok((all, whole))
+}
+
+/// In how many ways changes in flight may have landed before a change.
+///
+/// # Errors
+/// When there are more than [`SCENARIOS_MAX`].
+pub fn ways_to_land(snapshot: &Snapshot, in_flight: &[&Request], change: &Change) -> Result<usize, TooManyInFlight> {
+    starts(snapshot, in_flight, proven(in_flight, change), 0).map(|(all, _)| all.len())
 }
 
 /// The objects that a request changes as it lands, as they are before it and after it, whatever of these in flight
 /// has landed before it.
 ///
 /// # Errors
-/// When more than [`IN_FLIGHT_MAX`] changes are in flight.
+/// When changes in flight may have landed in more than [`SCENARIOS_MAX`] ways.
 pub fn changes(
     snapshot: &Snapshot,
     in_flight: &[&Request],
@@ -294,3 +314,6 @@ fn proven(in_flight: &[&Request], change: &Change) -> u32 {
     let each = in_flight.iter().enumerate().filter(|(_, request)| is_named(request));
     each.fold(0, |bits, (at, _)| bits | (1 << at))
 }
+
+#[cfg(test)]
+mod tests;

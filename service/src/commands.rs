@@ -9,6 +9,7 @@ use suture_checker::decision::{Decision, Finding, Outcome};
 use suture_checker::engine::{Engine, Settings};
 use suture_checker::version::z3_version;
 use suture_model::change::User;
+use suture_model::snapshot::Facts;
 
 use crate::arguments::{
     self, Arguments, Audit, BenchFormat, Check, Command, Common, Completions, Format, Lint, State, Test, TestFormat,
@@ -83,7 +84,8 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
         snapshot: &recorded.snapshot,
         change: &change,
         writers: &|_| Vec::new(),
-        writers_max: 0,
+        ways_max: 1,
+        likely_reads: &Facts::default(),
         counted: &[],
         history: &History::default(),
         time,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input};
 use suture_model::change::{Change, Request};
-use suture_model::land::TooManyInFlight;
+use suture_model::land::{SCENARIOS_MAX, TooManyInFlight, ways_to_land};
 use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
@@ -32,8 +32,10 @@ pub struct Question<'q> {
     pub change: &'q Change,
     /// Of the requests in flight, all that may change one of these facts, oldest first: each may have landed or not.
     pub writers: &'q dyn Fn(&Facts) -> Vec<Entry>,
-    /// How many of them are told apart at most; more leave it undecided.
-    pub writers_max: usize,
+    /// In how many ways these may have landed at most; more leave it undecided.
+    pub ways_max: usize,
+    /// What is likely to be read, which says whom to begin with: it decides nothing but how long this takes.
+    pub likely_reads: &'q Facts,
     /// All requests in flight, oldest first: grants count them.
     pub counted: &'q [&'q Request],
     /// What was admitted before, as far as budgets reach.
@@ -59,7 +61,7 @@ pub struct Decided {
 /// judged: for a change that leaves every fact as it is.
 pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<'_>) -> Decided {
     let (mut decision, crowded) = match engine {
-        Some(engine) => beside_writers(policy, engine, question),
+        Some(engine) => beside_writers(policy, engine, question, question.likely_reads),
         None => (Decision::of(uid(question), []), false),
     };
     if policy.grants.is_empty() {
@@ -77,21 +79,26 @@ pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<
     Decided { decision, spent: judged.spent, crowded }
 }
 
-/// Decides by the invariants, beside exactly those in flight that may change what is read for it: these may make it read
-/// more, which others may change.
-fn beside_writers(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> (Decision, bool) {
+/// Decides by the invariants, beside those in flight that may change what is read for it: these may make it read more, which
+/// others may change. The writers of what is likely to be read are among them from the start, which saves a round; where
+/// these are too many it begins without.
+fn beside_writers(policy: &Policy, engine: &mut Engine, question: &Question<'_>, likely: &Facts) -> (Decision, bool) {
     let targets = || question.change.requests.iter().filter(|r| question.snapshot.get(&r.target).is_some()).count();
     // what it is about is read in any case
-    let mut writers = (question.writers)(&Facts::read_by(targets).1);
+    let mut begin = Facts::read_by(targets).1;
+    begin.extend(likely);
+    let mut writers = (question.writers)(&begin);
     let mut read = Facts::default();
     loop {
-        if writers.len() > question.writers_max {
-            let reason = TooManyInFlight { count: writers.len(), max: question.writers_max }.to_string();
+        let in_flight: Vec<Request> = writers.iter().map(|entry| (*entry.request).clone()).collect();
+        if let Err(why) = in_few_ways(question, &in_flight) {
+            if !likely.is_empty() {
+                return beside_writers(policy, engine, question, &Facts::default());
+            }
             let first = question.change.requests.first();
-            let decision = first.map(|request| undecided(policy, request, &reason));
+            let decision = first.map(|request| undecided(policy, request, &why.to_string()));
             return (decision.unwrap_or_else(|| Decision::of("", [])), true);
         }
-        let in_flight: Vec<Request> = writers.iter().map(|entry| (*entry.request).clone()).collect();
         let (decision, now_read) = Facts::read_by(|| judge_invariants(policy, engine, question, &in_flight));
         read.extend(&now_read);
         let found = (question.writers)(&read);
@@ -101,6 +108,22 @@ fn beside_writers(policy: &Policy, engine: &mut Engine, question: &Question<'_>)
         }
         writers.extend(found.into_iter().filter(|entry| !is_taken(entry)).collect::<Vec<_>>());
         writers.sort_by_key(|entry| entry.order);
+    }
+}
+
+/// Whether requests in flight may have landed in no more ways than are told apart.
+fn in_few_ways(question: &Question<'_>, in_flight: &[Request]) -> Result<(), TooManyInFlight> {
+    let is_within = |count: usize| count <= question.ways_max.min(SCENARIOS_MAX);
+    // as if each had an effect
+    let most = u32::try_from(in_flight.len()).ok().and_then(|count| 1_usize.checked_shl(count));
+    if most.is_some_and(is_within) {
+        return Ok(());
+    }
+    let in_flight: Vec<&Request> = in_flight.iter().collect();
+    let count = ways_to_land(question.snapshot, &in_flight, question.change)?;
+    match is_within(count) {
+        true => Ok(()),
+        false => Err(TooManyInFlight { count: in_flight.len(), max: question.ways_max }),
     }
 }
 

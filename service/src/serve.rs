@@ -41,6 +41,7 @@ pub mod in_flight_log;
 pub mod judge;
 pub mod kind_events;
 pub mod kinds;
+pub mod last_reads;
 pub mod lease;
 pub mod loaded;
 pub mod maintenance;
@@ -157,7 +158,7 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
         Replicas::Single(active) => readiness.while_active(active.clone()),
         Replicas::Announced(_) | Replicas::Audit => readiness,
     };
-    let shared = Arc::new(SharedState { store: store.clone(), in_flight_log, replicas: replicas.clone() });
+    let shared = Arc::new(SharedState::new(store.clone(), in_flight_log, replicas.clone()));
     follow(&client, policies, &shared, &again, options, &readiness, &metrics);
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
     let workers = Workers::start(Arc::new(JudgePool(shared)), limits, metrics.clone());

@@ -14,7 +14,7 @@ use suture_checker::decision::{Decision, Finding};
 use suture_checker::engine::{Engine, Settings};
 use suture_model::change::{Change, Operation, Request};
 use suture_model::kinds::KindTraits;
-use suture_model::land::IN_FLIGHT_MAX;
+use suture_model::land::SCENARIOS_MAX;
 use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::state::State;
 use suture_service::decide::{Question, decide};
@@ -84,7 +84,8 @@ impl Moment {
         Self { policy: Policy { invariants, adapters, exemptions, grants, documents }, snapshot, ledger, change, told }
     }
 
-    /// What is decided beside the writers of facts, and how many were taken into account.
+    /// What is decided beside the writers of facts, and how many were taken into account. It begins beside what writes the
+    /// object of the oldest request in flight, whether that matters or not.
     fn decide(&self, writers: impl Fn(&Facts) -> Facts) -> (Found, usize) {
         let taken = RefCell::new(BTreeSet::new());
         let select = |facts: &Facts| {
@@ -92,16 +93,22 @@ impl Moment {
             taken.borrow_mut().extend(found.iter().map(|entry| entry.order));
             found
         };
-        let decision = self.decide_beside(&select);
+        let oldest = self.ledger.entries().next();
+        let likely = Facts::read_by(|| oldest.map(|entry| self.snapshot.get(&entry.request.target).is_some())).1;
+        let decision = self.decide_beside(&select, &likely);
         (decision, taken.into_inner().len())
     }
 
     /// What is decided beside all that is in flight.
     fn decide_beside_all(&self) -> Found {
-        self.decide_beside(&|_| self.ledger.entries().cloned().collect())
+        self.decide_beside(&|_| self.ledger.entries().cloned().collect(), &Facts::default())
     }
 
-    fn decide_beside(&self, writers: &dyn Fn(&Facts) -> Vec<suture_service::ledger::Entry>) -> Found {
+    fn decide_beside(
+        &self,
+        writers: &dyn Fn(&Facts) -> Vec<suture_service::ledger::Entry>,
+        likely_reads: &Facts,
+    ) -> Found {
         let settings = Settings { suggest: false, ..Settings::default() };
         let mut engine =
             Engine::new(self.policy.invariants.clone(), settings).expect("the linked Z3 is the pinned one");
@@ -109,7 +116,8 @@ impl Moment {
             snapshot: &self.snapshot,
             change: &self.change,
             writers,
-            writers_max: IN_FLIGHT_MAX,
+            ways_max: SCENARIOS_MAX,
+            likely_reads,
             counted: &[],
             history: &History::default(),
             time: None,

@@ -23,6 +23,7 @@ use super::active::Active;
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
 use super::in_flight_log::{Basis, InFlightLog, Reader};
+use super::last_reads::LastReads;
 use super::no_op::writes;
 use super::resources;
 use super::review::AdmissionCall;
@@ -34,8 +35,8 @@ use crate::ledger::Entry;
 
 /// How often a request is judged again because another one was admitted meanwhile, before it is judged alone.
 const TRIES_MAX: usize = 4;
-/// How many changes in flight that matter are told apart in a webhook: each doubles the work.
-const RELEVANT_MAX: usize = 6;
+/// In how many ways changes in flight that matter may have landed in a webhook: each is judged.
+const WAYS_MAX: usize = 64;
 /// The pause before looking again whether fewer are in flight: watches show a write within a few milliseconds.
 const CROWDED_PAUSE: Duration = Duration::from_millis(4);
 /// What of the time until the deadline may be spent waiting, in parts of a hundred; the rest is for deciding.
@@ -63,6 +64,8 @@ pub struct SharedState {
     pub in_flight_log: Arc<InFlightLog>,
     /// How replicas share the work.
     pub replicas: Replicas,
+    /// What the last decisions about objects read.
+    last_reads: LastReads,
 }
 
 /// Makes judges for workers.
@@ -132,6 +135,11 @@ impl Decider for Judge {
 }
 
 impl SharedState {
+    /// What judges share before anything was decided.
+    pub fn new(store: Arc<Store>, in_flight_log: Arc<InFlightLog>, replicas: Replicas) -> Self {
+        Self { store, in_flight_log, replicas, last_reads: LastReads::default() }
+    }
+
     /// Enters what is admitted, and says what is answered. `None` when something was entered meanwhile that matters.
     fn enter(&self, reader: &Reader<'_>, request: &Request, judged: Judged) -> Option<Answer> {
         let Judged { answer, mut basis, no_op } = judged;
@@ -243,7 +251,8 @@ impl Judge {
         judged.answer
     }
 
-    /// Judges beside what is in flight for a reader. While too many of these matter it begins again, for some time.
+    /// Judges beside what is in flight for a reader. Where too many of these matter it begins again once there are fewer, for
+    /// some time.
     fn judge<'l>(
         &mut self,
         request: &Request,
@@ -255,10 +264,17 @@ impl Judge {
             let reader = begin();
             let ((mut judged, crowded), reads) = Facts::read_by(|| self.judge_beside(request, &reader));
             if crowded && patience > now() {
+                let matter = reader.writers(&reads).len();
                 drop(reader);
-                thread::sleep(CROWDED_PAUSE);
+                while patience > now() {
+                    thread::sleep(CROWDED_PAUSE);
+                    if begin().writers(&reads).len() < matter {
+                        break;
+                    }
+                }
                 continue;
             }
+            self.shared.last_reads.note(request, &reads);
             judged.basis.reads = reads;
             return (reader, judged);
         }
@@ -285,6 +301,7 @@ impl Judge {
         if let Some(reason) = case.unclear() {
             return (judged(undecided(&reason, &case.request, view), Basis::default()), false);
         }
+        let likely_reads = self.shared.last_reads.likely(&case.request);
         let engine = if case.no_op { Ok(None) } else { self.engine(view).map(Some) };
         let engine = match engine {
             Ok(engine) => engine,
@@ -301,7 +318,8 @@ impl Judge {
                 seen.borrow_mut().extend(found.iter().map(|entry| entry.order));
                 case.open(found)
             },
-            writers_max: RELEVANT_MAX,
+            ways_max: WAYS_MAX,
+            likely_reads: &likely_reads,
             counted: &counted.iter().map(|entry| &*entry.request).collect::<Vec<_>>(),
             history: &reader.history,
             time: Some(case.now),

@@ -6,8 +6,9 @@ use suture_checker::decision::Decision;
 use suture_checker::engine::{Engine, Settings};
 use suture_model::apply::apply;
 use suture_model::change::Change;
-use suture_model::land::IN_FLIGHT_MAX;
+use suture_model::land::SCENARIOS_MAX;
 use suture_model::object::Key;
+use suture_model::snapshot::Facts;
 use suture_model::state::State;
 use suture_specs::spec::{Case, Observation, Step, Suite, Verb};
 
@@ -149,7 +150,8 @@ impl Runner<'_, '_> {
             snapshot,
             change: &change,
             writers: &|facts| running.ledger.writers(facts, snapshot.last_event()).cloned().collect(),
-            writers_max: IN_FLIGHT_MAX,
+            ways_max: SCENARIOS_MAX,
+            likely_reads: &Facts::default(),
             counted: &in_flight.iter().collect::<Vec<_>>(),
             history: &running.history,
             time: running.now,

@@ -49,7 +49,7 @@ fn shared(sets: usize, replicas: Replicas) -> Arc<SharedState> {
     }
     changes.extend(objects.iter().map(|object| Written::Put(Arc::new(Object::from_val(object).unwrap()))));
     store.write(changes);
-    Arc::new(SharedState { store, in_flight_log: Arc::new(InFlightLog::lasting(100)), replicas })
+    Arc::new(SharedState::new(store, Arc::new(InFlightLog::lasting(100)), replicas))
 }
 
 /// A question that deletes a pod.
@@ -376,7 +376,7 @@ fn a_grant_binds_evictions_of_pods_that_nothing_reads() {
     let store = Arc::new(Store::new(Arc::new(loaded)));
     let replicas = Replicas::Single(Active::held());
     let in_flight_log = Arc::new(InFlightLog::lasting(100));
-    let mut judge = Judge::new(Arc::new(SharedState { store, in_flight_log, replicas }));
+    let mut judge = Judge::new(Arc::new(SharedState::new(store, in_flight_log, replicas)));
     let evict = |ns: &str| {
         let user = suture_model::change::User { username: "op".into(), ..suture_model::change::User::admin() };
         let request = Request::evict(user, suture_model::object::Key::of("Pod", ns, "x"));

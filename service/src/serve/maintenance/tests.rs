@@ -24,8 +24,8 @@ fn pod(name: &str) -> Change {
 fn objects_are_counted_kinds_wanted_and_readiness_said() {
     let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
     let replicas = Replicas::Single(Active::held());
-    let shared =
-        Arc::new(SharedState { store: store.clone(), in_flight_log: Arc::new(InFlightLog::lasting(60)), replicas });
+    let in_flight_log = Arc::new(InFlightLog::lasting(60));
+    let shared = Arc::new(SharedState::new(store.clone(), in_flight_log, replicas));
     let (sender, wanted) = watch::channel(Wanted::default());
     let (readiness, metrics) = (Readiness::expecting(&["kinds"]), Metrics::default());
     let mut maintenance = Maintenance::new(shared, sender, readiness.clone(), metrics.clone());
@@ -53,11 +53,8 @@ fn objects_are_counted_kinds_wanted_and_readiness_said() {
 fn everything_was_read_when_the_kind_that_lags_most_was() {
     let store = Arc::new(Store::new(Arc::new(Policies::default().load().wanting_nothing())));
     let active = Active::held();
-    let shared = Arc::new(SharedState {
-        store: store.clone(),
-        in_flight_log: Arc::new(InFlightLog::lasting(60)),
-        replicas: Replicas::Single(active.clone()),
-    });
+    let in_flight_log = Arc::new(InFlightLog::lasting(60));
+    let shared = Arc::new(SharedState::new(store.clone(), in_flight_log, Replicas::Single(active.clone())));
     let mut maintenance =
         Maintenance::new(shared, watch::channel(Wanted::default()).0, Readiness::default(), Metrics::default());
     let since = now();

@@ -1,0 +1,54 @@
+//! In how many ways changes in flight may have landed.
+
+use super::*;
+use crate::change::{Preconditions, User};
+use crate::testing::cluster;
+
+/// ConfigMaps of the names `0` to `9`.
+fn ten() -> Snapshot {
+    let map = |name: u32| format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: '{name}', namespace: n}}}}\n");
+    cluster(&(0..10).map(map).collect::<Vec<_>>().join("---\n"))
+}
+
+fn deletion(snapshot: &Snapshot, name: usize) -> Request {
+    let key = Key::of("ConfigMap", "n", &name.to_string());
+    Request::delete(User::admin(), &State::new(snapshot), key, None, Preconditions::default())
+}
+
+/// In how many ways deletions of the ConfigMaps of these names may have landed, of which there are ten.
+fn ways(names: impl IntoIterator<Item = usize>) -> Result<usize, TooManyInFlight> {
+    let snapshot = ten();
+    let in_flight: Vec<Request> = names.into_iter().map(|name| deletion(&snapshot, name)).collect();
+    let in_flight: Vec<&Request> = in_flight.iter().collect();
+    ways_to_land(&snapshot, &in_flight, &Change::from(deletion(&snapshot, 0)))
+}
+
+#[test]
+fn a_change_without_effect_is_not_told_from_one_that_has_not_landed() {
+    assert_eq!(ways([]), Ok(1));
+    assert_eq!(ways([0, 1, 2]), Ok(8));
+    assert_eq!(ways([0, 77, 1, 78, 2]), Ok(8), "two are not there");
+    assert_eq!(ways(80..100), Ok(1), "twenty that do nothing");
+}
+
+#[test]
+fn more_ways_than_are_judged_are_refused() {
+    assert_eq!(ways(0..10), Ok(SCENARIOS_MAX));
+    assert_eq!(ways((0..10).chain([0])), Err(TooManyInFlight { count: 11, max: SCENARIOS_MAX }));
+    assert_eq!(ways(80..=80 + IN_FLIGHT_MAX), Err(TooManyInFlight { count: 25, max: SCENARIOS_MAX }));
+}
+
+#[test]
+fn the_ways_are_the_subsets_that_have_an_effect() {
+    let snapshot = ten();
+    let in_flight = [0, 77, 1].map(|name| deletion(&snapshot, name));
+    let in_flight: Vec<&Request> = in_flight.iter().collect();
+    let found = scenarios(&snapshot, &in_flight, None, Moment::During).unwrap();
+    let landed: BTreeSet<u32> = found.iter().map(|scenario| scenario.landed).collect();
+    assert_eq!(landed, [0b000, 0b001, 0b100, 0b101].into());
+    assert_eq!(found.len(), landed.len());
+    for scenario in &found {
+        let goes = |name: &str| scenario.in_deletion_closure.contains_key(&Key::of("ConfigMap", "n", name));
+        assert_eq!((goes("0"), goes("1")), (scenario.landed & 1 != 0, scenario.landed & 4 != 0));
+    }
+}
