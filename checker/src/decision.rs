@@ -95,6 +95,9 @@ pub struct Verdict {
     pub proved_against: Arc<BTreeMap<String, String>>,
     /// What would have been allowed instead.
     pub nearest_allowed: Vec<String>,
+    /// Whether it is refuted only for as long as something in flight may not have landed.
+    #[serde(skip)]
+    pub awaits_landing: bool,
 }
 
 impl Verdict {

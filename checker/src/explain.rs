@@ -37,6 +37,7 @@ fn bare(compiled: &CompiledInvariant, instance: &Key, outcome: Finding) -> Verdi
         assumptions: Vec::new(),
         proved_against: Arc::default(),
         nearest_allowed: Vec::new(),
+        awaits_landing: false,
     }
 }
 
@@ -114,6 +115,7 @@ pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>
         message: message.join("\n"),
         counterexample: Some(Arc::new(counterexample)),
         proved_against: cache.versions(violation.question.scene.scenario, instance.run.context.before, instance.object),
+        awaits_landing: !violation.open.is_empty(),
         ..bare(compiled, &instance.object.key, Finding::Refuted)
     }
 }

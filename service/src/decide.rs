@@ -167,6 +167,7 @@ fn unclear(invariant: &CompiledInvariant, instance: &str, reason: &str) -> Verdi
         assumptions: Vec::new(),
         proved_against: Arc::default(),
         nearest_allowed: Vec::new(),
+        awaits_landing: false,
     }
 }
 

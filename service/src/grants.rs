@@ -290,6 +290,7 @@ impl From<GrantVerdict> for Verdict {
             assumptions: Vec::new(),
             proved_against: Arc::default(),
             nearest_allowed: Vec::new(),
+            awaits_landing: false,
         }
     }
 }

@@ -68,6 +68,7 @@ fn one(verdict: &Verdict, about: About, paint: Paint, verbose: bool) -> String {
         assumptions,
         proved_against,
         nearest_allowed,
+        awaits_landing: _,
     } = verdict;
     let label = match (outcome, action, about) {
         (Finding::Proved, ..) => paint.good("proved:"),

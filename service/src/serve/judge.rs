@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use suture_checker::decision::{Decision, Verdict};
 use suture_checker::engine::{Engine, Settings};
 use suture_checker::solve::Budget;
 use suture_model::access::Access;
@@ -30,15 +31,19 @@ use super::review::AdmissionCall;
 use super::store::{Reading, Store, View};
 use super::workers::{Decider, Deciders};
 use crate::clock::{Clock, now};
-use crate::decide::{self, Decided, Question, Unread, decide};
+use crate::decide::{self, Consequence, Decided, Question, Unread, decide};
 use crate::ledger::Entry;
+use crate::policy::Policy;
 
 /// How often a request is judged again because another one was admitted meanwhile, before it is judged alone.
 const TRIES_MAX: usize = 4;
 /// In how many ways changes in flight that matter may have landed in a webhook: each is judged.
 const WAYS_MAX: usize = 64;
+/// How long a denial waits for what is in flight to land, where it would be none then: a client that has the answer to one
+/// request sends the next at once, and a watch shows the first a little later.
+const LANDING_WAIT_MAX: Duration = Duration::from_millis(250);
 /// The pause before looking again whether fewer are in flight: watches show a write within a few milliseconds.
-const CROWDED_PAUSE: Duration = Duration::from_millis(4);
+const IN_FLIGHT_PAUSE: Duration = Duration::from_millis(4);
 /// What of the time until the deadline may be spent waiting, in parts of a hundred; the rest is for deciding.
 const WAIT_PERCENT: u32 = 50;
 /// What a client is told that may try again: `kubectl drain` tries evictions again on this code
@@ -102,6 +107,15 @@ struct Judged {
     basis: Basis,
     /// Whether no decision can change by the request.
     no_op: bool,
+}
+
+/// What a judgement would be another one after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// Fewer that matter are in flight: too many are for an answer.
+    ForFewer,
+    /// What is in flight has landed: the request is denied since it may not have.
+    ForLanding,
 }
 
 impl Decider for Judge {
@@ -251,8 +265,8 @@ impl Judge {
         judged.answer
     }
 
-    /// Judges beside what is in flight for a reader. Where too many of these matter it begins again once there are fewer, for
-    /// some time.
+    /// Judges beside what is in flight for a reader. Where fewer of these would make another judgement of it, it begins again
+    /// once there are fewer, for some time.
     fn judge<'l>(
         &mut self,
         request: &Request,
@@ -260,14 +274,20 @@ impl Judge {
         asked: &AdmissionCall,
     ) -> (Reader<'l>, Judged) {
         let patience = patience(asked);
+        let landing_patience = patience.min(now() + LANDING_WAIT_MAX);
         loop {
             let reader = begin();
-            let ((mut judged, crowded), reads) = Facts::read_by(|| self.judge_beside(request, &reader));
-            if crowded && patience > now() {
+            let ((mut judged, waits), reads) = Facts::read_by(|| self.judge_beside(request, &reader));
+            let until = match waits {
+                Some(Waits::ForFewer) => patience,
+                Some(Waits::ForLanding) => landing_patience,
+                None => now(),
+            };
+            if waits.is_some() && until > now() {
                 let matter = reader.writers(&reads).len();
                 drop(reader);
-                while patience > now() {
-                    thread::sleep(CROWDED_PAUSE);
+                while until > now() {
+                    thread::sleep(IN_FLIGHT_PAUSE);
                     if begin().writers(&reads).len() < matter {
                         break;
                     }
@@ -280,8 +300,8 @@ impl Judge {
         }
     }
 
-    /// Judges beside what is in flight for a reader, and says whether too many of these matter.
-    fn judge_beside(&mut self, request: &Request, reader: &Reader<'_>) -> (Judged, bool) {
+    /// Judges beside what is in flight for a reader, and says whether fewer of these would make another judgement of it.
+    fn judge_beside(&mut self, request: &Request, reader: &Reader<'_>) -> (Judged, Option<Waits>) {
         let case = RequestInView::of(request, reader.view.clone());
         let judged = |answer, basis| Judged { answer, basis, no_op: case.no_op };
         let (view, policy) = (&case.view, &case.view.loaded.policy);
@@ -295,17 +315,17 @@ impl Judge {
                     basis: Basis::default(),
                     no_op: true,
                 },
-                false,
+                None,
             );
         }
         if let Some(reason) = case.unclear() {
-            return (judged(undecided(&reason, &case.request, view), Basis::default()), false);
+            return (judged(undecided(&reason, &case.request, view), Basis::default()), None);
         }
         let likely_reads = self.shared.last_reads.likely(&case.request);
         let engine = if case.no_op { Ok(None) } else { self.engine(view).map(Some) };
         let engine = match engine {
             Ok(engine) => engine,
-            Err(why) => return (judged(refusal(&why), Basis::default()), false),
+            Err(why) => return (judged(refusal(&why), Basis::default()), None),
         };
         let change = Change::from(case.effective.clone());
         let counted = if counts { case.open(all) } else { Vec::new() };
@@ -333,7 +353,11 @@ impl Judge {
         }
         let basis = Basis { reads: Facts::default(), taken: seen.into_inner(), spent, counts };
         answer.in_flight = Some(basis.taken.len());
-        (judged(answer, basis), crowded)
+        let waits = match crowded {
+            true => Some(Waits::ForFewer),
+            false => awaits_landing(&decision, policy).then_some(Waits::ForLanding),
+        };
+        (judged(answer, basis), waits)
     }
 
     fn engine(&mut self, view: &View) -> Result<&mut Engine, String> {
@@ -346,6 +370,13 @@ impl Judge {
         }
         self.engine.as_mut().map(|(_, engine)| engine).ok_or_else(|| "no engine".to_owned())
     }
+}
+
+/// Whether a decision denies, and would not once what is in flight has landed.
+fn awaits_landing(decision: &Decision, policy: &Policy) -> bool {
+    let denies = |verdict: &&Verdict| decide::consequence(verdict, policy) == Some(Consequence::Denies);
+    let mut denying = decision.verdicts.iter().filter(denies).peekable();
+    denying.peek().is_some() && denying.all(|verdict| verdict.awaits_landing)
 }
 
 /// Whether an entry is not in flight for a request: the watch has shown it meanwhile, or it is the request itself.

@@ -36,6 +36,7 @@ fn verdict(outcome: Finding, action: Action) -> Verdict {
         assumptions: if refuted { vec!["maxUnavailable 1".to_owned()] } else { Vec::new() },
         proved_against: Arc::new(BTreeMap::from([("Service/shop/web".to_owned(), "12".to_owned())])),
         nearest_allowed: if refuted { vec!["delete it with propagationPolicy Orphan".to_owned()] } else { Vec::new() },
+        awaits_landing: false,
     }
 }
 

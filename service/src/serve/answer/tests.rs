@@ -34,6 +34,7 @@ fn verdict(outcome: Finding, action: Action, instance: &str) -> Verdict {
         assumptions: Vec::new(),
         proved_against: std::sync::Arc::default(),
         nearest_allowed: if outcome == Finding::Refuted { vec!["scale it to 1".to_owned()] } else { Vec::new() },
+        awaits_landing: false,
     }
 }
 

@@ -216,6 +216,33 @@ fn the_same_call_again_gets_the_same_answer() {
 }
 
 #[test]
+fn what_holds_once_everything_has_landed_waits_for_that() {
+    for (shown, allowed) in [(true, true), (false, false)] {
+        let shared = strict(1);
+        let mut judge = Judge::new(shared.clone());
+        let mut delete = asked("service", &serde_json::from_str(&SERVICE.replace("SET", "s0")).unwrap());
+        let kind = Val::object([("group", Val::str("")), ("version", Val::str("v1")), ("kind", Val::str("Service"))]);
+        delete.review = delete.review.with_at(&["request", "kind"], kind);
+        for call in [&delete, &asked("one", &pod(0, "a"))] {
+            assert!(enforced(&mut judge, call).allowed);
+        }
+        let watch = shared.clone();
+        let landing = thread::spawn(move || {
+            thread::sleep(IN_FLIGHT_PAUSE * 4);
+            if shown {
+                let service = suture_model::object::Key::of("Service", "n", "s0");
+                watch.store.write(vec![Written::Remove(service), Written::Position(Kind::new("", "Service"), 14)]);
+                watch.in_flight_log.observe(watch.store.read().sight(), Clock::now());
+            }
+        });
+        let answer = enforced(&mut judge, &asked("two", &pod(0, "b")));
+        landing.join().unwrap();
+        assert_eq!(answer.allowed, allowed, "{}", answer.message);
+        assert!(allowed || answer.message.contains("is in flight and may not have landed"), "{}", answer.message);
+    }
+}
+
+#[test]
 fn what_the_watch_has_shown_is_no_longer_in_flight() {
     let shared = strict(1);
     let mut judge = Judge::new(shared.clone());

@@ -101,6 +101,8 @@ async fn what_is_denied_is_logged_with_its_request() {
         let logs = tracing_subscriber::fmt::layer().json().with_writer(move || writer.clone());
         let logs = logs.with_filter(tracing_subscriber::EnvFilter::new(level));
         let _logging = tracing::subscriber::set_default(tracing_subscriber::registry().with(logs));
+        // another test's thread may have asked a moment ago whether anybody listens
+        tracing::callsite::rebuild_interest_cache();
         let webhook = webhook(terms(OnUndecided::Deny));
         webhook.judge("u-1", "web").await;
         webhook.judge("u-2", "denied").await;

@@ -117,7 +117,7 @@ impl<'a> Client<'a> {
         let step = self.cursor(traffic).next();
         let (reply, took) = wait::timed(|| self.api.call(step.method, &step.path, step.body.as_ref()));
         let cursor = self.cursor(traffic);
-        match refusal(&reply) {
+        match refusal(&step, &reply) {
             None => {
                 sent.done.push((step.sort, took.as_secs_f64() * 1e3));
                 cursor.done(&step, reply.ok());
@@ -185,9 +185,11 @@ impl Cursor<'_> {
     }
 }
 
-fn refusal(reply: &Result<Reply, Error>) -> Option<Refusal> {
+/// Why a step was not done. To the kubelet a pod that is not there has ended: one that was on no node yet goes with its
+/// deletion (`pkg/kubelet/status/status_manager.go`, `syncPod`).
+fn refusal(step: &Step, reply: &Result<Reply, Error>) -> Option<Refusal> {
     let reply = match reply {
-        Ok(reply) if reply.done() => return None,
+        Ok(reply) if reply.done() || (step.sort.1 == "end" && reply.code == 404) => return None,
         Ok(reply) => reply,
         Err(error) => return Some(Refusal { code: 0, why: "no answer", message: error.to_string() }),
     };

@@ -97,6 +97,7 @@ impl App<'_> {
         all.extend(pod(PODS + 1));
         all.extend([scale("Deployment", place, name, PODS), scale("ReplicaSet", place, name, PODS)]);
         all.extend(leaves(place, &format!("{name}-1")));
+        all.push(status("Deployment", place, name, &counts("Deployment", PODS, 3)));
         let mut containers = template["spec"]["containers"].clone();
         containers[0]["image"] = json!("web:2");
         let image = json!({"spec": {"template": {"spec": {"containers": containers}}}});
