@@ -26,13 +26,14 @@ pub struct Term {
 }
 
 /// A constraint, as far as it is about pods of the pod's own namespace: that it keeps pods of others apart, too, is not
-/// relied on.
+/// relied on. Neither is one with `mismatchLabelKeys`: it is about pods with other values of these labels than the pod's
+/// (`pkg/registry/core/pod/strategy.go`, `applyLabelKeysToLabelSelector`).
 pub fn term(val: &Val, ns: &str, max_skew: Option<i64>) -> Option<Term> {
-    if !reaches_own(val, ns) {
+    if !reaches_own(val, ns) || !val.items_at(&["mismatchLabelKeys"]).is_empty() {
         return None;
     }
     let selector = val.get("labelSelector").filter(|s| !s.is_null())?;
-    let by_revision = val.items_at(&["matchLabelKeys"]).len() + val.items_at(&["mismatchLabelKeys"]).len() > 0;
+    let by_revision = !val.items_at(&["matchLabelKeys"]).is_empty();
     let policy = |field: &str, name: &str| val.str_at(&[field]).is_some_and(|policy| **policy == *name);
     Some(Term {
         topology: val.str_at(&["topologyKey"])?.clone(),
