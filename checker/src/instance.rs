@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use suture_encode::analysis::Analysis;
 use suture_encode::eval::Refusal;
+use suture_encode::outage::failing_max;
 use suture_encode::question::{Judged, Question, encode, replay};
 use suture_encode::scene::Scene;
 use suture_encode::term::Assignment;
@@ -89,11 +90,32 @@ impl<'s, 'a> Instance<'s, 'a> {
         outage: Outage,
         coarse: bool,
     ) -> Result<Question<'s, 'a>, Undecided> {
+        self.ask(scenario, outage, coarse, |scene| scene)
+    }
+
+    /// [`Self::question`] in more futures than there are: whichever nodes fail. `None` where it cannot be put so.
+    pub fn whichever_fails(&self, scenario: &'s Scenario<'a>) -> Option<Question<'s, 'a>> {
+        let faults = self.run.compiled().faults;
+        let nodes = failing_max(&scenario.state, faults);
+        let question = self.ask(scenario, Outage::default(), true, |scene| scene.whichever_fails(nodes));
+        let mut question = question.ok()?;
+        question.bound_failing(faults).is_ok_and(|bounded| bounded).then_some(question)
+    }
+
+    fn ask(
+        &self,
+        scenario: &'s Scenario<'a>,
+        outage: Outage,
+        coarse: bool,
+        finish: impl Fn(Scene<'s, 'a>) -> Scene<'s, 'a>,
+    ) -> Result<Question<'s, 'a>, Undecided> {
         let InvariantRun { context, .. } = self.run;
         let compiled = self.run.compiled();
         let view = View { moment: compiled.hold, outage, places: !coarse, merge_equivalent_nodes: true, coarse };
-        let start =
-            |grain| Scene::new(context.before, scenario, view.clone(), compiled.faults, grain, &context.preparations);
+        let start = |grain| {
+            let view = view.clone();
+            finish(Scene::new(context.before, scenario, view, compiled.faults, grain, &context.preparations))
+        };
         encode(compiled, self.object, &context.inputs, &start).map_err(|refusal| match refusal {
             Refusal::Unknown(why) => Undecided::Refused(why),
             other => Undecided::Refused(other.to_string()),

@@ -55,30 +55,18 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         Self { instance, class, assumed: BTreeSet::new(), verdicts, budget, effort }
     }
 
-    /// Whether some future of one scenario, under some outage, violates the instance.
+    /// Whether some future of one scenario, under some outage, violates it; with `worse_than`, by more than this degree.
     pub fn examine(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
-        let compiled = self.instance.run.compiled();
-        // where new pods are placed does not always matter: most proofs hold wherever they are
-        if compiled.hold == Moment::After || compiled.faults != Faults::default() {
-            if matches!(self.outages(scenario, worse_than, true), Examined::Holds) {
-                return Examined::Holds;
-            }
-        } else {
-            let question = match self.question(scenario, Outage::default(), true) {
-                Ok(question) => question,
-                Err(why) => return Examined::Unclear(why),
-            };
-            self.class.narrow(&question.scene);
-            if lacks_nodes(&question) {
-                return Examined::Unclear(unread_nodes());
-            }
-            match self.answer(question, worse_than) {
-                Examined::Breaks(violation) if violation.ignores_places() => {}
-                Examined::Unclear(Undecided::Fails(_)) => {}
-                examined => return examined,
-            }
+        let faults = self.instance.run.compiled().faults;
+        if faults != Faults::default() && self.holds_whichever_fails(scenario, worse_than) {
+            return Examined::Holds;
         }
-        self.outages(scenario, worse_than, false)
+        // where new pods are placed does not always matter: most proofs hold wherever they are
+        match self.outages(scenario, worse_than, true) {
+            Examined::Unclear(Undecided::ReplayMismatch(why)) => Examined::Unclear(Undecided::ReplayMismatch(why)),
+            Examined::Unclear(_) => self.outages(scenario, worse_than, false),
+            examined => examined,
+        }
     }
 
     fn question(
@@ -90,7 +78,14 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         self.instance.question(scenario, outage, coarse)
     }
 
-    /// [`Self::examine`] with new pods placed precisely, or (`coarse`) anywhere: then only a proof counts.
+    /// Whether one proof covers every outage: the pods on whichever nodes fail are lost, wherever new ones are.
+    fn holds_whichever_fails(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> bool {
+        let Some(question) = self.instance.whichever_fails(scenario) else { return false };
+        self.class.narrow(&question.scene);
+        !nodes_are_unread(&question) && matches!(self.proves(&question, worse_than), Examined::Holds)
+    }
+
+    /// [`Self::examine`] with new pods placed precisely, or (`coarse`) anywhere: then [`Self::coarsely`].
     fn outages(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>, coarse: bool) -> Examined<'s, 'a> {
         let question = match self.question(scenario, Outage::default(), coarse) {
             Ok(question) => question,
@@ -112,7 +107,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
             };
             let examined = match question {
                 Ok(question) if lacks_nodes(&question) => Examined::Unclear(unread_nodes()),
-                Ok(question) if coarse => self.proves(&question, worse_than),
+                Ok(question) if coarse => self.coarsely(question, worse_than),
                 Ok(question) => self.answer(question, worse_than),
                 Err(why) => Examined::Unclear(why),
             };
@@ -126,20 +121,31 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         unclear.map_or(Examined::Holds, Examined::Unclear)
     }
 
+    /// Answers a question about more futures than there are: a proof counts, and so does a violation that is among those
+    /// that there are. Once all has settled none is known to be: new pods are ready then wherever they can be.
+    fn coarsely(&mut self, question: Question<'s, 'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
+        if self.instance.run.compiled().hold == Moment::After {
+            return self.proves(&question, worse_than);
+        }
+        match self.answer(question, worse_than) {
+            Examined::Breaks(violation) if violation.ignores_places() => Examined::Unclear(places_matter()),
+            examined => examined,
+        }
+    }
+
     /// Whether a question about more futures than there are has no violation among them.
     fn proves(&mut self, question: &Question<'s, 'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
-        let goal = Bool::or([question.problem.goal.clone(), question.fails.clone()]);
-        if worse_than.is_some() && !goal.is_false() {
-            return Examined::Unclear(Undecided::Refused("a degree is compared precisely".to_owned()));
-        }
-        match self.solve(question, goal) {
+        let violated = match violates(question, worse_than) {
+            Ok(Some(violated)) => violated,
+            Ok(None) => return Examined::Holds,
+            Err(why) => return Examined::Unclear(why),
+        };
+        match self.solve(question, Bool::or([violated, question.fails.clone()])) {
             Answer::Unsat { core } => {
                 self.rely(question, &core);
                 Examined::Holds
             }
-            Answer::Sat(_) | Answer::Unknown(_) => {
-                Examined::Unclear(Undecided::Refused("new pods must be placed precisely".to_owned()))
-            }
+            Answer::Sat(_) | Answer::Unknown(_) => Examined::Unclear(places_matter()),
         }
     }
 
@@ -151,14 +157,10 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
 
     /// Answers one question, and replays what the solver found.
     fn answer(&mut self, mut question: Question<'s, 'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
-        if let Some(bound) = worse_than {
-            let worse = question.degree.as_ref().map(|degree| degree.exceeds(bound, &question.problem.vars));
-            match worse {
-                Some(Ok(worse)) => question.problem.goal = Bool::and([question.problem.goal.clone(), worse]),
-                Some(Err(error)) => return Examined::Unclear(Undecided::Refused(error.to_string())),
-                // without a violation there is no degree to compare
-                None => return Examined::Holds,
-            }
+        match violates(&question, worse_than) {
+            Ok(Some(violated)) => question.problem.goal = violated,
+            Ok(None) => return Examined::Holds,
+            Err(why) => return Examined::Unclear(why),
         }
         match self.solve(&question, question.problem.goal.clone()) {
             Answer::Sat(solution) => self.confirm(question, &solution),
@@ -206,6 +208,15 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         }
         mismatch("the concrete evaluator finds no violation".to_owned())
     }
+}
+
+/// When an instance is violated; with `worse_than`, by more than this degree: never without a violation, which alone has one.
+fn violates(question: &Question<'_, '_>, worse_than: Option<i64>) -> Result<Option<Bool>, Undecided> {
+    let violated = question.problem.goal.clone();
+    let Some(bound) = worse_than else { return Ok(Some(violated)) };
+    let worse = question.degree.as_ref().map(|degree| degree.exceeds(bound, &question.problem.vars)).transpose();
+    let worse = worse.map_err(|error| Undecided::Refused(error.to_string()))?;
+    Ok(worse.map(|worse| Bool::and([violated, worse])))
 }
 
 /// A solution with fewer events that is a violating future too, if a greedy search finds one.
@@ -260,6 +271,11 @@ fn lacks_nodes(question: &Question<'_, '_>) -> bool {
 
 fn nodes_are_unread(question: &Question<'_, '_>) -> bool {
     question.scene.state().base().unknown().contains("Node")
+}
+
+/// Why a question about more futures than there are decides nothing.
+fn places_matter() -> Undecided {
+    Undecided::Refused("new pods must be placed precisely".to_owned())
 }
 
 fn unread_nodes() -> Undecided {

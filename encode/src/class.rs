@@ -28,6 +28,8 @@ pub struct Class {
     pub counts: Vec<Int>,
     /// How many there are.
     pub total: u32,
+    /// From which fate on its entities are on nodes that fail, where it is open which nodes do.
+    pub(crate) failing_from: Option<usize>,
 }
 
 impl Class {
@@ -53,8 +55,9 @@ pub(crate) struct Prepared {
     pub group: Rc<Group>,
     /// Entities by class, in the order of their first one.
     pub classes: Vec<Members>,
-    /// The fates of classes whose entities do not have them in the group: their nodes fail.
-    pub down: BTreeMap<usize, Rc<Vec<Fate>>>,
+    /// The fates of classes whose entities do not have them in the group, since it is open which nodes fail, and
+    /// [`Class::failing_from`].
+    pub open: BTreeMap<usize, (Rc<Vec<Fate>>, usize)>,
     /// The entity of each existing object, and its class; worked out when it is asked for.
     positions: OnceCell<BTreeMap<Key, (usize, usize)>>,
 }
@@ -78,7 +81,11 @@ impl Prepared {
     /// A group in these classes.
     pub fn new(group: Group, classes: Vec<Vec<usize>>) -> Self {
         let classes = classes.into_iter().map(|entities| Members::of(&group, entities)).collect();
-        Self { group: Rc::new(group), classes, down: BTreeMap::new(), positions: OnceCell::new() }
+        Self::with(Rc::new(group), classes)
+    }
+
+    fn with(group: Rc<Group>, classes: Vec<Members>) -> Self {
+        Self { group, classes, open: BTreeMap::new(), positions: OnceCell::new() }
     }
 
     /// The entity of an existing object, and its class.
@@ -95,37 +102,48 @@ impl Prepared {
 
     /// The same group where no node fails.
     pub fn calm(&self) -> Self {
-        let group = Rc::new(calm(&self.group));
-        Self { group, classes: self.classes.clone(), down: BTreeMap::new(), positions: OnceCell::new() }
+        Self::with(Rc::new(calm(&self.group)), self.classes.clone())
+    }
+
+    /// The same group where it is open which nodes fail: each pod keeps its fates, or meets one of those on a failing node.
+    pub fn whichever_fails(&self, memo: &Memo) -> Self {
+        let mut found = Self::with(self.group.clone(), self.classes.clone());
+        for (at, members) in self.classes.iter().enumerate() {
+            let mut entities = members.entities.iter().filter_map(|at| self.group.entities.get(*at));
+            let Some(bound) = entities.find(|e| e.object.as_ref().is_some_and(|o| !o.node.is_empty())) else {
+                continue;
+            };
+            let differs = |(failing, own): &(Fate, &Fate)| failing != *own;
+            let failing = when_down(memo, bound).into_iter().zip(bound.fates.iter()).filter(differs);
+            let fates: Vec<Fate> = bound.fates.iter().cloned().chain(failing.map(|(fate, _)| fate)).collect();
+            found.open.insert(at, (Rc::new(fates), bound.fates.len()));
+        }
+        found
     }
 
     /// The same group where these nodes fail.
-    pub fn failing(&self, memo: &Memo, nodes: &BTreeSet<Str>) -> Self {
-        let mut classes = Vec::with_capacity(self.classes.len() + 1);
-        let (mut failed, mut down) = (Vec::new(), BTreeMap::new());
+    pub fn failing(self: &Rc<Self>, memo: &Memo, nodes: &BTreeSet<Str>) -> Rc<Self> {
+        let fails = |entity: &Entity| entity.object.as_ref().is_some_and(|o| nodes.contains(&o.node));
+        if !self.group.entities.iter().any(fails) {
+            return self.clone();
+        }
+        let mut group = (*self.group).clone();
+        for entity in group.entities.iter_mut().filter(|entity| fails(entity)) {
+            entity.fates = Rc::new(when_down(memo, entity));
+        }
+        let is_down = |at: &usize| group.entities.get(*at).is_some_and(fails);
+        let (mut classes, mut failed) = (Vec::with_capacity(self.classes.len() + 1), Vec::new());
         for members in &self.classes {
-            let entity = |at: &usize| self.group.entities.get(*at);
-            let fails =
-                |at: &usize| entity(at).and_then(|e| e.object.as_ref()).is_some_and(|o| nodes.contains(&o.node));
-            let (here, others): (Vec<usize>, Vec<usize>) = members.entities.iter().partition(|at| fails(at));
-            let fates = here.first().and_then(entity).map(|first| Rc::new(when_down(memo, first)));
-            match fates {
-                Some(fates) if others.is_empty() => {
-                    down.insert(classes.len(), fates);
-                    classes.push(members.clone());
-                }
-                Some(fates) => {
-                    classes.push(Members::of(&self.group, others));
-                    failed.push((here, fates));
-                }
-                None => classes.push(members.clone()),
+            let (here, others): (Vec<usize>, Vec<usize>) = members.entities.iter().partition(|at| is_down(at));
+            if here.is_empty() || others.is_empty() {
+                classes.push(members.clone());
+            } else {
+                classes.push(Members::of(&group, others));
+                failed.push(Members::of(&group, here));
             }
         }
-        for (members, fates) in failed {
-            down.insert(classes.len(), fates);
-            classes.push(Members::of(&self.group, members));
-        }
-        Self { group: self.group.clone(), classes, down, positions: OnceCell::new() }
+        classes.extend(failed);
+        Rc::new(Self::with(Rc::new(group), classes))
     }
 
     /// The same of the instance, which is seldom in a group.

@@ -3,7 +3,8 @@
 //!
 //! Few fault scenarios are enumerated outside the solver: that folds more and tells better what failed. Two nodes are
 //! alike when they hold the same numbers of the same classes of the entities that the question reads and admit new pods
-//! alike; failing one or the other is the same question.
+//! alike; failing one or the other is the same question. Most proofs hold whichever nodes fail, and take one question
+//! ([`Scene::whichever_fails`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use suture_model::fields::node_zone;
 use suture_model::futures::{Entity, FateKind, Faults, Outage, Remains};
 use suture_model::kinds::Kind;
 use suture_model::object::{Body, Key, Object};
+use suture_model::state::State;
 use suture_model::value::Str;
 
 use crate::class::{Class, EncodedGroup};
@@ -35,7 +37,7 @@ pub fn outages(scene: &Scene<'_, '_>, faults: Faults) -> Result<Vec<Outage>, Too
     if faults == Faults::default() {
         return Ok(vec![Outage::default()]);
     }
-    let zones = if faults.zones == 0 { BTreeMap::new() } else { zones(scene) };
+    let zones = if faults.zones == 0 { BTreeMap::new() } else { zones(scene.state()) };
     let by_zone = choices(&zones.keys().cloned().map(|z| vec![z]).collect::<Vec<_>>(), faults.zones)?;
     let classes: Vec<Vec<Str>> = if faults.nodes == 0 { Vec::new() } else { node_classes_of_question(scene, faults) };
     let by_node = choices(&classes, faults.nodes)?;
@@ -53,9 +55,35 @@ pub fn outages(scene: &Scene<'_, '_>, faults: Faults) -> Result<Vec<Outage>, Too
     Ok(found.into_iter().collect())
 }
 
-fn zones(scene: &Scene<'_, '_>) -> BTreeMap<Str, BTreeSet<Str>> {
+/// How many nodes fail together at most.
+pub fn failing_max(state: &State<'_>, faults: Faults) -> usize {
+    let nodes = faults.nodes as usize;
+    if faults.zones == 0 {
+        return nodes;
+    }
+    let zones = zones(state).into_values().map(|nodes| nodes.len()).collect();
+    nodes.max(greatest(zones, faults.zones))
+}
+
+/// How many pods are on nodes that fail together at most, by how many there are on each.
+pub fn lost_max(state: &State<'_>, faults: Faults, on_node: &BTreeMap<&Str, i64>) -> i64 {
+    let by_node = greatest(on_node.values().copied().collect(), faults.nodes);
+    if faults.zones == 0 {
+        return by_node;
+    }
+    let in_zone = |nodes: &BTreeSet<Str>| nodes.iter().filter_map(|node| on_node.get(node)).sum();
+    by_node.max(greatest(zones(state).values().map(in_zone).collect(), faults.zones))
+}
+
+/// The sum of the greatest of these numbers.
+fn greatest<N: Ord + std::iter::Sum>(mut numbers: Vec<N>, most: u32) -> N {
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    numbers.into_iter().take(most as usize).sum()
+}
+
+fn zones(state: &State<'_>) -> BTreeMap<Str, BTreeSet<Str>> {
     let mut zones: BTreeMap<Str, BTreeSet<Str>> = BTreeMap::new();
-    for node in scene.state().list(&Kind::new("", "Node"), None).into_iter().filter(|n| n.live()) {
+    for node in state.list(&Kind::new("", "Node"), None).into_iter().filter(|n| n.live()) {
         if let Some(zone) = node_zone(node) {
             zones.entry(zone).or_default().insert(node.key.name.clone());
         }

@@ -1,6 +1,6 @@
 //! The question about one instance in one scene: SAT means that a future violates it, UNSAT that none does.
 
-use suture_model::futures::LimitLabel;
+use suture_model::futures::{Faults, LimitLabel};
 use suture_model::interpret::{Choice, realize};
 use suture_model::object::Object;
 use suture_model::state::State;
@@ -12,6 +12,7 @@ use suture_specs::functions::Worlds;
 use suture_specs::value::Value;
 
 use crate::eval::{Evaluator, Refusal};
+use crate::outage::lost_max;
 use crate::problem::{Label, Problem};
 use crate::scene::{Grain, Scene};
 use crate::sym::{Sym, Truth};
@@ -168,6 +169,18 @@ impl<'s, 'a> Question<'s, 'a> {
         let groups: Vec<_> = self.scene.encoded_groups().iter().map(|c| &*c.group).zip(&choices).collect();
         let world = realize(self.scene.scenario, &self.scene.view.outage, &groups);
         Ok((choices, world))
+    }
+
+    /// Bounds how many pods are on the nodes that fail, where it is open which nodes do ([`Scene::whichever_fails`]). Without
+    /// such a bound the answer is false: then a proof says nothing.
+    ///
+    /// # Errors
+    /// When the numbers do not fit.
+    pub fn bound_failing(&mut self, faults: Faults) -> Result<bool, TermError> {
+        let state = self.scene.state();
+        let bounded = self.scene.bound_failing(|on_node| lost_max(state, faults, on_node))?;
+        self.problem.assertions.clone_from(&self.scene.assertions);
+        Ok(bounded)
     }
 
     /// What a label of the problem means.

@@ -103,6 +103,8 @@ pub struct Scene<'s, 'a> {
     labels: Vec<LimitLabel>,
     /// Whether nodes or zones fail in some question about the instance.
     may_fail: bool,
+    /// Whether it is open which nodes fail: the outage says how many, under names that no node has.
+    pub(crate) whichever_fails: bool,
 }
 
 /// The label of what holds by construction: the fates of a class add up.
@@ -134,7 +136,41 @@ impl<'s, 'a> Scene<'s, 'a> {
             expected: Expected::new(&scenario.state),
             labels: Vec::new(),
             may_fail: faults != Faults::default(),
+            whichever_fails: false,
         }
+    }
+
+    /// The same scene where it is open which nodes fail, at most so many: any pods may be on them. More futures than there
+    /// are with any choice of nodes, cheaper than all choices one by one. A proof over them counts once
+    /// [`Self::bound_failing`] has bounded how many pods are on what fails.
+    pub fn whichever_fails(mut self, nodes: usize) -> Self {
+        self.view = View { outage: somewhere(nodes), coarse: true, places: false, ..self.view };
+        self.whichever_fails = true;
+        self
+    }
+
+    /// Bounds how many of the pods that were read are on the nodes that fail; `most` is given how many there are on each
+    /// node. Returns whether the scene is one of more futures than there are: it is none where nodes are told apart, or
+    /// where pods of DaemonSets, which are made for their nodes, were read.
+    pub fn bound_failing(&mut self, most: impl FnOnce(&BTreeMap<&Str, i64>) -> i64) -> Result<bool, TermError> {
+        let by_node = |id: &GroupId| matches!(id, GroupId::Pods(name) if name.kind.is("DaemonSet"));
+        if !self.view.coarse || self.reads_nodes || self.by_name.keys().any(by_node) {
+            return Ok(false);
+        }
+        let mut on_node: BTreeMap<&Str, i64> = BTreeMap::new();
+        let mut failing = Vec::new();
+        for encoded in &self.encoded_groups {
+            for (class, from) in encoded.classes.iter().filter_map(|c| Some((c, c.failing_from?))) {
+                failing.extend(class.counts.iter().skip(from).map(|count| (count, 1)));
+                let entities = class.entities.iter().filter_map(|at| encoded.group.entities.get(*at));
+                for pod in entities.filter_map(|entity| entity.object.as_ref()) {
+                    *on_node.entry(&pod.node).or_default() += 1;
+                }
+            }
+        }
+        let most = Int::constant(most(&on_node));
+        self.assertions.push((STRUCTURE, Bool::le(&Int::weighted(failing)?, &most, &self.vars)?));
+        Ok(true)
     }
 
     /// The concrete cluster.
@@ -291,11 +327,13 @@ impl<'s, 'a> Scene<'s, 'a> {
         let of_pods = matches!(id, GroupId::Pods(name) if !name.kind.is("DaemonSet"));
         if of_pods && self.view.coarse && self.may_fail {
             // it does not matter to the others which nodes fail, but to the pods of DaemonSets
-            let somewhere = (0..outage.nodes.len().max(1)).map(|at| format!("\u{1}{at}").into()).collect();
-            let view = View { outage: Outage { nodes: somewhere, zones: BTreeSet::new() }, ..self.view.clone() };
+            let view = View { outage: somewhere(outage.nodes.len().max(1)), ..self.view.clone() };
             let somewhere = self.prepare_in(id, &view, true);
+            if self.whichever_fails {
+                return Rc::new(somewhere.whichever_fails(&self.memo));
+            }
             if !outage.nodes.is_empty() {
-                return Rc::new(somewhere.failing(&self.memo, &outage.nodes));
+                return somewhere.failing(&self.memo, &outage.nodes);
             }
             let key = self.preparation(id, &self.view);
             let mut groups = self.preparations.groups.borrow_mut();
@@ -361,11 +399,11 @@ impl<'s, 'a> Scene<'s, 'a> {
         for (number, Members { entities, total }) in all.into_iter().enumerate() {
             let first = entities.first().and_then(|at| group.entities.get(*at));
             let class = alone.filter(|(at, _)| *at == number).map_or(number, |(_, class)| class);
-            let down = prepared.down.get(&class).cloned();
-            let fates = down.or_else(|| first.map(|e| e.fates.clone())).unwrap_or_default();
+            let (open, failing_from) = prepared.open.get(&class).cloned().unzip();
+            let fates = open.or_else(|| first.map(|e| e.fates.clone())).unwrap_or_default();
             let object = first.and_then(|e| e.object.clone());
             let counts = self.counts(&fates, total, name, number)?;
-            classes.push(Class { entities, fates, object, counts, total });
+            classes.push(Class { entities, fates, object, counts, total, failing_from });
         }
         Ok(classes)
     }
@@ -481,6 +519,11 @@ impl<'s, 'a> Scene<'s, 'a> {
         }
         Ok(choices)
     }
+}
+
+/// An outage of so many nodes, under names that no node has.
+pub(crate) fn somewhere(nodes: usize) -> Outage {
+    Outage { nodes: (0..nodes).map(|at| format!("\u{1}{at}").into()).collect(), zones: BTreeSet::new() }
 }
 
 /// What makes two entities interchangeable.

@@ -1,12 +1,14 @@
 //! Where new pods go as long as it is not told where: anywhere, up or down; but nodes that fail take no more of them than
 //! nodes have room for.
 //!
-//! Over-approximation: each node is taken to be as roomy as the roomiest one, and empty.
+//! Over-approximation: each node is taken to be as roomy as the roomiest one, and empty. Of pods that keep apart by node
+//! it takes one.
 
 use std::rc::Rc;
 
 use super::builder::Described;
 use super::linear::at_most;
+use super::scheduling::affinity::is_alone_on_its_node;
 use super::scheduling::template::Template;
 use super::scheduling::usage::room_when_empty;
 use crate::futures::{Count, Fate, FateKind, Group, LimitLabel};
@@ -46,6 +48,9 @@ pub fn calm(group: &Group) -> Group {
 
 /// How many pods of a template the roomiest node would take, were it empty; `None` without a bound.
 fn roomiest(state: &State<'_>, template: &Template) -> Option<i64> {
+    if is_alone_on_its_node(template) {
+        return Some(1);
+    }
     let base = state.base();
     // nodes of a pool have the same to allocate
     let pools = base.pools().iter().filter_map(|(_, pool)| pool.nodes().first());

@@ -14,7 +14,7 @@ use super::room::Room;
 use super::template::Template;
 use super::term::{Term, reaches_others, term};
 use crate::effects::linear::{STAY, at_least, at_most, count, placed_at};
-use crate::fields::anti_affinity;
+use crate::fields::{HOSTNAME, anti_affinity};
 use crate::futures::{Count, FateKind, LimitLabel};
 use crate::object::Object;
 use crate::value::{Str, Val};
@@ -61,6 +61,11 @@ impl Constraint for InterPodAffinity {
 /// The terms of required anti-affinity.
 fn own_terms(own: &Template) -> impl Iterator<Item = &Term> {
     own.terms.iter().filter(|term| term.max_skew.is_none())
+}
+
+/// Whether no node takes two pods of a template: they keep apart by hostname.
+pub fn is_alone_on_its_node(own: &Template) -> bool {
+    own_terms(own).any(|term| &*term.topology == HOSTNAME && term.selector.matches(own.labels()))
 }
 
 /// What one term of required anti-affinity of the new pods' own limits.
