@@ -9,7 +9,7 @@ use suture_encode::question::{Judged, Question, encode, replay};
 use suture_encode::scene::Scene;
 use suture_encode::term::Assignment;
 use suture_model::effects::View;
-use suture_model::futures::{FateKind, Outage};
+use suture_model::futures::{FateKind, Faults, Outage};
 use suture_model::interpret::{Choice, realize};
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
@@ -93,13 +93,17 @@ impl<'s, 'a> Instance<'s, 'a> {
         self.ask(scenario, outage, coarse, |scene| scene)
     }
 
-    /// [`Self::question`] in more futures than there are: whichever nodes fail. `None` where it cannot be put so.
-    pub fn whichever_fails(&self, scenario: &'s Scenario<'a>) -> Option<Question<'s, 'a>> {
+    /// [`Self::question`] in more futures than there are, for a proof: whichever nodes fail and, with `rest_open`, with any
+    /// number of the pods that many workloads have. `None` where it cannot be put so.
+    pub fn in_more_futures(&self, scenario: &'s Scenario<'a>, rest_open: bool) -> Option<Question<'s, 'a>> {
         let faults = self.run.compiled().faults;
         let nodes = failing_max(&scenario.state, faults);
-        let question = self.ask(scenario, Outage::default(), true, |scene| scene.whichever_fails(nodes));
+        let question = self.ask(scenario, Outage::default(), true, |scene| {
+            let scene = if rest_open { scene.leaving_rest_open() } else { scene };
+            if faults == Faults::default() { scene } else { scene.whichever_fails(nodes) }
+        });
         let mut question = question.ok()?;
-        question.bound_failing(faults).is_ok_and(|bounded| bounded).then_some(question)
+        (faults == Faults::default() || question.bound_failing(faults) == Ok(true)).then_some(question)
     }
 
     fn ask(

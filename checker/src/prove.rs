@@ -57,8 +57,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
 
     /// Whether some future of one scenario, under some outage, violates it; with `worse_than`, by more than this degree.
     pub fn examine(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
-        let faults = self.instance.run.compiled().faults;
-        if faults != Faults::default() && self.holds_whichever_fails(scenario, worse_than) {
+        if self.holds_in_more_futures(scenario, worse_than) {
             return Examined::Holds;
         }
         // where new pods are placed does not always matter: most proofs hold wherever they are
@@ -78,11 +77,24 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         self.instance.question(scenario, outage, coarse)
     }
 
-    /// Whether one proof covers every outage: the pods on whichever nodes fail are lost, wherever new ones are.
-    fn holds_whichever_fails(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> bool {
-        let Some(question) = self.instance.whichever_fails(scenario) else { return false };
-        self.class.narrow(&question.scene);
-        !nodes_are_unread(&question) && matches!(self.proves(&question, worse_than), Examined::Holds)
+    /// Whether a proof needs only some of the pods, and covers every outage.
+    fn holds_in_more_futures(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> bool {
+        let may_fail = self.instance.run.compiled().faults != Faults::default();
+        // where no nodes fail, the question with all pods is the next one anyway
+        for rest_open in if may_fail { &[true, false][..] } else { &[true] } {
+            let Some(question) = self.instance.in_more_futures(scenario, *rest_open) else { continue };
+            self.class.narrow(&question.scene);
+            if may_fail && nodes_are_unread(&question) {
+                return false;
+            }
+            if matches!(self.proves(&question, worse_than), Examined::Holds) {
+                return true;
+            }
+            if !question.scene.left_open {
+                return false;
+            }
+        }
+        false
     }
 
     /// [`Self::examine`] with new pods placed precisely, or (`coarse`) anywhere: then [`Self::coarsely`].

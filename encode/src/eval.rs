@@ -13,6 +13,7 @@ use suture_model::references::names_its_own;
 use suture_model::value::Str;
 use suture_specs::error::{EvalError, EvalErrorKind};
 use suture_specs::eval::{Env, eval};
+use suture_specs::functions::Func;
 use suture_specs::ir::{Comprehension, Expr, Node};
 use suture_specs::value::{ListValue, Value, World};
 
@@ -423,6 +424,13 @@ where
             if there.is_false() {
                 continue;
             }
+            if matches!(item.value, Sym::Open) {
+                if kind != Comprehension::Filter || !never_fails(body) {
+                    return Err(not_linear("a comprehension"));
+                }
+                kept.push(Item { count: self.scene.open_count()?, value: Sym::Open });
+                continue;
+            }
             if let Some(filter) = filter {
                 let counts = self.with(name, item.value.clone(), |e| e.truth(filter))?;
                 fails.push(Bool::and([there.clone(), counts.fails()]));
@@ -480,6 +488,12 @@ where
             _ => Ok(values.into_iter().map(|v| Item { count: Int::constant(1), value: Sym::Known(v) }).collect()),
         }
     }
+}
+
+/// Whether a predicate has a value for every object.
+fn never_fails(predicate: &Expr) -> bool {
+    matches!(&predicate.node, Node::Call { func: Func::Ready, args }
+        if args.iter().all(|arg| matches!(arg.node, Node::Var(_))))
 }
 
 pub(crate) fn not_linear(what: &str) -> Refusal {

@@ -318,7 +318,15 @@ where
             groups
         });
         let ns = ns.clone();
-        self.pods_of(&groups, &|pod| pod.key.ns == ns && selector.matches(pod.labels()) && holds(pod))
+        let (first, others) = self.scene.encoded_first(&groups)?;
+        let found = self.pods_of(&first, &|pod| pod.key.ns == ns && selector.matches(pod.labels()) && holds(pod))?;
+        Ok(match (found, others) {
+            (Sym::Bag(mut items), Some(count)) => {
+                items.push(Item { count, value: Sym::Open });
+                Sym::Bag(items)
+            }
+            (found, _) => found,
+        })
     }
 
     /// Pods below an object by controller references, existing and new; what is in between may go.

@@ -30,6 +30,12 @@ use crate::problem::Label;
 use crate::sym::Sym;
 use crate::term::{Assignment, Bool, Int, TermError, Vars};
 
+/// So many groups that a selector means are encoded where the rest is left open: with fewer, pods that go or are lost with
+/// a node would be most of them.
+const GROUPS_ENCODED_FIRST: usize = 8;
+/// No list of the future is longer.
+const OPEN_MAX: i64 = 1 << 32;
+
 /// How finely entities are told apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grain {
@@ -105,6 +111,10 @@ pub struct Scene<'s, 'a> {
     may_fail: bool,
     /// Whether it is open which nodes fail: the outage says how many, under names that no node has.
     pub(crate) whichever_fails: bool,
+    /// Whether only the first of many groups that a selector means are encoded.
+    rest_open: bool,
+    /// Whether some were left open.
+    pub left_open: bool,
 }
 
 /// The label of what holds by construction: the fates of a class add up.
@@ -137,6 +147,8 @@ impl<'s, 'a> Scene<'s, 'a> {
             labels: Vec::new(),
             may_fail: faults != Faults::default(),
             whichever_fails: false,
+            rest_open: false,
+            left_open: false,
         }
     }
 
@@ -147,6 +159,27 @@ impl<'s, 'a> Scene<'s, 'a> {
         self.view = View { outage: somewhere(nodes), coarse: true, places: false, ..self.view };
         self.whichever_fails = true;
         self
+    }
+
+    /// The same scene where of many groups that a selector means only the first are encoded: there may be any number of the
+    /// other pods. More futures than there are; a few pods are enough for most proofs that some are left.
+    pub fn leaving_rest_open(self) -> Self {
+        Self { rest_open: true, ..self }
+    }
+
+    /// Those of the groups that a selector means which are encoded, and how many other pods there may be.
+    pub(crate) fn encoded_first(&mut self, groups: &BTreeSet<Key>) -> Result<(BTreeSet<Key>, Option<Int>), TermError> {
+        if !self.rest_open || groups.len() <= GROUPS_ENCODED_FIRST {
+            return Ok((groups.clone(), None));
+        }
+        self.left_open = true;
+        let others = self.open_count()?;
+        Ok((groups.iter().take(GROUPS_ENCODED_FIRST).cloned().collect(), Some(others)))
+    }
+
+    /// A number of which nothing is known.
+    pub(crate) fn open_count(&mut self) -> Result<Int, TermError> {
+        Ok(Int::var(self.vars.fresh(0, OPEN_MAX, "left open")?))
     }
 
     /// Bounds how many of the pods that were read are on the nodes that fail; `most` is given how many there are on each

@@ -22,6 +22,8 @@ pub enum Sym {
     Int(Int),
     /// A list without order: each item so many times.
     Bag(Vec<Item>),
+    /// Any object: one of a list of which a part is left open ([`crate::scene::Scene::leaving_rest_open`]).
+    Open,
     /// One of these, by guards that exclude one another and leave nothing out.
     Choice(Vec<(Bool, Sym)>),
     /// No value.
