@@ -311,7 +311,8 @@ fn proven(in_flight: &[&Request], change: &Change) -> u32 {
         let made = request.object.as_ref().filter(|_| request.operation == Operation::Create);
         made.and_then(uid_of).is_some_and(|uid| named.contains(&uid))
     };
-    let each = in_flight.iter().enumerate().filter(|(_, request)| is_named(request));
+    // more are refused by `starts`
+    let each = in_flight.iter().take(IN_FLIGHT_MAX).enumerate().filter(|(_, request)| is_named(request));
     each.fold(0, |bits, (at, _)| bits | (1 << at))
 }
 

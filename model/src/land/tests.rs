@@ -39,6 +39,24 @@ fn more_ways_than_are_judged_are_refused() {
 }
 
 #[test]
+fn more_changes_than_there_are_bits_are_refused() {
+    let snapshot = ten();
+    let manifest = |name: usize| {
+        let text = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"new-{name}","namespace":"n","uid":"u-{name}",
+                "ownerReferences":[{{"apiVersion":"v1","kind":"ConfigMap","name":"new-40","uid":"u-40"}}]}}}}"#
+        );
+        serde_json::from_str::<Val>(&text).unwrap()
+    };
+    let create = |name| Request::create(User::admin(), &State::new(&snapshot), &manifest(name)).unwrap();
+    let in_flight: Vec<Request> = (0..41).map(create).collect();
+    let in_flight: Vec<&Request> = in_flight.iter().collect();
+    // names the last of them as its owner
+    let change = Change::from(create(41));
+    assert_eq!(ways_to_land(&snapshot, &in_flight, &change), Err(TooManyInFlight { count: 41, max: SCENARIOS_MAX }));
+}
+
+#[test]
 fn the_ways_are_the_subsets_that_have_an_effect() {
     let snapshot = ten();
     let in_flight = [0, 77, 1].map(|name| deletion(&snapshot, name));
