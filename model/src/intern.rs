@@ -31,6 +31,12 @@ impl Interner {
                 body
             }
         };
+        if let Some(before) = before.filter(|before| before.key == object.key) {
+            object.key = before.key.clone();
+            if before.uid == object.uid {
+                object.uid = before.uid.clone();
+            }
+        }
         for text in [
             &mut object.key.kind.group,
             &mut object.key.kind.kind,

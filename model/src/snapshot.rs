@@ -144,6 +144,9 @@ impl Snapshot {
 
     /// [`Self::insert`] of an object that other snapshots hold too; its parts stay as they are.
     pub fn insert_shared(&mut self, object: Arc<Object>) {
+        if self.replace(&object) {
+            return;
+        }
         // the last pod on a node may be another version of itself
         let misses = self.missing_nodes.contains(&object.node);
         self.remove(&object.key);
@@ -192,6 +195,33 @@ impl Snapshot {
             self.miss(&object.node, true, event);
         }
         self.places.put(slot, object);
+    }
+
+    /// Puts an object in place of its last version where no index tells the two apart, as most writes of a status leave
+    /// them; whether it did.
+    fn replace(&mut self, object: &Arc<Object>) -> bool {
+        let known = self.named.find(&object.key).find(|slot| self.at(**slot).is_some_and(|o| o.key == object.key));
+        let Some((slot, known)) = known.and_then(|slot| Some((*slot, self.at(*slot)?.clone()))) else { return false };
+        let is_found_alike = known.uid == object.uid && known.node == object.node && known.owners() == object.owners();
+        if object.key.kind.is("Node") || !is_found_alike {
+            return false;
+        }
+        let terms = self.terms_of(object);
+        if self.terms_of(&known) != terms {
+            return false;
+        }
+        self.note_change(object, &terms, Journal::event());
+        if let Some(mut usage) = self.usage.get(&object.node).copied() {
+            let before = usage;
+            usage.add(&known, -1);
+            usage.add(object, 1);
+            if usage != before {
+                self.usage.insert(object.node.clone(), usage);
+                self.pools.touch(&object.node);
+            }
+        }
+        self.places.put(slot, object.clone());
+        true
     }
 
     /// Takes an object out, if it is there.

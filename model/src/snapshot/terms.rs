@@ -6,6 +6,7 @@ use crate::object::{Key, Object};
 use crate::value::Val;
 
 /// The index terms of an object, beside its key, uid, owners and node.
+#[derive(PartialEq)]
 pub(super) struct Terms {
     pub labels: Vec<LabelKey>,
     /// The pair of labels that its selector asks for.
