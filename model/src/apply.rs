@@ -48,9 +48,10 @@ pub fn apply(state: &mut State, request: &Request) -> Applied {
 }
 
 fn newer(state: &State, request: &Request) -> Option<Object> {
-    let shown = request.shown().filter(|_| !request.uid.is_empty())?;
-    let known = state.get(&request.target).is_some_and(|there| there.uid == shown.uid);
-    (!known).then_some(shown)
+    let old = request.old.as_ref().filter(|_| !request.uid.is_empty())?;
+    let uid = old.str_at(&["metadata", "uid"]).map_or("", |uid| uid);
+    let known = state.get(&request.target).is_some_and(|there| *there.uid == *uid);
+    if known { None } else { request.shown() }
 }
 
 /// The object that a request deletes, if its kind was not read: its uid is the one that objects name as their owner's.
