@@ -261,6 +261,9 @@ fn starts<'a>(
             return Err(too_many());
         }
     }
+    for start in all.iter_mut().filter(|start| start.landed != 0) {
+        start.left_by_landed = Arc::new(start.state.delta().clone());
+    }
     Ok((all, whole))
 }
 

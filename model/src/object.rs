@@ -417,9 +417,18 @@ impl Object {
 
     /// Whether its controller has not seen yet what its spec says now.
     pub fn unobserved(&self) -> bool {
-        let numbers =
-            (self.val().int_at(&["metadata", "generation"]), self.val().int_at(&["status", "observedGeneration"]));
-        matches!(numbers, (Some(generation), Some(observed)) if observed < generation)
+        self.generations().is_some_and(|(generation, observed)| observed < generation)
+    }
+
+    /// Whether its status says that its controller has seen what its spec says now.
+    pub fn observed(&self) -> bool {
+        self.generations().is_some_and(|(generation, observed)| observed >= generation)
+    }
+
+    /// Of its spec, and of the one that its controller has seen.
+    fn generations(&self) -> Option<(i64, i64)> {
+        let generation = self.val().int_at(&["metadata", "generation"]);
+        generation.zip(self.val().int_at(&["status", "observedGeneration"]))
     }
 
     /// A copy with another readiness; only pods have one.

@@ -1,10 +1,11 @@
 //! One concrete cluster from which effects start: data, and what is read off it. `land` makes one of a request.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::deletion::DeletionClosure;
 use crate::futures::Step;
-use crate::object::Key;
+use crate::object::{Key, Object};
 use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::value::{Str, Val};
@@ -30,6 +31,8 @@ pub struct Scenario<'a> {
     pub(crate) counted: BTreeMap<Key, Str>,
     /// How often requests gave a workload another template.
     pub template_changes: BTreeMap<Key, i64>,
+    /// What the changes in flight that have landed left otherwise than the watch shows it.
+    pub(crate) left_by_landed: Arc<BTreeMap<Key, Option<Arc<Object>>>>,
 }
 
 impl<'a> Scenario<'a> {
@@ -45,7 +48,15 @@ impl<'a> Scenario<'a> {
             released: BTreeMap::new(),
             counted: BTreeMap::new(),
             template_changes: BTreeMap::new(),
+            left_by_landed: Arc::default(),
         }
+    }
+
+    /// A workload before the change, as its controller has gone by it: as what is in flight left it where its status says
+    /// that the controller has seen that, which a watch would show a little later; else as the watch shows it.
+    pub fn seen_by_its_controller(&self, key: &Key) -> Option<&Arc<Object>> {
+        let landed = self.left_by_landed.get(key).and_then(Option::as_ref).filter(|object| object.observed());
+        landed.or_else(|| self.state.base().get(key))
     }
 
     /// Whether there ever was such an object: the watch shows it, or a request that landed made it or took it away. What

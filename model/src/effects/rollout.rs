@@ -84,7 +84,7 @@ pub fn interrupted_rollout(
     desired_replicas: ReplicaRange,
 ) -> Option<(Rollout, i64)> {
     let scenario = builder.scenario;
-    let before = scenario.state.base().get(&deployment.key).filter(|before| before.uid == deployment.uid);
+    let before = scenario.seen_by_its_controller(&deployment.key).filter(|before| before.uid == deployment.uid);
     // of ReplicaSets that it adopts it is not known what they were scaled for
     let seen = before.filter(|before| !before.unobserved() && !adopts_any(sets));
     let is_scaled = seen

@@ -61,19 +61,44 @@ fn snapshot(objects: Vec<Val>) -> Snapshot {
 /// The numbers of ready pods in all worlds of the named group after these requests.
 fn ready_counts(snapshot: &Snapshot, requests: Vec<Request>, name: &Key, moment: Moment) -> BTreeSet<usize> {
     let change = Change { requests };
+    let all = scenarios(snapshot, &[], Some(&change), moment).unwrap();
+    all.iter().flat_map(|scenario| ready_in(scenario, name, moment)).collect()
+}
+
+/// The numbers of ready pods in all worlds of the named group that start from a scenario.
+fn ready_in(scenario: &Scenario<'_>, name: &Key, moment: Moment) -> BTreeSet<usize> {
+    let view = View { moment, outage: Outage::default(), places: false, merge_equivalent_nodes: false, coarse: false };
+    let group = group(scenario, &Memo::default(), name, &view);
     let mut counts = BTreeSet::new();
-    for scenario in scenarios(snapshot, &[], Some(&change), moment).unwrap() {
-        let view =
-            View { moment, outage: Outage::default(), places: false, merge_equivalent_nodes: false, coarse: false };
-        let group = group(&scenario, &Memo::default(), name, &view);
-        let _ = worlds(&group, &mut |choice| {
-            let world = realize(&scenario, &Outage::default(), &[(&group, choice)]);
-            let pods = world.list(&Kind::new("", "Pod"), None);
-            counts.insert(pods.iter().filter(|p| p.ready()).count());
-            ControlFlow::Continue(())
-        });
-    }
+    let _ = worlds(&group, &mut |choice| {
+        let world = realize(scenario, &Outage::default(), &[(&group, choice)]);
+        let pods = world.list(&Kind::new("", "Pod"), None);
+        counts.insert(pods.iter().filter(|p| p.ready()).count());
+        ControlFlow::Continue(())
+    });
     counts
+}
+
+#[test]
+fn a_scaling_that_a_status_in_flight_has_seen_interrupts_no_rollout() {
+    let web = workload("Deployment", "web", "", 4, "1", "");
+    let web =
+        web.with_at(&["metadata", "generation"], Val::Int(3)).with_at(&["status", "observedGeneration"], Val::Int(3));
+    let mut objects = vec![web, workload("ReplicaSet", "web-1", "web", 4, "1", "")];
+    objects.extend(["p", "q", "r", "s"].map(|name| pod(name, "ReplicaSet/web-1", "n", true)));
+    let snapshot = snapshot(objects);
+    let (state, name) = (State::new(&snapshot), key("Deployment/a/web"));
+    let patch = |text: &str, sub: &str| Request::patch(User::admin(), &state, name.clone(), &val(text), sub).unwrap();
+    let scaled = Request::scale(User::admin(), &state, name.clone(), 3);
+    let seen = patch(r#"{"status":{"observedGeneration":4}}"#, "status");
+    let image = patch(r#"{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"2"}]}},"replicas":3}}"#, "");
+    let found = scenarios(&snapshot, &[&scaled, &seen], Some(&Change::from(image)), Moment::During).unwrap();
+    let least = |landed: u32| {
+        let scenario = found.iter().find(|scenario| scenario.landed == landed).unwrap();
+        ready_in(scenario, &name, Moment::During).first().copied()
+    };
+    assert_eq!(least(0b01), Some(2), "it may scale in the middle of the rollout");
+    assert_eq!(least(0b11), Some(3), "nothing is unavailable in a rollout of three");
 }
 
 #[test]
