@@ -20,9 +20,7 @@ pub fn cluster(random: &mut Random, focus: Focus, size: Size) -> Vec<Val> {
     // more groups of pods than are encoded at first
     let is_crowded = matches!(focus, Focus::Services | Focus::Faults) && draft.random.chance(12);
     let bare = if is_crowded { 9 + draft.random.below(3) } else { draft.random.below(2) };
-    for at in 0..bare {
-        workloads::bare_pod(&mut draft, at);
-    }
+    workloads::bare_pods(&mut draft, bare);
     draft.services();
     draft.budgets();
     draft.autoscalers();

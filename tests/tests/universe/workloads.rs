@@ -16,12 +16,14 @@ pub fn workload(draft: &mut Draft<'_>, at: usize) {
     }
 }
 
-/// Adds a pod that nothing controls.
-pub fn bare_pod(draft: &mut Draft<'_>, at: usize) {
+/// Adds pods of one application that nothing controls.
+pub fn bare_pods(draft: &mut Draft<'_>, number: usize) {
     let ns = draft.ns();
     let app = draft.app();
-    let template = template(draft, app);
-    pod(draft, &ns, &format!("bare{at}"), &template, None, &[]);
+    for at in 0..number {
+        let template = template(draft, app);
+        pod(draft, &ns, &format!("bare{at}"), &template, None, &[]);
+    }
 }
 
 /// The template of a workload's pods.
