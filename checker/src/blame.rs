@@ -8,19 +8,29 @@ use suture_specs::spec::Violations;
 use crate::instance::{InvariantRun, Undecided, Violation};
 use crate::prove::{Examined, Proof};
 
-/// The violation that the change is to blame for, if there is one.
-pub(crate) fn blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
+/// What the change has to do with an instance.
+pub(crate) enum Blame<'s, 'a> {
+    /// Nothing: it holds in every future.
+    Holds,
+    /// It can break like this, which it can without the change too, and no less badly.
+    NotWorse(Box<Violation<'s, 'a>>),
+    /// The change is to blame for this violation.
+    Change(Box<Violation<'s, 'a>>),
+}
+
+/// Whether the change is to blame for a violation.
+pub(crate) fn blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Blame<'s, 'a>, Undecided> {
     let mut found = first_to_blame(proof)?;
-    if let Some(violation) = &mut found {
+    if let Blame::Change(violation) = &mut found {
         violation.open = not_landed(proof, violation.question.scene.scenario);
     }
     Ok(found)
 }
 
-fn first_to_blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Option<Box<Violation<'s, 'a>>>, Undecided> {
+fn first_to_blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Blame<'s, 'a>, Undecided> {
     let InvariantRun { with, baseline, .. } = proof.instance.run;
     let (key, compiled) = (&proof.instance.object.key, proof.instance.run.compiled());
-    let mut unclear = None;
+    let (mut unclear, mut excused) = (None, None);
     for scenario in with.iter().filter(|scenario| scenario.ever_existed(key)) {
         let violation = match proof.examine(scenario, None) {
             Examined::Holds => continue,
@@ -31,28 +41,35 @@ fn first_to_blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Option<Box<Vi
             }
         };
         if compiled.violations == Violations::Strict {
-            return Ok(Some(violation));
+            return Ok(Blame::Change(violation));
         }
         // where what is in flight may be refused yet, nothing of it has landed without the change
         let same = |without: &&Scenario<'a>| without.landed == scenario.landed || baseline.len() == 1;
         let Some(without) = baseline.iter().find(same).filter(|without| without.ever_existed(key)) else {
-            return Ok(Some(violation));
+            return Ok(Blame::Change(violation));
         };
         let before = match proof.examine(without, None) {
-            Examined::Holds => return Ok(Some(violation)),
+            Examined::Holds => return Ok(Blame::Change(violation)),
             Examined::Unclear(why) => return Err(why),
-            Examined::Breaks(_) if compiled.degree.is_none() => continue,
+            Examined::Breaks(_) if compiled.degree.is_none() => {
+                excused = excused.or(Some(violation));
+                continue;
+            }
             Examined::Breaks(before) => before,
         };
         // broken before: the change is to blame only if it can make it worse than it could become without
         let worst = worst_degree(proof, without, &before)?;
         match proof.examine(scenario, Some(worst)) {
-            Examined::Holds => {}
-            Examined::Breaks(violation) => return Ok(Some(violation)),
+            Examined::Holds => excused = excused.or(Some(violation)),
+            Examined::Breaks(violation) => return Ok(Blame::Change(violation)),
             Examined::Unclear(why) => unclear = unclear.or(Some(why)),
         }
     }
-    unclear.map_or(Ok(None), Err)
+    match (unclear, excused) {
+        (Some(why), _) => Err(why),
+        (None, Some(violation)) => Ok(Blame::NotWorse(violation)),
+        (None, None) => Ok(Blame::Holds),
+    }
 }
 
 /// The greatest degree over the violating futures of a scenario, of which one is known. Never more than that: one that

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use suture_specs::spec::Action;
+use suture_specs::spec::{Action, Exemption, ExemptionSpec};
 
 /// The strictest outcome over all instances that a change touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -26,10 +26,19 @@ pub enum Outcome {
 pub enum Finding {
     /// It holds in every future (the violating problem is UNSAT).
     Proved,
+    /// A future breaks it, with the change or without, and with it no worse: the change is not to blame.
+    NotWorse,
     /// A future breaks it and the change is to blame; the counterexample replays.
     Refuted,
     /// Neither.
     Undecided,
+}
+
+impl Finding {
+    /// Whether the instance stands in the way of nothing, and is only counted unless all of them are asked for.
+    pub fn is_passed(self) -> bool {
+        matches!(self, Self::Proved | Self::NotWorse)
+    }
 }
 
 /// One thing that happens on the way into the violating future.
@@ -104,10 +113,39 @@ impl Verdict {
     /// What this verdict alone makes of the request.
     pub fn decides(&self) -> Outcome {
         match (self.outcome, self.action) {
-            (Finding::Proved, _) | (Finding::Refuted, Action::Audit) => Outcome::Allowed,
+            (Finding::Proved | Finding::NotWorse, _) | (Finding::Refuted, Action::Audit) => Outcome::Allowed,
             (Finding::Refuted, Action::Deny) => Outcome::Denied,
             (Finding::Refuted, Action::Warn) => Outcome::Warned,
             (Finding::Undecided, _) => Outcome::Undecided,
+        }
+    }
+}
+
+/// An instance that an exemption lets whoever asks break.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Exempted {
+    /// The invariant's name.
+    pub invariant: String,
+    /// The instance: `Kind/namespace/name`.
+    pub instance: String,
+    /// The exemption's name.
+    pub exemption: String,
+    /// When it ends, RFC 3339.
+    pub expires: String,
+    /// Why it was made.
+    pub reason: String,
+}
+
+impl Exempted {
+    /// That this exemption covers an instance.
+    pub fn of(invariant: &str, instance: &str, exemption: &Exemption) -> Self {
+        let ExemptionSpec { expires, reason, .. } = &exemption.spec;
+        Self {
+            invariant: invariant.to_owned(),
+            instance: instance.to_owned(),
+            exemption: exemption.name.to_string(),
+            expires: expires.clone(),
+            reason: reason.clone(),
         }
     }
 }
@@ -143,21 +181,28 @@ pub struct Effort {
 
 /// The decision on one request, or on a batch judged together.
 #[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// The strictest outcome.
     pub decision: Outcome,
     /// The request's uid.
     pub uid: String,
-    /// How long it took.
-    pub duration: Duration,
+    /// How long it took; none where that is not to be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
     /// The version of the solver.
     pub solver: String,
     /// How many instances were proved.
     pub proved: u64,
-    /// Every instance that is not proved (all of them when asked for), by invariant and instance.
+    /// How many instances can break without the change too, and no worse with it.
+    pub not_worse: u64,
+    /// Every instance that stands in the way (all of them when asked for), by invariant and instance.
     pub verdicts: Vec<Verdict>,
+    /// The instances that were not judged, since an exemption lets whoever asks break them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exempted: Vec<Exempted>,
     /// Whether more instances may break than are listed: the change was denied already, and they were not judged.
-    #[serde(rename = "cutShort", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
     /// The effort.
     #[serde(skip)]
@@ -170,10 +215,12 @@ impl Decision {
         let mut decision = Self {
             decision: Outcome::Allowed,
             uid: uid.to_owned(),
-            duration: Duration::default(),
+            duration: Some(Duration::default()),
             solver: String::new(),
             proved: 0,
+            not_worse: 0,
             verdicts: Vec::new(),
+            exempted: Vec::new(),
             cut_short: false,
             effort: Effort::default(),
         };

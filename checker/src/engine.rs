@@ -84,7 +84,7 @@ impl Engine {
         let watch = Stopwatch::start();
         let asked = CacheKey::of(input, &self.unbound);
         if let Some(known) = self.decisions.find(&asked, input.snapshot) {
-            let duration = Duration { total_micros: watch.micros(), solver_micros: 0 };
+            let duration = Some(Duration { total_micros: watch.micros(), solver_micros: 0 });
             let effort = Effort { known: true, ..Effort::default() };
             return Decision { uid: input.uid(), duration, effort, ..known };
         }
@@ -114,7 +114,7 @@ impl Engine {
     pub fn audit(&mut self, snapshot: &Snapshot, time: Option<&str>) -> Decision {
         let watch = Stopwatch::start();
         let (verdicts, proved) = audit::audit(&self.analyses, snapshot, time);
-        let found = Findings { verdicts, proved, cut_short: false };
+        let found = Findings { verdicts, proved, ..Findings::default() };
         self.decision("", found, Effort::default(), &watch)
     }
 
@@ -130,13 +130,23 @@ impl Engine {
 
     /// What was found, as it is told.
     fn decision(&self, uid: &str, found: Findings, effort: Effort, watch: &Stopwatch) -> Decision {
-        let Findings { verdicts, proved, cut_short } = found;
+        let Findings { verdicts, proved, not_worse, mut exempted, cut_short } = found;
+        exempted.sort();
         let mut decision = Decision::of(uid, verdicts);
         if !self.settings.verbose {
-            decision.verdicts.retain(|v| v.outcome != Finding::Proved);
+            decision.verdicts.retain(|v| !v.outcome.is_passed());
         }
-        let duration = Duration { total_micros: watch.micros(), solver_micros: effort.solver_micros };
-        Decision { duration, solver: self.solver.to_owned(), proved, cut_short, effort, ..decision }
+        let duration = Some(Duration { total_micros: watch.micros(), solver_micros: effort.solver_micros });
+        Decision {
+            duration,
+            solver: self.solver.to_owned(),
+            proved,
+            not_worse,
+            exempted,
+            cut_short,
+            effort,
+            ..decision
+        }
     }
 
     /// Adds to each refuted verdict what would have been allowed. A variant that breaks the same is soon left.

@@ -120,6 +120,15 @@ pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>
     }
 }
 
+/// The verdict on an instance that can break without the change too, and no worse with it. Where its class does not share
+/// what is told of it, only that is told.
+pub(crate) fn not_worse(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>, shared: bool) -> Verdict {
+    let compiled = instance.run.compiled();
+    let alone = "it can break without the change too, and no worse with it";
+    let message = if shared { format!("{alone}: {}", violation.message) } else { alone.to_owned() };
+    Verdict { message, ..bare(compiled, &instance.object.key, Finding::NotWorse) }
+}
+
 /// The verdict on an instance, of this resourceVersion, that fares as the one of another verdict does, for the same reason.
 pub(crate) fn same_as(verdict: &Verdict, instance: &Key, version: &str) -> Verdict {
     let mut proved_against = verdict.proved_against.clone();

@@ -17,9 +17,9 @@ use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::spec::Action;
 
-use crate::blame::blame;
+use crate::blame::{Blame, blame};
 use crate::cache::Verdicts;
-use crate::decision::{Effort, Finding, Outcome, Verdict};
+use crate::decision::{Effort, Exempted, Finding, Outcome, Verdict};
 use crate::explain::{self, StepCache};
 use crate::instance::{InvariantRun, Undecided, judges};
 use crate::prove::Proof;
@@ -48,6 +48,10 @@ pub(crate) struct Scope<'v> {
 pub(crate) struct Findings {
     pub verdicts: Vec<Verdict>,
     pub proved: u64,
+    /// How many can break without the change too, and no worse with it.
+    pub not_worse: u64,
+    /// The instances that were not judged, since an exemption covers them.
+    pub exempted: Vec<Exempted>,
     /// Whether some were left out, since the change is denied whatever they say.
     pub cut_short: bool,
 }
@@ -57,9 +61,9 @@ impl Findings {
         self.verdicts.iter().any(|v| v.decides() == Outcome::Denied)
     }
 
-    /// Whether all that was judged is proved.
+    /// Whether nothing that was judged stands in the way.
     pub fn all_hold(&self) -> bool {
-        self.verdicts.iter().all(|v| v.outcome == Finding::Proved)
+        self.verdicts.iter().all(|v| v.outcome.is_passed())
     }
 }
 
@@ -97,7 +101,7 @@ impl<'e> Judge<'e> {
             if found.is_denied() {
                 // what is proved so far is proved of the beginning only
                 found.verdicts.retain(|v| v.outcome == Finding::Refuted);
-                return Ok(Findings { proved: 0, cut_short: true, ..found });
+                return Ok(Findings { proved: 0, not_worse: 0, cut_short: true, ..found });
             }
         }
         let during = if whole { during } else { source.during(usize::MAX)?.0 };
@@ -213,7 +217,7 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             if !self.asks(key) {
                 continue;
             }
-            let is_judged = || all || (judges(compiled, object) && !input.exempts(compiled, key));
+            let is_judged = || all || (judges(compiled, object) && input.exemption(compiled, key).is_none());
             match &shared {
                 Some(shared) if is_judged() && self.memo.is_of(shared, object) => self.count(key, &shared.verdict),
                 Some(_) | None => {
@@ -229,7 +233,10 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
     /// Judges an instance, unless the verdict on its class is known.
     fn instance(&mut self, key: &Key, known: Option<Known<'s>>) {
         let (run, compiled) = (self.run, self.run.compiled());
-        if run.context.input.exempts(compiled, key) {
+        if let Some(exemption) = run.context.input.exemption(compiled, key) {
+            let judged = run.find(key).is_some_and(|object| judges(compiled, object));
+            let exempted = judged.then(|| Exempted::of(&compiled.name, &key.to_string(), exemption));
+            self.found.exempted.extend(exempted);
             return;
         }
         if let Some(shared) = self.memo.of_member(key) {
@@ -250,12 +257,18 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         let violation = blame(&mut proof);
         let Proof { class, assumed, .. } = proof;
         match violation {
-            Ok(None) => {
+            Ok(Blame::Holds) => {
                 let verdict = ClassVerdict::Proved(assumed.into_iter().collect());
                 self.add(key, &verdict);
                 self.memo.share(class, verdict);
             }
-            Ok(Some(violation)) => {
+            Ok(Blame::NotWorse(violation)) => {
+                let verdict = explain::not_worse(&instance, &violation, class.shares(&instance, &violation));
+                let verdict = ClassVerdict::NotWorse(Box::new(verdict));
+                self.add(key, &verdict);
+                self.memo.share(class, verdict);
+            }
+            Ok(Blame::Change(violation)) => {
                 let verdict = explain::refuted(&instance, &violation, self.steps);
                 if class.shares(&instance, &violation) {
                     self.memo.share(class, ClassVerdict::Refuted(Box::new(verdict.clone())));
@@ -279,6 +292,13 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
                 self.found.proved += 1;
                 if self.judge.settings.verbose {
                     self.found.verdicts.push(explain::proved(self.run.compiled(), key, assumed.clone()));
+                }
+            }
+            ClassVerdict::NotWorse(verdict) => {
+                self.found.not_worse += 1;
+                if self.judge.settings.verbose {
+                    let version = self.run.find(key).map_or("", |object| &object.resource_version);
+                    self.found.verdicts.push(explain::same_as(verdict, key, version));
                 }
             }
             ClassVerdict::Refuted(verdict) => {

@@ -74,15 +74,15 @@ impl Input<'_> {
             || self.change.requests.iter().any(|r| compiled.subjects.iter().any(|s| s.covers(&r.user)))
     }
 
-    /// Whether an exemption in force covers the instance for every author of the change.
-    pub(crate) fn exempts(&self, compiled: &CompiledInvariant, key: &Key) -> bool {
+    /// An exemption in force that covers the instance for every author of the change.
+    pub(crate) fn exemption(&self, compiled: &CompiledInvariant, key: &Key) -> Option<&Exemption> {
         if self.exemptions.is_empty() {
-            return false;
+            return None;
         }
         // an exemption that cannot be dated is not in force
-        let Some(Ok(now)) = self.time.map(parse_timestamp) else { return false };
+        let Some(Ok(now)) = self.time.map(parse_timestamp) else { return None };
         let name = key.to_string();
-        self.exemptions.iter().any(|exemption| {
+        self.exemptions.iter().find(|exemption| {
             let authors = self.change.requests.iter().map(|request| &request.user);
             exemption.spec.lifts(&compiled.name, &name, now, authors)
         })

@@ -105,6 +105,8 @@ impl InstanceClass<'_> {
 pub(crate) enum ClassVerdict {
     /// It holds, which relies on this.
     Proved(Vec<String>),
+    /// It can break without the change too, and no worse with it. What is told of it names no member.
+    NotWorse(Box<Verdict>),
     /// The change breaks it.
     Refuted(Box<Verdict>),
 }

@@ -132,6 +132,11 @@ fn scale(state: &mut State, request: &Request) -> Applied {
     Applied::done()
 }
 
+/// Whether an object has the scale subresource.
+pub fn has_scale(state: &State, object: &Object) -> bool {
+    replicas_path(state, object).is_some()
+}
+
 /// Where an object keeps the replicas that its scale subresource sets: as its adapter says, else its definition, else
 /// where nearly every kind does, if it has a number there.
 fn replicas_path(state: &State, object: &Object) -> Option<Vec<String>> {

@@ -6,6 +6,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::failure_policy::FailurePolicy;
+use crate::manifest::KUBECTL;
 
 /// Decides whether a change to a Kubernetes cluster can break an invariant in any future.
 ///
@@ -29,6 +30,12 @@ pub struct Common {
     /// Also lists what is proved, passed or clean
     #[arg(long, global = true)]
     pub verbose: bool,
+    /// Prints errors only: the exit code says the rest
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Leaves out how long things took, so that the same question prints the same bytes
+    #[arg(long, global = true)]
+    pub no_timing: bool,
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
     pub color: Color,
@@ -76,9 +83,9 @@ pub enum Command {
 /// The recorded cluster.
 #[derive(Debug, Args)]
 pub struct State {
-    /// Manifests as `kubectl get -o yaml` prints them: files, folders (*.yaml, *.yml, *.json in them, hidden ones left
-    /// out), or `-` for standard input
-    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    /// Manifests as `kubectl get -o yaml` prints them: a file, a folder (*.yaml, *.yml, *.json in it, hidden ones left out),
+    /// or `-` for standard input; may be given more than once
+    #[arg(long, required = true, value_name = "PATH")]
     pub state: Vec<PathBuf>,
     /// A kind that was not read: unknown instead of absent
     #[arg(long, value_name = "KIND")]
@@ -94,6 +101,9 @@ pub struct Policy {
     /// Invariants, templates, grants and exemptions: files or folders [default: each shipped template with its defaults]
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub invariants: Vec<PathBuf>,
+    /// Each shipped template with its defaults beside `--invariants`; an invariant of the same name counts instead
+    #[arg(long)]
+    pub shipped: bool,
     /// ResourceAdapters: files or folders
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub adapters: Vec<PathBuf>,
@@ -101,7 +111,6 @@ pub struct Policy {
 
 /// `suture check`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("change").required(true).args(["review", "apply", "delete", "scale"]))]
 pub struct Check {
     /// The recorded cluster.
     #[command(flatten)]
@@ -109,27 +118,65 @@ pub struct Check {
     /// What must hold.
     #[command(flatten)]
     pub policy: Policy,
+    /// What is to be done.
+    #[command(flatten)]
+    pub asked: Asked,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
+}
+
+/// The change, as an AdmissionReview or as kubectl's commands name it. What is given more than once is judged together.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("change").required(true).args([
+    "review", "apply", "delete", "scale", "evict", "drain", "cordon", "patch", "label",
+]))]
+pub struct Asked {
     /// The AdmissionReview to decide
     #[arg(long, value_name = "FILE")]
     pub review: Option<PathBuf>,
-    /// Manifests to apply, judged together: updates where the object exists, creations where it does not
-    #[arg(long, num_args = 1.., value_name = "PATH")]
+    /// Manifests to apply server-side, judged together: fields that are left out stay, unless only the manager owns them
+    #[arg(short = 'f', long, num_args = 1.., value_name = "PATH")]
     pub apply: Vec<PathBuf>,
-    /// An object to delete; given more than once, judged together
+    /// Puts each manifest in place of the whole object
+    #[arg(long, requires = "apply")]
+    pub replace: bool,
+    /// Who applies, as `metadata.managedFields` of the state names it
+    #[arg(long, requires = "apply", conflicts_with = "replace", default_value = KUBECTL, value_name = "NAME")]
+    pub field_manager: String,
+    /// An object to delete
     #[arg(long, value_name = "KIND/NS/NAME")]
     pub delete: Vec<String>,
     /// What becomes of the dependents of what is deleted [default: the API server's]
     #[arg(long, value_name = "POLICY", value_enum, requires = "delete")]
     pub propagation_policy: Option<PropagationPolicy>,
-    /// An object to scale; given more than once, judged together
+    /// An object to scale
     #[arg(long, value_name = "KIND/NS/NAME=N")]
     pub scale: Vec<String>,
+    /// A pod to evict
+    #[arg(long, value_name = "NS/POD")]
+    pub evict: Vec<String>,
+    /// A node to drain: it is cordoned and its pods are evicted at once, those of DaemonSets and mirror pods left out
+    #[arg(long, value_name = "NODE")]
+    pub drain: Vec<String>,
+    /// Also drains pods that nothing makes anew
+    #[arg(long, requires = "drain")]
+    pub force: bool,
+    /// A node to cordon
+    #[arg(long, value_name = "NODE")]
+    pub cordon: Vec<String>,
+    /// An object to patch: strategically, a custom resource by a JSON merge patch
+    #[arg(long, value_name = "KIND/NS/NAME=JSON")]
+    pub patch: Vec<String>,
+    /// An object to label, or with `KEY-` to take a label from
+    #[arg(long, value_name = "KIND/NS/NAME=KEY=VALUE")]
+    pub label: Vec<String>,
+    /// The namespace of what names none [default: `default` for manifests]
+    #[arg(short, long, value_name = "NS", conflicts_with = "review")]
+    pub namespace: Option<String>,
     /// Who asks: a user name; service accounts get their groups [default: kubernetes-admin of system:masters]
     #[arg(long = "as", value_name = "USER", conflicts_with = "review")]
     pub user: Option<String>,
-    /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    pub output: Format,
 }
 
 /// The propagation policies of a deletion.

@@ -1,5 +1,6 @@
 //! The subcommands: each reads its input, asks for an answer, prints it, and says with which exit code to end.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,11 +10,12 @@ use suture_checker::decision::{Decision, Finding, Outcome};
 use suture_checker::engine::{Engine, Settings};
 use suture_checker::version::z3_version;
 use suture_model::change::User;
+use suture_model::object::Key;
 use suture_model::snapshot::Facts;
 
 use crate::arguments::{
-    self, Arguments, Audit, BenchFormat, Check, Command, Common, Completions, Format, Lint, State, Test, TestFormat,
-    Version,
+    self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, Lint, State, Test,
+    TestFormat, Version,
 };
 use crate::bench::{cluster, measure, report};
 use crate::clock::Clock;
@@ -27,7 +29,7 @@ use crate::output::terminal::{self, Paint};
 use crate::output::{self, junit, tests};
 use crate::policy::{self, Documents, Policy, diagnosed};
 use crate::recorded::{self, RecordedCluster};
-use crate::request::{RequestedChange, review_of};
+use crate::request::{Against, RequestedChange, Write, review_of};
 use crate::suite;
 
 #[cfg(feature = "serve")]
@@ -67,21 +69,18 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
 }
 
 fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
-    let Check { state, policy, review, apply, delete, propagation_policy, scale, user, output } = arguments;
-    one_standard_input(&[&state.state, &policy.invariants, &policy.adapters, &apply, review.as_slice()])?;
-    let policy = policy::load(&policy.invariants, &policy.adapters)?;
-    let asked = match review {
-        Some(review) => RequestedChange::Review(Box::new(review_of(&review)?)),
-        None if !apply.is_empty() => RequestedChange::apply(&input::read(&apply)?)?,
-        None if !delete.is_empty() => RequestedChange::Delete(delete, propagation_policy),
-        None => RequestedChange::Scale(scale),
-    };
-    let (recorded, time) = load_state(&state, &policy, &asked)?;
-    let user = user.as_deref().map_or_else(User::admin, User::named);
-    let change = asked.change(&recorded.snapshot, &user, &recorded.last_applied)?;
+    let Check { state, policy, asked, output } = arguments;
+    let Asked { review, apply, namespace, user, .. } = &asked;
+    one_standard_input(&[&state.state, &policy.invariants, &policy.adapters, apply, review.as_slice()])?;
+    let policy = load_policy(&policy)?;
+    let (namespace, user) = (namespace.as_deref(), user.as_deref().map_or_else(User::admin, User::named));
+    let asked = requested(&asked)?;
+    let (recorded, time) = load_state(&state, &policy, &asked.applied_keys(namespace))?;
+    let RecordedCluster { snapshot, ownership, .. } = &recorded;
+    let change = asked.change(&Against { snapshot, user: &user, ownership, namespace })?;
     let mut engine = engine(common, &policy)?;
     let question = Question {
-        snapshot: &recorded.snapshot,
+        snapshot,
         change: &change,
         writers: &|_| Vec::new(),
         ways_max: 1,
@@ -92,31 +91,59 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
         unread: &[],
     };
     let decision = decide(&policy, Some(&mut engine), &question).decision;
-    let paint = Paint::stdout(common.color);
-    output::value(output, &decision, |decision| decision::text(decision, About::Change, paint, common.verbose))?;
-    Ok(match decision.decision {
-        Outcome::Allowed | Outcome::Warned => Exit::Good,
-        Outcome::Undecided => Exit::Undecided,
-        Outcome::Denied => Exit::Bad,
+    show(common, output, decision, About::Change)
+}
+
+/// What the flags ask for; one of them is given.
+fn requested(asked: &Asked) -> Result<RequestedChange, Failure> {
+    let Asked { review, apply, replace, field_manager, delete, propagation_policy, scale, .. } = asked;
+    let Asked { evict, drain, force, cordon, patch, label, .. } = asked;
+    let write = if *replace { Write::Replace } else { Write::Apply { manager: field_manager.clone() } };
+    Ok(match review {
+        Some(review) => RequestedChange::Review(Box::new(review_of(review)?)),
+        None if !apply.is_empty() => RequestedChange::manifests(&input::read(apply)?, write)?,
+        None if !delete.is_empty() => RequestedChange::Delete(delete.clone(), *propagation_policy),
+        None if !scale.is_empty() => RequestedChange::Scale(scale.clone()),
+        None if !evict.is_empty() => RequestedChange::Evict(evict.clone()),
+        None if !drain.is_empty() => RequestedChange::Drain(drain.clone(), *force),
+        None if !cordon.is_empty() => RequestedChange::Cordon(cordon.clone()),
+        None if !patch.is_empty() => RequestedChange::Patch(patch.clone()),
+        None if !label.is_empty() => RequestedChange::Label(label.clone()),
+        None => RequestedChange::Nothing,
     })
+}
+
+/// Prints a decision, and says how to end.
+fn show(common: Common, output: Format, decision: Decision, about: About) -> Result<Exit, Failure> {
+    let paint = Paint::stdout(common.color);
+    let found = |finding| decision.verdicts.iter().any(|verdict| verdict.outcome == finding);
+    let exit = match (about, decision.decision) {
+        (About::Present, _) if found(Finding::Refuted) => Exit::Bad,
+        (About::Present, _) if found(Finding::Undecided) => Exit::Undecided,
+        (About::Present, _) | (About::Change, Outcome::Allowed | Outcome::Warned) => Exit::Good,
+        (About::Change, Outcome::Undecided) => Exit::Undecided,
+        (About::Change, Outcome::Denied) => Exit::Bad,
+    };
+    let decision = if common.no_timing { Decision { duration: None, ..decision } } else { decision };
+    let text = |decision: &Decision| decision::text(decision, about, paint, common.verbose);
+    if !common.quiet {
+        output::value(output, &decision, text)?;
+    }
+    Ok(exit)
+}
+
+fn load_policy(flags: &arguments::Policy) -> Result<Policy, Failure> {
+    let arguments::Policy { invariants, shipped, adapters } = flags;
+    policy::load(invariants, *shipped, adapters)
 }
 
 fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
     let Audit { state, policy, output } = arguments;
     one_standard_input(&[&state.state, &policy.invariants, &policy.adapters])?;
-    let policy = policy::load(&policy.invariants, &policy.adapters)?;
-    let (recorded, time) = load_state(&state, &policy, &RequestedChange::Delete(Vec::new(), None))?;
+    let policy = load_policy(&policy)?;
+    let (recorded, time) = load_state(&state, &policy, &BTreeSet::new())?;
     let decision = engine(common, &policy)?.audit(&recorded.snapshot, time.map(|time| time.to_string()).as_deref());
-    let paint = Paint::stdout(common.color);
-    output::value(output, &decision, |decision| decision::text(decision, About::Present, paint, common.verbose))?;
-    let found = |decision: &Decision, finding| decision.verdicts.iter().any(|verdict| verdict.outcome == finding);
-    Ok(if found(&decision, Finding::Refuted) {
-        Exit::Bad
-    } else if found(&decision, Finding::Undecided) {
-        Exit::Undecided
-    } else {
-        Exit::Good
-    })
+    show(common, output, decision, About::Present)
 }
 
 fn engine(common: Common, policy: &Policy) -> Result<Engine, Failure> {
@@ -128,10 +155,10 @@ fn engine(common: Common, policy: &Policy) -> Result<Engine, Failure> {
 fn load_state(
     state: &State,
     policy: &Policy,
-    asked: &RequestedChange,
+    wanted: &BTreeSet<Key>,
 ) -> Result<(RecordedCluster, Option<Clock>), Failure> {
     let State { state, unknown, time } = state;
-    let recorded = recorded::load(state, unknown, &asked.applied_keys(), policy.adapters.clone())?;
+    let recorded = recorded::load(state, unknown, wanted, policy.adapters.clone())?;
     let time = match time {
         Some(time) => Some(Clock::parse(time).map_err(|error| Failure::invalid(format!("--time: {error}")))?),
         None => recorded.newest,
@@ -148,17 +175,22 @@ fn one_standard_input(paths: &[&[PathBuf]]) -> Result<(), Failure> {
 fn test(common: Common, arguments: Test) -> Result<Exit, Failure> {
     let Test { paths, output } = arguments;
     let found = suite::documents::find(&paths)?;
-    let progress = Progress::of(found.len());
-    let report = suite::run::run(&found, &progress)?;
+    let progress = if common.quiet { Progress::hidden() } else { Progress::of(found.len()) };
+    let mut report = suite::run::run(&found, &progress)?;
     drop(progress);
+    if common.no_timing {
+        report.forget_times();
+    }
+    let exit = if report.failed == 0 { Exit::Good } else { Exit::Bad };
     let paint = Paint::stdout(common.color);
     match output {
+        _ if common.quiet => {}
         TestFormat::Text => output::print(&tests::text(&report, paint, common.verbose))?,
         TestFormat::Json => output::value(Format::Json, &report, |_| String::new())?,
         TestFormat::Yaml => output::value(Format::Yaml, &report, |_| String::new())?,
         TestFormat::Junit => output::print(&junit::xml(&report))?,
     }
-    Ok(if report.failed == 0 { Exit::Good } else { Exit::Bad })
+    Ok(exit)
 }
 
 fn lint(common: Common, arguments: Lint) -> Result<Exit, Failure> {
@@ -182,6 +214,9 @@ fn lint(common: Common, arguments: Lint) -> Result<Exit, Failure> {
     let count: usize = counts.iter().map(|(_, count)| count).sum();
     if count == 0 {
         return Err(Failure::invalid("no document of `suture.dev` in the files given"));
+    }
+    if common.quiet {
+        return Ok(Exit::Good);
     }
     let mut text = String::new();
     for (kind, count) in counts.iter().filter(|(_, count)| common.verbose && *count > 0) {

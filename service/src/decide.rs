@@ -76,6 +76,7 @@ pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<
         exemptions: &policy.exemptions,
     });
     decision.add(judged.verdicts.into_iter().map(Into::into));
+    decision.exempted.extend(judged.exempted);
     Decided { decision, spent: judged.spent, crowded }
 }
 
@@ -190,7 +191,7 @@ pub fn consequence(verdict: &Verdict, policy: &Policy) -> Option<Consequence> {
         Action::Audit => Consequence::Audits,
     };
     match (verdict.outcome, by_action) {
-        (Finding::Proved, _) => None,
+        (Finding::Proved | Finding::NotWorse, _) => None,
         (Finding::Refuted, _) | (Finding::Undecided, Consequence::Audits) => Some(by_action),
         (Finding::Undecided, _) => match declared(verdict, policy) {
             OnUndecided::Deny => Some(by_action),

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_checker::decision::{Counterexample, Finding, StepReport, Verdict};
+use suture_checker::decision::{Counterexample, Exempted, Finding, StepReport, Verdict};
 use suture_model::change::{Change, Request, User};
 use suture_model::kinds::Kind;
 use suture_model::land::describe;
@@ -74,6 +74,8 @@ pub struct GrantVerdict {
 pub struct Judged {
     /// The verdicts of grants that are not kept.
     pub verdicts: Vec<GrantVerdict>,
+    /// The grants that are not kept and that an exemption lifts.
+    pub exempted: Vec<Exempted>,
     /// What the change takes away.
     pub spent: Vec<Spent>,
 }
@@ -218,8 +220,11 @@ impl Grants {
         if named.is_empty() {
             named.insert(template.into(), grant.spec.action);
         }
-        named.retain(|invariant, _| !grant.is_lifted(invariant, asked));
         for (invariant, action) in named {
+            if let Some(exemption) = grant.exemption(&invariant, asked) {
+                judged.exempted.push(Exempted::of(&invariant, &grant.instance(), exemption));
+                continue;
+            }
             let (finding, steps) = (finding.clone(), steps.clone());
             let verdict = GrantVerdict { invariant, grant: grant.name.clone(), action, finding, steps };
             judged.verdicts.push(verdict);

@@ -1,4 +1,5 @@
-//! The files that a flag names: a file, a folder with all manifests in it, or standard input, read as texts.
+//! The files that a flag names: a file, a folder with all manifests in it, or standard input, read as texts. A folder with
+//! a kustomization is what that lists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,6 +7,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+
+mod kustomization;
 
 /// One file's text, with the name that errors use for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +79,23 @@ pub fn read_one(path: &Path) -> Result<Source, Failure> {
     text(path.display().to_string(), bytes)
 }
 
+/// The manifests in what Helm prints, line by line where they were: the report of a dry run names the release before them,
+/// and the notes of the chart, which are prose, come last.
+pub fn without_notes(text: &str) -> String {
+    let is = |line: &str, heading: &str| line.trim_end() == heading;
+    let reported = text.lines().any(|line| is(line, "MANIFEST:")) && text.trim_start().starts_with("NAME:");
+    let (mut out, mut skipping) = (String::with_capacity(text.len()), reported);
+    for line in text.split_inclusive('\n') {
+        let heading = ["MANIFEST:", "HOOKS:"].iter().any(|heading| reported && is(line, heading));
+        skipping = !heading && (skipping || is(line, "NOTES:"));
+        match heading || skipping {
+            true => out.push('\n'),
+            false => out.push_str(line),
+        }
+    }
+    out
+}
+
 fn read_stdin() -> Result<Source, Failure> {
     let mut bytes = Vec::new();
     let mut limited = io::stdin().lock().take(FILE_BYTES_MAX);
@@ -98,6 +118,16 @@ fn text(name: String, bytes: Vec<u8>) -> Result<Source, Failure> {
 fn collect(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) -> Result<(), Failure> {
     if depth > FOLDER_DEPTH_MAX {
         return Err(Failure::invalid(format!("`{}` is nested too deeply", folder.display())));
+    }
+    if let Some(resources) = kustomization::resources(folder)? {
+        for path in resources {
+            if fs::metadata(&path).map_err(|error| Failure::read(&path, error))?.is_dir() {
+                collect(&path, depth + 1, found)?;
+            } else {
+                found.insert(path);
+            }
+        }
+        return Ok(());
     }
     for entry in fs::read_dir(folder).map_err(|error| Failure::read(folder, error))? {
         let path = entry.map_err(|error| Failure::read(folder, error))?.path();

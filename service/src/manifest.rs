@@ -1,12 +1,17 @@
-//! What an applied manifest makes of the object that is there: the three-way merge of client-side `kubectl apply` where
-//! the object remembers what was applied last, else the manifest as the whole truth.
+//! What a manifest makes of the object that is there: applied server-side, as `kubectl apply --server-side
+//! --force-conflicts` does, or put in its place as a whole.
 //!
 //! | field | in the manifest | left out of it |
 //! |---|---|---|
-//! | last applied is known | its value | removed if it was applied last, else kept |
-//! | last applied is unknown | its value | kept if the API server set it (a default, an address it gave out), else removed |
+//! | applied | its value | removed if nobody but this manager owns it, else kept |
+//! | replaced | its value | kept if the API server set it (a default, an address it gave out), else removed |
 //!
-//! Leaving a default in place keeps an unchanged manifest from looking like a new pod template. `spec.replicas` is no
+//! Who owns a field is in `metadata.managedFields`, which `kubectl get` prints with `--show-managed-fields`. Where that is
+//! not there, what client-side `kubectl apply` remembers in an annotation is owned, as kubectl itself takes it over
+//! (`k8s.io/client-go/util/csaupgrade`). A field that another manager owns is taken from it: the API server would report a
+//! conflict, and the forced request is the one that can do harm.
+//!
+//! A default that stays in place keeps an unchanged manifest from looking like a new pod template. `spec.replicas` is no
 //! such field: dropped, it becomes 1.
 
 use std::collections::BTreeMap;
@@ -14,8 +19,30 @@ use std::collections::BTreeMap;
 use suture_model::object::Key;
 use suture_model::value::Val;
 
-/// The manifests that were applied last, of the objects that are applied now. A snapshot does not keep them.
-pub type LastApplied = BTreeMap<Key, Val>;
+mod fields;
+mod merge;
+mod structure;
+
+use fields::Fields;
+pub use merge::strategic_patch;
+pub use structure::Structure;
+
+/// Who owns which fields, of the objects that are applied now. A snapshot does not keep it.
+pub type Ownership = BTreeMap<Key, Owned>;
+
+/// Who owns which fields of one object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Owned {
+    /// The entries of `metadata.managedFields`.
+    managed: Vec<Val>,
+    /// The manifest that client-side `kubectl apply` remembers.
+    last_applied: Option<Val>,
+}
+
+/// The manager that `kubectl apply --server-side` names, and that of client-side `kubectl apply`, whose fields it takes
+/// over.
+pub const KUBECTL: &str = "kubectl";
+const KUBECTL_CLIENT_SIDE: &str = "kubectl-client-side-apply";
 
 /// Where `kubectl apply` remembers the manifest.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -56,49 +83,49 @@ const ALLOCATED: [&str; 16] = [
 /// What names an item of a list, in the order in which it is tried (the merge keys of Kubernetes' strategic patches).
 const ITEM_NAMES: [&str; 7] = ["name", "mountPath", "containerPort", "port", "topologyKey", "type", "ip"];
 
-/// The manifest that `kubectl apply` remembers in an object.
-pub fn last_applied(live: &Val) -> Option<Val> {
-    let text = live.str_at(&["metadata", "annotations", LAST_APPLIED])?;
-    serde_json::from_str(text).ok()
+impl Owned {
+    /// What an object as it was read says about its fields; none where it says nothing.
+    pub fn of(live: &Val) -> Option<Self> {
+        let text = live.str_at(&["metadata", "annotations", LAST_APPLIED]);
+        let last_applied = text.and_then(|text| serde_json::from_str(text).ok());
+        let managed = live.items_at(&["metadata", "managedFields"]).to_vec();
+        (last_applied.is_some() || !managed.is_empty()).then_some(Self { managed, last_applied })
+    }
+
+    /// The fields of a manager, and those of all others.
+    fn shared_out(&self, manager: &str, structure: &Structure<'_>) -> (Fields, Fields) {
+        let (mut own, mut others) = (Fields::default(), Fields::default());
+        for entry in &self.managed {
+            let Some(fields) = entry.at(&["fieldsV1"]) else { continue };
+            let by = entry.str_at(&["manager"]).map_or("", |name| name);
+            let is_own = by == manager || (manager == KUBECTL && by == KUBECTL_CLIENT_SIDE);
+            let whole = entry.str_at(&["subresource"]).is_none_or(|name| name.is_empty());
+            if is_own && whole { &mut own } else { &mut others }.add(&Fields::of_entry(fields));
+        }
+        if let (true, Some(last)) = (self.managed.is_empty() && manager == KUBECTL, &self.last_applied) {
+            own = Fields::of_manifest(last, structure);
+        }
+        (own, others)
+    }
 }
 
-/// The object that applying `manifest` over `live` leaves, when `last` was applied before.
-pub fn applied(live: &Val, manifest: &Val, last: Option<&Val>) -> Val {
-    let merged = match last {
-        Some(last) => three_way(live, manifest, last),
-        None => two_way(live, manifest),
-    };
-    SYSTEM_META.iter().fold(merged, |object, field| {
+/// The object that a manager leaves who applies a manifest over `live`.
+pub fn applied(live: &Val, manifest: &Val, owned: Option<&Owned>, manager: &str, structure: &Structure<'_>) -> Val {
+    let merged = merge::merge(live, manifest, structure);
+    let Some(owned) = owned else { return merged };
+    let (own, others) = owned.shared_out(manager, structure);
+    fields::without_left_out(&merged, &own, &Fields::of_manifest(manifest, structure), &others)
+}
+
+/// The object that a manifest leaves which is put in place of `live`.
+pub fn replaced(live: &Val, manifest: &Val) -> Val {
+    SYSTEM_META.iter().fold(two_way(live, manifest), |object, field| {
         let path = ["metadata", field];
         match live.at_some(&path) {
             Some(value) if object.at_some(&path).is_none() => object.with_at(&path, value.clone()),
             _ => object,
         }
     })
-}
-
-fn three_way(live: &Val, manifest: &Val, last: &Val) -> Val {
-    match (live, manifest) {
-        (Val::Map(old), Val::Map(new)) => {
-            let kept = old.iter().filter(|(key, _)| new.get(key).is_none() && last.get(key).is_none());
-            let written = new.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| {
-                let merged = old.get(key).map(|old| three_way(old, value, last.get(key).unwrap_or(&Val::Null)));
-                (key.clone(), merged.unwrap_or_else(|| value.clone()))
-            });
-            Val::map(kept.map(|(key, value)| (key.clone(), value.clone())).chain(written).collect())
-        }
-        (Val::List(old), Val::List(new)) => {
-            let Some(name) = naming(old, new) else { return manifest.clone() };
-            let of = |items: &[Val], item: &Val| items.iter().find(|i| i.get(name) == item.get(name)).cloned();
-            let written = new.iter().map(|item| match of(old, item) {
-                Some(old) => three_way(&old, item, &of(last.items(), item).unwrap_or_default()),
-                None => item.clone(),
-            });
-            let kept = old.iter().filter(|item| of(new, item).is_none() && of(last.items(), item).is_none());
-            Val::list(written.chain(kept.cloned()).collect())
-        }
-        _ => manifest.clone(),
-    }
 }
 
 fn two_way(live: &Val, manifest: &Val) -> Val {

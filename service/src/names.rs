@@ -60,6 +60,8 @@ pub struct Names {
     kinds: BTreeMap<String, BTreeSet<Kind>>,
     /// Whether a custom resource lives in a namespace.
     namespaced: BTreeMap<Kind, bool>,
+    /// The namespace of a namespaced object that names none.
+    namespace: Option<String>,
 }
 
 impl Names {
@@ -83,8 +85,22 @@ impl Names {
         }
         for kind in snapshot.adapters().kinds().into_iter().chain(snapshot.kinds()) {
             names.add(&kind, std::iter::empty());
+            if let Some(first) = snapshot.list(&kind, None).first() {
+                names.namespaced.entry(kind).or_insert(!first.key.ns.is_empty());
+            }
         }
         names
+    }
+
+    /// The same, where namespaced objects that name no namespace are in this one, if it is given.
+    #[must_use]
+    pub fn within(self, namespace: Option<&str>) -> Self {
+        Self { namespace: namespace.map(str::to_owned), ..self }
+    }
+
+    /// Whether objects of a kind live in a namespace, if that is known.
+    pub fn is_namespaced(&self, kind: &Kind) -> Option<bool> {
+        kind.builtin_namespaced().or_else(|| self.namespaced.get(kind).copied())
     }
 
     fn add<'n>(&mut self, kind: &Kind, shorts: impl Iterator<Item = &'n str>) {
@@ -137,9 +153,10 @@ impl Names {
             return Err(NameError::Form(text.to_owned()));
         }
         let kind = self.kind(kind)?;
-        match kind.builtin_namespaced().or_else(|| self.namespaced.get(&kind).copied()) {
-            Some(true) if ns.is_empty() => Err(NameError::Namespaced { kind, name: name.to_owned() }),
-            Some(false) if !ns.is_empty() => Err(NameError::ClusterScoped { kind, name: name.to_owned() }),
+        match (self.is_namespaced(&kind), &self.namespace) {
+            (Some(true), Some(default)) if ns.is_empty() => Ok(Key::new(kind, default, name)),
+            (Some(true), None) if ns.is_empty() => Err(NameError::Namespaced { kind, name: name.to_owned() }),
+            (Some(false), _) if !ns.is_empty() => Err(NameError::ClusterScoped { kind, name: name.to_owned() }),
             _ => Ok(Key::new(kind, ns, name)),
         }
     }

@@ -218,16 +218,20 @@ pub fn names_kind(text: &str, kinds: &[&str]) -> bool {
     })
 }
 
-/// Reads and compiles what flags name; without invariants, every shipped template with its defaults.
+/// Reads and compiles what flags name; without invariants, or where they are asked for, every shipped template with its
+/// defaults.
 ///
 /// # Errors
 /// When a file cannot be read or is wrong.
-pub fn load(invariants: &[PathBuf], adapters: &[PathBuf]) -> Result<Policy, Failure> {
+pub fn load(invariants: &[PathBuf], shipped: bool, adapters: &[PathBuf]) -> Result<Policy, Failure> {
     let mut read = sources(invariants)?;
     read.extend(sources(adapters)?);
     let mut documents = Documents::read(&read).map_err(diagnosed)?;
-    if invariants.is_empty() {
-        documents.invariants.extend(defaults().map_err(diagnosed)?);
+    if invariants.is_empty() || shipped {
+        let is_own =
+            |default: &Invariant| documents.invariants.iter().any(|i| i.name == default.name && i.namespace.is_none());
+        let defaults = defaults().map_err(diagnosed)?.into_iter().filter(|default| !is_own(default));
+        documents.invariants.extend(defaults.collect::<Vec<_>>());
     } else if documents.invariants.is_empty() && documents.grants.is_empty() {
         return Err(Failure::invalid("no invariant and no grant in the files that `--invariants` names"));
     }

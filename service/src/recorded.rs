@@ -14,7 +14,7 @@ use suture_model::value::Val;
 use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::input::{self, Source};
-use crate::manifest::{self, LastApplied};
+use crate::manifest::{Owned, Ownership};
 use crate::names::{NameError, Names};
 
 /// A cluster as it was recorded.
@@ -24,8 +24,8 @@ pub struct RecordedCluster {
     pub snapshot: Snapshot,
     /// The newest timestamp in it.
     pub newest: Option<Clock>,
-    /// What was applied last, of the objects asked for.
-    pub last_applied: LastApplied,
+    /// Who owns which fields, of the objects asked for.
+    pub ownership: Ownership,
     /// Where objects were read.
     places: BTreeMap<Key, Place>,
 }
@@ -81,11 +81,11 @@ pub fn load(
 impl RecordedCluster {
     /// Nothing yet.
     pub fn new(adapters: Arc<dyn Adapters>) -> Self {
-        let (newest, last_applied, places) = (None, LastApplied::new(), BTreeMap::new());
-        Self { snapshot: Snapshot::new(adapters), newest, last_applied, places }
+        let (newest, ownership, places) = (None, Ownership::new(), BTreeMap::new());
+        Self { snapshot: Snapshot::new(adapters), newest, ownership, places }
     }
 
-    /// Adds the documents of a text; of the objects that are `wanted`, what was applied last is kept.
+    /// Adds the documents of a text; of the objects that are `wanted`, who owns their fields is kept.
     ///
     /// # Errors
     /// When a document is broken.
@@ -112,9 +112,9 @@ impl RecordedCluster {
             let object = Object::from_val(&ingest::project(&manifest)).map_err(|error| place.failure(error))?;
             self.newest = self.newest.max(Clock::newest_in(&manifest));
             if wanted.contains(&object.key)
-                && let Some(last) = manifest::last_applied(&manifest)
+                && let Some(owned) = Owned::of(&manifest)
             {
-                self.last_applied.insert(object.key.clone(), last);
+                self.ownership.insert(object.key.clone(), owned);
             }
             self.insert(object, place)?;
         }

@@ -1,74 +1,13 @@
 //! The `suture` command as a script sees it: exit codes, what is printed where, and that the order of input does not matter.
 #![expect(clippy::unwrap_used, reason = "what the test itself gets wrong may end it")]
 
+mod run;
+
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-const DEMO: &str = "tests/demo";
-
-/// What a run left.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn suture(arguments: &[&str]) -> Ran {
-    run(Command::new(env!("CARGO_BIN_EXE_suture")).args(arguments).current_dir(ROOT).stdin(Stdio::null()))
-}
-
-fn run(command: &mut Command) -> Ran {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }
-}
-
-/// A fresh folder for one test.
-fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).unwrap();
-    path
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> String {
-    let path = folder.join(name);
-    fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
-}
-
-/// A cluster of one Service over two ready pods of a Deployment.
-const CLUSTER: &str = r#"
-apiVersion: v1
-kind: List
-items:
-- {apiVersion: v1, kind: Namespace, metadata: {name: shop, uid: ns}}
-- apiVersion: apps/v1
-  kind: Deployment
-  metadata: {name: web, namespace: shop, uid: d}
-  spec: &spec {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}
-- apiVersion: apps/v1
-  kind: ReplicaSet
-  metadata: {name: web-1, namespace: shop, uid: rs, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]}
-  spec: *spec
-- apiVersion: v1
-  kind: Pod
-  metadata: {name: web-1-a, namespace: shop, uid: a, labels: {app: web}, ownerReferences: &owner [{apiVersion: apps/v1, kind: ReplicaSet, name: web-1, uid: rs, controller: true}]}
-  spec: {nodeName: n1, containers: [{name: web, image: "web:1"}]}
-  status: &up {phase: Running, conditions: [{type: Ready, status: "True"}]}
-- {apiVersion: v1, kind: Pod, metadata: {name: web-1-b, namespace: shop, uid: b, labels: {app: web}, ownerReferences: *owner}, spec: {nodeName: n2, containers: [{name: web, image: "web:1"}]}, status: *up}
-- {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop, uid: s}, spec: {selector: {app: web}, ports: [{port: 80}]}}
-"#;
-
-const INVARIANT: &str = "
-apiVersion: suture.dev/v1alpha1
-kind: Invariant
-metadata: {name: web-serves}
-spec: {template: service-keeps-endpoints}
-";
+use run::{CLUSTER, DEMO, INVARIANT, ROOT, Ran, SUITE, folder, suture, write};
 
 #[test]
 fn the_demo_is_denied() {
@@ -163,6 +102,9 @@ fn manifests_are_applied_over_what_is_there() {
     };
     expect(0, "same.yaml", &deployment("  replicas: 2\n", "web:1"));
     expect(1, "none.yaml", &deployment("  replicas: 0\n", "web:1"));
+    let left_out =
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec: {paused: true}\n";
+    expect(0, "left-out.yaml", left_out);
     let selector =
         "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\nspec: {selector: {app: wbe}}\n";
     expect(1, "selector.yaml", selector);
@@ -246,7 +188,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let budget = write(&folder, "budget.yaml", budget);
     let invariants = write(&folder, "invariants.yaml", &invariant);
-    let flags = ["audit", "--state", &state, &budget, "--invariants", &invariants];
+    let flags = ["audit", "--state", &state, "--state", &budget, "--invariants", &invariants];
     assert_eq!(suture(&flags).code, 0);
     for kind in ["deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "replicationcontrollers"] {
         let ran = suture(&[&flags[..], &["--unknown", kind]].concat());
@@ -266,7 +208,7 @@ metadata: {name: lost, namespace: shop, uid: l}
 spec: {nodeName: n1, containers: [{name: c, image: i, envFrom: [{secretRef: {name: gone}}]}]}
 ";
     let extra = write(&folder, "extra.yaml", broken);
-    let ran = suture(&["audit", "--state", &state, &extra]);
+    let ran = suture(&["audit", "--state", &state, "--state", &extra]);
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     let first = "violated: references-resolve is broken for Pod/shop/lost\n  it needs Secret/shop/gone";
     assert!(ran.out.starts_with(first), "{}", ran.out);
@@ -319,7 +261,7 @@ fn overlapping_dumps_agree_or_are_refused() {
     };
     let audit = |texts: [&str; 2]| {
         let (one, two) = (write(&folder, "one.yaml", texts[0]), write(&folder, "two.yaml", texts[1]));
-        suture(&["audit", "--state", &one, &two])
+        suture(&["audit", "--state", &one, "--state", &two])
     };
     assert_eq!(audit([&map("", "k"), &map("", "k")]).code, 0);
     assert_eq!(audit([&map(", resourceVersion: '7'", "k"), &map(", resourceVersion: '12'", "l")]).code, 0);
@@ -340,24 +282,6 @@ fn standard_input_is_a_state() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
 }
-
-const SUITE: &str = r#"
-apiVersion: suture.dev/v1alpha1
-kind: Suite
-metadata: {name: web <&> "co"}
-spec:
-  invariants: [invariants.yaml]
-  state: [cluster.yaml]
-  cases:
-  - name: one pod may go, both may not
-    steps:
-    - {delete: {kind: Pod, namespace: shop, name: web-1-a}, expect: Allowed}
-    - {as: ana, delete: {kind: Pod, namespace: shop, name: web-1-b}, expect: Denied, by: [web-serves], instances: [Service/shop/web], contains: [ready endpoints]}
-  - name: what is expected does not come
-    steps:
-    - {delete: {kind: Pod, namespace: shop, name: web-1-a}, expect: Allowed}
-    - {scale: {kind: Deployment, namespace: shop, name: web}, replicas: 0, expect: Allowed}
-"#;
 
 #[test]
 fn suites_pass_or_fail() {

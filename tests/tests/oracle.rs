@@ -34,6 +34,7 @@ const THREADS: u64 = 2;
 struct Tally {
     cases: u64,
     proved: u64,
+    not_worse: u64,
     refuted: u64,
     undecided: u64,
     unreached: u64,
@@ -116,6 +117,7 @@ impl Tally {
             match c.found {
                 None => self.unreached += 1,
                 Some(Finding::Proved) => self.proved += 1,
+                Some(Finding::NotWorse) => self.not_worse += 1,
                 Some(Finding::Refuted) => self.refuted += 1,
                 Some(Finding::Undecided) => {
                     self.undecided += 1;
@@ -203,6 +205,7 @@ fn table(pool: &Pool, parts: &[Outcome]) -> (String, u64) {
         for tally in parts.iter().filter_map(|p| p.tallies.get(&family)) {
             sum.cases += tally.cases;
             sum.proved += tally.proved;
+            sum.not_worse += tally.not_worse;
             sum.refuted += tally.refuted;
             sum.undecided += tally.undecided;
             sum.unreached += tally.unreached;
@@ -214,6 +217,7 @@ fn table(pool: &Pool, parts: &[Outcome]) -> (String, u64) {
         line(&mut text, &family, &sum);
         total.cases += sum.cases;
         total.proved += sum.proved;
+        total.not_worse += sum.not_worse;
         total.refuted += sum.refuted;
         total.undecided += sum.undecided;
         total.unreached += sum.unreached;
@@ -222,7 +226,7 @@ fn table(pool: &Pool, parts: &[Outcome]) -> (String, u64) {
     line(&mut text, "total", &total);
     let unfit = |kind| parts.iter().filter_map(|p| p.unfit.get(&kind)).sum::<u64>();
     let (skipped, overlaps, empty) = (unfit(Unfit::TooLarge), unfit(Unfit::Overlap), unfit(Unfit::NoFuture));
-    let verdicts = total.proved + total.refuted + total.undecided + total.unreached;
+    let verdicts = total.proved + total.not_worse + total.refuted + total.undecided + total.unreached;
     #[expect(clippy::cast_precision_loss, reason = "a percentage for a person")]
     let share = 100.0 * total.undecided as f64 / verdicts.max(1) as f64;
     let _ = writeln!(text, "undecided {share:.2} % of {verdicts} verdicts; {skipped} universes too large");

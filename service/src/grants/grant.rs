@@ -42,14 +42,17 @@ impl Grant {
         self.spec.subjects.iter().any(|subject| subject.covers(user))
     }
 
-    /// Whether an exemption in force lets all authors that are its subjects break it.
-    pub fn is_lifted(&self, invariant: &str, asked: &GrantQuestion<'_>) -> bool {
-        let instance = format!("OperatorGrant/{}", self.name);
-        asked.now.is_some_and(|now| {
-            asked.exemptions.iter().any(|exemption| {
-                let authors = asked.change.requests.iter().map(|request| &request.user);
-                exemption.spec.lifts(invariant, &instance, now, authors.filter(|user| self.covers(user)))
-            })
+    /// The name of its instance.
+    pub fn instance(&self) -> String {
+        format!("OperatorGrant/{}", self.name)
+    }
+
+    /// An exemption in force that lets all authors that are its subjects break it.
+    pub fn exemption<'a>(&self, invariant: &str, asked: &GrantQuestion<'a>) -> Option<&'a Exemption> {
+        let (instance, now) = (self.instance(), asked.now?);
+        asked.exemptions.iter().find(|exemption| {
+            let authors = asked.change.requests.iter().map(|request| &request.user);
+            exemption.spec.lifts(invariant, &instance, now, authors.filter(|user| self.covers(user)))
         })
     }
 }

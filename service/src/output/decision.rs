@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use suture_checker::decision::{Counterexample, Decision, Finding, Outcome, Verdict};
+use suture_checker::decision::{Counterexample, Decision, Exempted, Finding, Outcome, Verdict};
 use suture_specs::spec::Action;
 
 use super::terminal::Paint;
@@ -24,8 +24,7 @@ pub enum About {
 
 /// The text.
 pub fn text(decision: &Decision, about: About, paint: Paint, verbose: bool) -> String {
-    let mut ranked: Vec<&Verdict> =
-        decision.verdicts.iter().filter(|v| verbose || v.outcome != Finding::Proved).collect();
+    let mut ranked: Vec<&Verdict> = decision.verdicts.iter().filter(|v| verbose || !v.outcome.is_passed()).collect();
     ranked.sort_by_key(|verdict| rank(verdict));
     let shown = if verbose { ranked.len() } else { SHOWN_MAX };
     let mut out = String::new();
@@ -34,6 +33,11 @@ pub fn text(decision: &Decision, about: About, paint: Paint, verbose: bool) -> S
     }
     if ranked.len() > shown {
         _ = writeln!(out, "and {} more, which --verbose lists", ranked.len() - shown);
+    }
+    for Exempted { invariant, instance, exemption, expires, reason } in &decision.exempted {
+        let (label, invariant, instance) = (paint.warn("exempted:"), paint.strong(invariant), paint.strong(instance));
+        _ = writeln!(out, "{label} {invariant} for {instance}");
+        _ = writeln!(out, "  Exemption {exemption}, until {expires}: {reason}");
     }
     if decision.cut_short {
         _ = writeln!(out, "and perhaps more: the change is denied, and what else it reaches was not judged");
@@ -52,7 +56,8 @@ fn rank(verdict: &Verdict) -> u8 {
         (Finding::Undecided, _) => 1,
         (Finding::Refuted, Action::Warn) => 2,
         (Finding::Refuted, Action::Audit) => 3,
-        (Finding::Proved, _) => 4,
+        (Finding::NotWorse, _) => 4,
+        (Finding::Proved, _) => 5,
     }
 }
 
@@ -72,6 +77,7 @@ fn one(verdict: &Verdict, about: About, paint: Paint, verbose: bool) -> String {
     } = verdict;
     let label = match (outcome, action, about) {
         (Finding::Proved, ..) => paint.good("proved:"),
+        (Finding::NotWorse, ..) => paint.warn("not worse:"),
         (Finding::Undecided, ..) => paint.warn("undecided:"),
         (Finding::Refuted, _, About::Present) => paint.bad("violated:"),
         (Finding::Refuted, Action::Deny, About::Change) => paint.bad("denied:"),
@@ -80,7 +86,7 @@ fn one(verdict: &Verdict, about: About, paint: Paint, verbose: bool) -> String {
     };
     let relation = match (outcome, about) {
         (Finding::Proved, _) => "holds for",
-        (Finding::Undecided, _) => "for",
+        (Finding::Undecided | Finding::NotWorse, _) => "for",
         (Finding::Refuted, About::Change) => "would break for",
         (Finding::Refuted, About::Present) => "is broken for",
     };
@@ -151,8 +157,15 @@ fn summary(decision: &Decision, about: About, paint: Paint) -> String {
     if undecided > 0 {
         parts.push(format!("{undecided} undecided"));
     }
+    if decision.not_worse > 0 {
+        parts.push(format!("{} not worse", decision.not_worse));
+    }
+    if !decision.exempted.is_empty() {
+        parts.push(format!("{} exempted", decision.exempted.len()));
+    }
     parts.push(format!("{} {}", decision.proved, if about == About::Change { "proved" } else { "hold" }));
-    format!("{answer}: {} (z3 {}, {} µs)", parts.join(", "), decision.solver, decision.duration.total_micros)
+    let took = decision.duration.map_or_else(String::new, |duration| format!(", {} µs", duration.total_micros));
+    format!("{answer}: {} (z3 {}{took})", parts.join(", "), decision.solver)
 }
 
 #[cfg(test)]

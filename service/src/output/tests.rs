@@ -12,7 +12,8 @@ pub fn text(report: &Report, paint: Paint, verbose: bool) -> String {
         for suite in &report.suites {
             for case in &suite.cases {
                 let mark = if case.failure.is_none() { paint.good("passed") } else { paint.bad("failed") };
-                _ = writeln!(out, "{mark}  {}: {} ({} µs)", suite.name, case.name, case.micros);
+                let took = case.micros.map_or_else(String::new, |micros| format!(" ({micros} µs)"));
+                _ = writeln!(out, "{mark}  {}: {}{took}", suite.name, case.name);
             }
         }
     }

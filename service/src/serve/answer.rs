@@ -194,18 +194,22 @@ impl Answer {
             Self::refused(label, 403, message(&denying))
         };
         answer.warnings = warning.iter().flat_map(|verdict| lines(verdict)).collect();
-        answer.micros = decision.duration.total_micros;
+        answer.micros = decision.duration.map_or(0, |duration| duration.total_micros);
         answer.effort = decision.effort;
         answer.undecided = undecided;
         let reasons = answer.undecided.iter().copied().collect::<Vec<_>>().join(",");
         let proved = decision.proved.to_string();
+        let exempted: BTreeSet<&str> = decision.exempted.iter().map(|used| used.exemption.as_str()).collect();
+        let exempted = exempted.into_iter().collect::<Vec<_>>().join(",");
+        let solver_micros = decision.duration.map_or(0, |duration| duration.solver_micros);
         for (key, value) in [
             ("invariant", names(&denying)),
             ("warned", names(&warning)),
             ("audited", names(&audited)),
             ("reason", reasons),
             ("proved", proved),
-            ("solver-micros", decision.duration.solver_micros.to_string()),
+            ("exempted", exempted),
+            ("solver-micros", solver_micros.to_string()),
         ] {
             if !value.is_empty() {
                 answer = answer.annotated(key, &value);

@@ -47,7 +47,7 @@ fn text(verdict: &Verdict) -> String {
 }
 
 fn by_whom(decision: &Decision) -> String {
-    let unproved: Vec<&Verdict> = decision.verdicts.iter().filter(|v| v.outcome != Finding::Proved).collect();
+    let unproved: Vec<&Verdict> = decision.verdicts.iter().filter(|v| !v.outcome.is_passed()).collect();
     if unproved.is_empty() { String::new() } else { format!(" by {}", invariants(&unproved)) }
 }
 

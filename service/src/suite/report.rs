@@ -29,8 +29,9 @@ pub struct SuiteReport {
 pub struct CaseReport {
     /// Its name.
     pub name: String,
-    /// How long it took, in microseconds.
-    pub micros: u64,
+    /// How long it took, in microseconds; none where that is not to be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub micros: Option<u64>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<CaseFailure>,
@@ -63,6 +64,11 @@ impl Report {
         self.failed += failed;
         self.passed += suite.cases.len() - failed;
         self.suites.push(suite);
+    }
+
+    /// Leaves out how long its cases took.
+    pub fn forget_times(&mut self) {
+        self.suites.iter_mut().flat_map(|suite| &mut suite.cases).for_each(|case| case.micros = None);
     }
 
     /// The failed cases, each with its suite.

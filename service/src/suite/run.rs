@@ -82,7 +82,7 @@ pub fn run_watched(suite: &Suite, saw: Option<&mut dyn FnMut(&Seen<'_>)>) -> Res
 }
 
 fn failed(case: &Case, reason: &str) -> CaseReport {
-    CaseReport { name: case.name.clone(), micros: 0, failure: Some(CaseFailure::new(None, reason)) }
+    CaseReport { name: case.name.clone(), micros: Some(0), failure: Some(CaseFailure::new(None, reason)) }
 }
 
 struct Runner<'s, 'o> {
@@ -110,7 +110,7 @@ impl Runner<'_, '_> {
         let clock = now();
         let failure = self.case(case).err();
         let micros = u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX);
-        CaseReport { name: case.name.clone(), micros, failure }
+        CaseReport { name: case.name.clone(), micros: Some(micros), failure }
     }
 
     fn case(&mut self, case: &Case) -> Result<(), CaseFailure> {

@@ -97,6 +97,7 @@ fn worse(one: Truth, other: Truth) -> Truth {
     match (one, other) {
         (Truth::Refuted, _) | (_, Truth::Refuted) => Truth::Refuted,
         (Truth::Fails, _) | (_, Truth::Fails) => Truth::Fails,
+        (Truth::NotWorse, _) | (_, Truth::NotWorse) => Truth::NotWorse,
         _ => Truth::Proved,
     }
 }
@@ -114,7 +115,7 @@ fn verdict(compiled: &CompiledInvariant, with: &Seen, without: Option<&Seen>) ->
         return if without.fails { Truth::Fails } else { Truth::Refuted };
     }
     let worse = compiled.degree.is_some() && with.worst > without.worst;
-    if worse { Truth::Refuted } else { Truth::Proved }
+    if worse { Truth::Refuted } else { Truth::NotWorse }
 }
 
 struct Judge<'j, 'a> {

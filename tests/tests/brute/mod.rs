@@ -31,7 +31,7 @@ pub struct Compared {
     pub broken_before: bool,
     /// Whether every request that leaves it breakable is to blame.
     pub strict: bool,
-    /// By the checker; `None` when it does not name the instance, which counts as proved.
+    /// By the checker; `None` when it does not name the instance, which counts as proved or not worse.
     pub found: Option<Finding>,
     /// Why the checker is undecided, or how it refutes.
     pub reason: String,
@@ -49,10 +49,14 @@ impl Compared {
         }
         match (self.truth, self.found.unwrap_or(Finding::Proved)) {
             (_, Finding::Undecided) => self.reason.starts_with("distrust"),
-            (Truth::Proved, Finding::Proved) | (Truth::Refuted, Finding::Refuted) => false,
-            (Truth::Fails, Finding::Proved)
-            | (Truth::Proved | Truth::Fails, Finding::Refuted)
-            | (Truth::Refuted, Finding::Proved) => true,
+            (Truth::Proved, Finding::Proved)
+            | (Truth::NotWorse, Finding::NotWorse)
+            | (Truth::Refuted, Finding::Refuted) => false,
+            // a change that does not reach an instance leaves it as it can be
+            (Truth::NotWorse, Finding::Proved) => self.found.is_some(),
+            (Truth::Fails | Truth::Refuted, Finding::Proved)
+            | (Truth::Proved | Truth::Fails | Truth::Refuted, Finding::NotWorse)
+            | (Truth::Proved | Truth::NotWorse | Truth::Fails, Finding::Refuted) => true,
         }
     }
 }

@@ -6,8 +6,10 @@ pub const TIME: &str = "2026-11-01T12:00:00Z";
 /// What brute force finds out about an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Truth {
-    /// No future of the change breaks it, or the change is not to blame.
+    /// No future of the change breaks it.
     Proved,
+    /// A future breaks it, as one does without the change, and no worse.
+    NotWorse,
     /// A future breaks it and the change is to blame.
     Refuted,
     /// No future breaks it where it can be evaluated, and in some it cannot.

@@ -28,7 +28,7 @@ fn verdict(outcome: Finding, action: Action) -> Verdict {
         action,
         reason: (outcome == Finding::Undecided).then(|| "budget spent".to_owned()),
         message: match outcome {
-            Finding::Proved => String::new(),
+            Finding::Proved | Finding::NotWorse => String::new(),
             Finding::Refuted => "only 0 ready endpoints would be left\n- ana deletes Deployment/shop/web".to_owned(),
             Finding::Undecided => "it could not be decided: budget spent".to_owned(),
         },
@@ -44,10 +44,12 @@ fn decision(decision: Outcome, verdicts: Vec<Verdict>) -> Decision {
     Decision {
         decision,
         uid: String::new(),
-        duration: Duration { total_micros: 812, solver_micros: 301 },
+        duration: Some(Duration { total_micros: 812, solver_micros: 301 }),
         solver: "5.3.2".to_owned(),
         proved: 7,
+        not_worse: 0,
         verdicts,
+        exempted: Vec::new(),
         cut_short: false,
         effort: Effort::default(),
     }
@@ -116,4 +118,28 @@ fn many_verdicts_are_cut_short() {
     let unjudged = "\nand perhaps more: the change is denied, and what else it reaches was not judged\n";
     assert!(text.contains(unjudged), "{text}");
     assert!(text.ends_with("\nviolated: 23 instances broken, 7 hold (z3 5.3.2, 812 µs)\n"), "{text}");
+}
+
+#[test]
+fn what_is_not_worse_is_counted_apart_and_what_is_exempt_is_said() {
+    let message = "it can break without the change too, and no worse with it: only 0 ready endpoints would be left";
+    let not_worse = Verdict { message: message.to_owned(), ..verdict(Finding::NotWorse, Action::Deny) };
+    let exempted = Exempted {
+        invariant: "quorum-kept".to_owned(),
+        instance: "StatefulSet/kv/etcd".to_owned(),
+        exemption: "incident-4711".to_owned(),
+        expires: "2026-12-01T00:00:00Z".to_owned(),
+        reason: "the disk is lost".to_owned(),
+    };
+    let decision = decision(Outcome::Allowed, vec![not_worse]);
+    let decision = Decision { not_worse: 1, exempted: vec![exempted], duration: None, ..decision };
+    let expected = "\
+exempted: quorum-kept for StatefulSet/kv/etcd
+  Exemption incident-4711, until 2026-12-01T00:00:00Z: the disk is lost
+
+allowed: 1 not worse, 1 exempted, 7 proved (z3 5.3.2)
+";
+    assert_eq!(text(&decision, About::Change, Paint::PLAIN, false), expected);
+    let told = format!("not worse: web-serves for Service/shop/web\n  {message}\n");
+    assert!(text(&decision, About::Change, Paint::PLAIN, true).starts_with(&told));
 }

@@ -19,7 +19,7 @@ fn policy(on_undecided: &str) -> Policy {
 
 fn verdict(outcome: Finding, action: Action, instance: &str) -> Verdict {
     let message = match outcome {
-        Finding::Proved => "",
+        Finding::Proved | Finding::NotWorse => "",
         Finding::Refuted => "only 0 ready endpoints would be left\n- ana deletes Deployment/shop/web",
         Finding::Undecided => "it could not be decided: the solver's budget is spent",
     };
@@ -42,10 +42,12 @@ fn decided(outcome: Outcome, verdicts: Vec<Verdict>) -> Decision {
     Decision {
         decision: outcome,
         uid: "u".to_owned(),
-        duration: Duration { total_micros: 812, solver_micros: 301 },
+        duration: Some(Duration { total_micros: 812, solver_micros: 301 }),
         solver: "5.3.2".to_owned(),
         proved: 7,
+        not_worse: 0,
         verdicts,
+        exempted: Vec::new(),
         cut_short: false,
         effort: Effort::default(),
     }
