@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use suture_model::deletion::why_expected;
 use suture_model::effects::at_risk;
+use suture_model::fields::has_deadline;
 use suture_model::futures::{FateKind, Group, Step};
 use suture_model::interpret::Choice;
 use suture_model::navigate;
@@ -188,12 +189,15 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
             if *number == 0 {
                 continue;
             }
+            let ends = || "activeDeadlineSeconds ends these pods".to_owned();
             let before = entity.key().and_then(|k| scenario.state.get(k));
             let expected = before.is_some_and(|o| o.in_deletion_closure);
             let text = match fate.kind {
                 FateKind::Stays | FateKind::NotMade => continue,
                 FateKind::Terminating | FateKind::Gone if expected => continue,
                 FateKind::LosesReadiness if before.is_some_and(|o| !o.ready()) => continue,
+                FateKind::Terminating | FateKind::Gone if before.is_some_and(|o| has_deadline(o)) => ends(),
+                FateKind::Ends => ends(),
                 FateKind::Terminating | FateKind::Gone if before.is_some_and(|o| at_risk(&scenario.state, o)) => {
                     format!("pods leave node {}", before.map_or("", |o| &o.node))
                 }
@@ -207,6 +211,9 @@ fn events(group: &Group, choice: &Choice, scenario: &Scenario<'_>) -> BTreeMap<(
                     None => format!("the controller of {name} removes pods"),
                 },
                 FateKind::BecomesReady => "these pods become ready".to_owned(),
+                FateKind::LosesReadiness if before.is_some_and(|o| scenario.restarts(o)) => {
+                    "what was changed in place restarts containers of these pods".to_owned()
+                }
                 FateKind::LosesReadiness => "these pods lose readiness".to_owned(),
                 FateKind::NewUnready => format!("new pods of {name} are not ready"),
                 FateKind::NewReady => match fate.place.and_then(|at| group.places.get(at)) {

@@ -274,7 +274,7 @@ fn lacks_nodes(question: &Question<'_, '_>) -> bool {
     let scene = &question.scene;
     let is_new = |fate: &Fate| match fate.kind {
         FateKind::NewUnready | FateKind::NewReady => true,
-        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => false,
+        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness | FateKind::Ends => false,
         FateKind::Terminating | FateKind::Gone | FateKind::NotMade => false,
     };
     let mut entities = scene.encoded_groups().iter().flat_map(|encoded| &encoded.group.entities);

@@ -1,5 +1,6 @@
 //! A change: one request to the API server, or a batch of them, as data.
 
+use crate::fields::restarts_containers;
 use crate::ingest::project;
 use crate::navigate::wanted_replicas;
 use crate::object::{Key, Object};
@@ -140,6 +141,34 @@ impl Request {
     pub fn shown(&self) -> Option<Object> {
         let shown = Object::from_val(&project(self.old.as_ref()?)).ok()?;
         (shown.key == self.target).then_some(shown)
+    }
+
+    /// Whether it changes a ready pod in place so that its containers restart: by what it shows of the pod itself, since the
+    /// watch may show it as written while the kubelet is still at it.
+    pub fn restarts_pod(&self) -> bool {
+        let is_write = self.operation == Operation::Update && matches!(&*self.subresource, "" | "resize");
+        let old = self.shown().filter(|old| is_write && old.ready());
+        old.is_some_and(|old| self.written().is_some_and(|new| restarts_containers(&old, &new)))
+    }
+
+    /// Whether a pod is as such a request writes it, and its containers may still have to restart: it is ready so far.
+    pub fn restarts_still(&self, pod: &Object) -> bool {
+        pod.ready() && self.written().is_some_and(|new| !restarts_containers(pod, &new))
+    }
+
+    /// The object as the request holds it.
+    fn written(&self) -> Option<Object> {
+        Object::from_val(&project(self.object.as_ref()?)).ok()
+    }
+
+    /// Whether it writes or removes this very object, and no other of its name.
+    pub fn is_about(&self, object: &Object) -> bool {
+        self.shown().is_some_and(|shown| shown.uid == object.uid)
+    }
+
+    /// Whether this is a repeated call of an API server about that request. Whoever reaches the webhook chooses the uid.
+    pub fn repeats(&self, known: &Self) -> bool {
+        !self.uid.is_empty() && self == known
     }
 
     /// The request in words, for the steps of a counterexample.

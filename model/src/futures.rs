@@ -50,6 +50,8 @@ pub enum FateKind {
     BecomesReady,
     /// A ready pod is not ready any more.
     LosesReadiness,
+    /// A pod has run to its end: it is Failed.
+    Ends,
     /// It bears a deletionTimestamp and is still there.
     Terminating,
     /// It is gone.

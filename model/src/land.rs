@@ -41,6 +41,13 @@ impl Scenario<'_> {
             return Landing { effective: false, whole: true };
         }
         let old = self.state.get(&request.target).cloned();
+        if let Some(pod) = old.as_ref().filter(|pod| request.restarts_pod() && request.is_about(pod)) {
+            self.restarting.insert(pod.key.clone(), pod.uid.clone());
+            if is_written(pod, request) {
+                self.steps.push(Step { effect: describe(request), objects: vec![request.target.clone()] });
+                return Landing { effective: true, whole: true };
+            }
+        }
         let applied = apply(&mut self.state, request);
         if !applied.effective {
             return Landing { effective: false, whole: true };
@@ -144,6 +151,13 @@ fn is_its_controller(state: &State<'_>, request: &Request) -> bool {
     let controller = state.get(&request.target).and_then(|object| navigate::controller_of(state, object));
     let removes = |traits: &KindTraits| traits.removes.iter().any(|(kind, name)| target.is(kind) && *name == account);
     controller.is_some_and(|owner| owner.key.kind.has(removes))
+}
+
+/// Whether an object is a later version than the one that a request writes.
+fn is_written(object: &Object, request: &Request) -> bool {
+    let version = |text: &Str| text.parse::<u64>().ok();
+    let then = request.old.as_ref().and_then(|old| old.str_at(&["metadata", "resourceVersion"])).and_then(version);
+    version(&object.resource_version).zip(then).is_some_and(|(now, then)| now > then)
 }
 
 /// What came of a request.
@@ -299,6 +313,7 @@ pub fn changes(
             }
             changed.extend(versions.into_iter().flatten().cloned());
         }
+        changed.extend(end.restarting.keys().filter_map(|key| start.state.get(key)).cloned());
     }
     Ok(changed)
 }

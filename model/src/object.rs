@@ -431,6 +431,12 @@ impl Object {
         generation.zip(self.val().int_at(&["status", "observedGeneration"]))
     }
 
+    /// A copy of a pod that has run to its end.
+    #[must_use]
+    pub fn failed(&self) -> Self {
+        self.with_ready(false).map_body(|val| val.with_at(&["status", "phase"], Val::str("Failed")))
+    }
+
     /// A copy with another readiness; only pods have one.
     #[must_use]
     pub fn with_ready(&self, ready: bool) -> Self {

@@ -29,6 +29,8 @@ pub struct Scenario<'a> {
     pub(crate) released: BTreeMap<Key, Val>,
     /// Those that their controllers may have counted before.
     pub(crate) counted: BTreeMap<Key, Str>,
+    /// Pods whose containers restart for what requests changed in place, with their uids.
+    pub(crate) restarting: BTreeMap<Key, Str>,
     /// How often requests gave a workload another template.
     pub template_changes: BTreeMap<Key, i64>,
     /// What the changes in flight that have landed left otherwise than the watch shows it.
@@ -47,6 +49,7 @@ impl<'a> Scenario<'a> {
             ended: Vec::new(),
             released: BTreeMap::new(),
             counted: BTreeMap::new(),
+            restarting: BTreeMap::new(),
             template_changes: BTreeMap::new(),
             left_by_landed: Arc::default(),
         }
@@ -57,6 +60,11 @@ impl<'a> Scenario<'a> {
     pub fn seen_by_its_controller(&self, key: &Key) -> Option<&Arc<Object>> {
         let landed = self.left_by_landed.get(key).and_then(Option::as_ref).filter(|object| object.observed());
         landed.or_else(|| self.state.base().get(key))
+    }
+
+    /// Whether the containers of a pod restart for what requests changed in place: it is not ready for a while.
+    pub fn restarts(&self, pod: &Object) -> bool {
+        self.restarting.get(&pod.key).is_some_and(|uid| *uid == pod.uid)
     }
 
     /// Whether there ever was such an object: the watch shows it, or a request that landed made it or took it away. What

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | its object is observed as it wrote it (or gone, for a deletion) | its effect is part of the state now |
 //! | the watch shows a version of its object that excludes it | it can land no more |
+//! | a pod whose containers restart for it is not ready | the restart has begun, and readiness tells the rest |
 //! | it has been in flight for too long | a watch that lags longer counts as not synced, which is another question |
 //!
 //! A newer write to the same object does not end it: that one may not have landed either. A repetition of the same
@@ -72,6 +73,8 @@ pub struct Entry {
     /// The uid of its object when it was admitted; empty when there was none.
     uid: Str,
     admitted: Option<Clock>,
+    /// Whether containers of a pod restart for it, which goes on after it is observed.
+    restarts: bool,
     /// Its place in the order of admission.
     pub order: u64,
     access: Access,
@@ -303,6 +306,7 @@ impl Entry {
             request: Arc::new(request.clone()),
             uid,
             admitted: now,
+            restarts: request.restarts_pod(),
             order,
             access: Access::default(),
             ended_at: None,
@@ -325,7 +329,7 @@ impl Entry {
             return present.is_none_or(|object| object.uid != self.uid || object.terminating());
         }
         match present {
-            Some(_) => keys.contains(&self.request.target),
+            Some(object) => keys.contains(&self.request.target) && !self.is_restarting(object),
             // written and gone again; what was not made yet may still come
             None => self.request.operation != Operation::Create,
         }
@@ -361,9 +365,14 @@ impl Entry {
                 Some(object) => !object.node.is_empty(),
                 None => gone,
             },
-            (Operation::Update, _) => present.map_or(gone, newer),
+            (Operation::Update, _) => present.map_or(gone, |object| newer(object) && !self.is_restarting(object)),
             _ => false,
         }
+    }
+
+    /// Whether a pod is written, and its containers may still have to restart.
+    fn is_restarting(&self, pod: &Object) -> bool {
+        self.restarts && self.request.restarts_still(pod)
     }
 
     /// Whether the request does not say which object of its name it is for: an eviction or binding without a

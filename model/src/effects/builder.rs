@@ -13,6 +13,7 @@ use super::scheduling::template::Template;
 use super::survival::{Survival, Survivals};
 use crate::controllers::statefulset::ordinal_labels;
 use crate::deletion::is_protected;
+use crate::fields::has_deadline;
 use crate::futures::{Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Remains, SetId};
 use crate::kinds::KindTraits;
 use crate::object::{Body, Key, Object};
@@ -47,13 +48,16 @@ struct Case {
     protected: bool,
     /// Whether its node fails.
     down: bool,
-    /// Whether its node is failing already, and it ready.
+    /// Whether it stops being ready for good.
     fails: bool,
+    /// Whether its containers restart.
+    restarts: bool,
 }
 
 impl Case {
     fn same(&self, other: &Self) -> bool {
-        let flags = |c: &Self| (c.is_pod, c.survival, c.in_deletion_closure, c.removable, c.protected, c.down, c.fails);
+        let node = |c: &Self| (c.down, c.fails, c.restarts);
+        let flags = |c: &Self| (c.is_pod, c.survival, c.in_deletion_closure, c.removable, c.protected, node(c));
         std::ptr::eq(self.body, other.body) && flags(self) == flags(other)
     }
 }
@@ -158,6 +162,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             protected: is_protected(self.state(), object),
             down: self.is_down(object),
             fails: self.survivals.fails(object),
+            restarts: self.survivals.restarts(object),
         };
         let mut last = self.last.borrow_mut();
         let known = last.as_ref().filter(|(known, _)| known.same(&case)).map(|(_, like)| like);
@@ -188,8 +193,12 @@ impl<'s, 'a> Builder<'s, 'a> {
             if is_pod && !object.ready() && !object.terminating() && !object.finished() {
                 kinds.push(FateKind::BecomesReady);
             }
-            if is_pod && (case.fails || (object.ready() && object.gate_shut())) {
+            if is_pod && (case.fails || (case.restarts && !settled)) {
                 kinds.push(FateKind::LosesReadiness);
+            }
+            // its controller makes another one in its place by then
+            if has_deadline(object) && !(settled && object.controller().is_some()) {
+                kinds.push(FateKind::Ends);
             }
         }
         if removable || survival != Survival::Stays || object.terminating() {
@@ -215,6 +224,7 @@ impl<'s, 'a> Builder<'s, 'a> {
             FateKind::Stays if down && object.ready() => self.changed(kind, object, |o| o.with_ready(false)),
             FateKind::BecomesReady if !down => self.changed(kind, object, |o| o.with_ready(true)),
             FateKind::LosesReadiness => self.changed(kind, object, |o| o.with_ready(false)),
+            FateKind::Ends => self.changed(kind, object, Object::failed),
             FateKind::Stays | FateKind::BecomesReady | FateKind::NewUnready | FateKind::NewReady => Remains::Itself,
         };
         Fate { kind, place: None, remains }
@@ -380,6 +390,7 @@ pub fn when_down(memo: &Memo, pod: &Entity) -> Vec<Fate> {
             FateKind::Stays => unready().map_or(Remains::Itself, Remains::Changed),
             FateKind::BecomesReady => Remains::Itself,
             FateKind::LosesReadiness
+            | FateKind::Ends
             | FateKind::Terminating
             | FateKind::Gone
             | FateKind::NotMade

@@ -94,7 +94,7 @@ fn member(builder: &Builder<'_, '_>, rollout: &Rollout<'_>, sets: Sets, pod: &Ar
     let misplaced = elsewhere && (is_outdated || !navigate::keeps_daemon_pod(builder.state(), rollout.set, &pod.node));
     let replaceable = is_outdated && !misplaced && survival == Survival::Stays && !pod.terminating();
     let mut member_of = Vec::new();
-    if replaceable && pod.ready() {
+    if replaceable && builder.survivals.stays_ready(pod) {
         member_of.push(sets.updating);
     } else if !elsewhere && !pod.ready() && survival != Survival::MayGo && (pod.terminating() || !is_outdated) {
         // an outdated one that is not ready goes whatever others do

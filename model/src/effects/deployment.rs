@@ -10,8 +10,8 @@ use super::builder::Builder;
 use super::linear::{LOST, at_least, at_most, count};
 use super::members::{pods_of, replica_sets_of};
 use super::replica_set::{
-    ScalePlan, THERE, add_new, add_set, chosen_count, idle, limit_scale_up, may_be_late, may_choose, pods_per_node,
-    range_of, ready_in, register, scale_plan, settle,
+    ScalePlan, THERE, add_new, add_set, chosen_count, idle, limit_scale_up, may_be_late, pods_per_node, range_of,
+    ready_in, register, scale_plan, settle,
 };
 use super::rollout::{Floor, adopts_any, interrupted_rollout, ready_released, rollout_floor};
 use super::scheduling::places::place;
@@ -209,8 +209,10 @@ fn limit_paused(builder: &mut Builder<'_, '_>, of: &Rolled<'_>, at: usize, scale
     let wanted = of.desired_replicas.most;
     let ready: Vec<_> = std::iter::once(by.newest).chain(by.fresh.get(at).copied()).map(ready_in).collect();
     // one that is lost may have been ready by then; a request does not wait for that
-    let is_lost =
-        |pod: &&Arc<Object>| !may_choose(builder, pod) && (pod.ready() || builder.survival(pod) == Survival::MayGo);
+    let is_lost = |pod: &&Arc<Object>| match pod.ready() {
+        true => !builder.survivals.stays_ready(pod),
+        false => builder.survival(pod) == Survival::MayGo,
+    };
     let lost = of.pods.get(at).map_or(0, |pods| pods.iter().filter(is_lost).count());
     let full = wanted - i64::try_from(lost).unwrap_or(i64::MAX);
     let others = of.sets.iter().zip(&of.pods).zip(scale_plans).enumerate().filter(|(number, _)| *number != at);

@@ -128,7 +128,8 @@ pub fn pods_per_node(
         for pod in pods.iter().filter(|pod| is_active(pod)) {
             active += 1;
             *on.entry(pod.node.clone()).or_default() += 1;
-            is_still &= !pod.node.is_empty() && builder.survival(pod) == Survival::Stays;
+            is_still &= !pod.node.is_empty()
+                && (builder.survivals.stays_ready(pod) || !pod.ready() && builder.survival(pod) == Survival::Stays);
         }
         is_still &= of_base(set) == Some(active);
     }
@@ -162,7 +163,7 @@ pub fn add_set(
 ) -> SetId {
     // ranks of the pods that the controller may choose from, lowest first
     let mut ranks: Vec<(Rank, SetId)> = Vec::new();
-    let mut removed_sets = Vec::new();
+    let (mut removed_sets, mut unranked) = (Vec::new(), None);
     // equals that are all assigned, or all not, rank alike
     let mut last: Option<(&Arc<Object>, Rank)> = None;
     for pod in pods {
@@ -173,10 +174,15 @@ pub fn add_set(
             let mut rank = last.filter(|(known, _)| alike(known)).map_or_else(|| rank(pod), |(_, rank)| rank);
             rank.4 = -scale_plan.pods_per_node.get(&pod.node).copied().unwrap_or(0);
             last = Some((pod, rank));
-            let ranked = ranks.iter().find(|(known, _)| *known == rank).map(|(_, id)| *id);
-            let ranked = ranked.unwrap_or_else(|| {
+            // one that does not stay ready may go before others that were ready, and after others that were not
+            let is_ranked = !pod.ready() || builder.survivals.stays_ready(pod);
+            let ranked = ranks.iter().find(|(known, _)| is_ranked && *known == rank).map(|(_, id)| *id);
+            let ranked = ranked.or(unranked.filter(|_| !is_ranked)).unwrap_or_else(|| {
                 let id = builder.set();
-                ranks.push((rank, id));
+                match is_ranked {
+                    true => ranks.push((rank, id)),
+                    false => unranked = Some(id),
+                }
                 removed_sets.push(id);
                 id
             });

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::builder::Builder;
 use super::linear::at_least;
 use super::replica_set::{ScalePlan, may_choose, ready_in};
-use super::survival::Survival;
 use crate::controllers::deployment::{is_recreate, max_surge, max_unavailable};
 use crate::controllers::replicas::{ReplicaRange, replicas};
 use crate::controllers::rollout::Rollout;
@@ -39,11 +38,11 @@ pub fn rollout_floor(
     Floor { wanted, unavailable, surge, released, interrupted_rollout }: Floor,
     counted: &[SetId],
 ) {
-    let ready = |survives: &dyn Fn(Survival) -> bool| -> i64 {
-        let found = pods.iter().flatten().filter(|p| p.ready() && survives(builder.survival(p))).count();
+    let ready = |stays: bool| -> i64 {
+        let found = pods.iter().flatten().filter(|p| p.ready() && builder.survivals.stays_ready(p) == stays).count();
         i64::try_from(found).unwrap_or(i64::MAX)
     };
-    let (ready_kept, ready_lost) = (ready(&|s| s == Survival::Stays), ready(&|s| s != Survival::Stays));
+    let (ready_kept, ready_lost) = (ready(true), ready(false));
     // a ReplicaSet that has more than its number removes its own pods, those that are not ready first
     let unready = |pods: &Vec<Arc<Object>>| {
         let found = pods.iter().filter(|p| !p.ready() && may_choose(builder, p)).count();

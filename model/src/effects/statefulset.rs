@@ -270,7 +270,7 @@ fn member(
 fn settle_member(entity: &mut Entity, condemned: bool, is_optional: bool, set: &Object) {
     let stays = !condemned || is_optional || is_stuck(set);
     let keep = |fate: &Fate| match fate.kind {
-        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness => stays,
+        FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness | FateKind::Ends => stays,
         FateKind::Terminating => false,
         FateKind::Gone => condemned,
         FateKind::NotMade | FateKind::NewUnready | FateKind::NewReady => true,

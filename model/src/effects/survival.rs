@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::hazard;
 use super::memo::Memo;
 use crate::deletion::Expected;
+use crate::fields::has_deadline;
 use crate::object::{Body, Object};
 use crate::scenario::Scenario;
 use crate::state::State;
@@ -63,7 +64,7 @@ impl<'s, 'a> Survivals<'s, 'a> {
             return Survival::Goes;
         }
         let at_risk = || self.on_unhealthy_node(object) && hazard::at_risk(self.state(), object);
-        if object.in_deletion_closure || at_risk() || self.is_expected(object) {
+        if object.in_deletion_closure || has_deadline(object) || at_risk() || self.is_expected(object) {
             Survival::MayGo
         } else {
             Survival::Stays
@@ -100,9 +101,20 @@ impl<'s, 'a> Survivals<'s, 'a> {
         self.memo.on_unhealthy_node(self.state(), pod)
     }
 
-    /// Whether a ready pod is on a node that fails already.
+    /// Whether a pod stops being ready for good although it stays: its node fails already, or a readiness gate is shut.
     pub fn fails(&self, pod: &Object) -> bool {
-        pod.ready() && self.on_unhealthy_node(pod) && hazard::on_failing_node(self.state(), pod)
+        let node_fails = || self.on_unhealthy_node(pod) && hazard::on_failing_node(self.state(), pod);
+        pod.ready() && (node_fails() || pod.gate_shut())
+    }
+
+    /// Whether a pod is not ready for a while, since its containers restart.
+    pub fn restarts(&self, pod: &Object) -> bool {
+        pod.ready() && self.scenario.restarts(pod)
+    }
+
+    /// Whether a pod is ready, and stays so unless its controller removes it.
+    pub fn stays_ready(&self, pod: &Object) -> bool {
+        pod.ready() && self.of(pod) == Survival::Stays && !self.fails(pod) && !self.restarts(pod)
     }
 
     /// [`Self::is_expected`] of a pod, which is the same for those of a body in a namespace.

@@ -5,6 +5,7 @@ pub(crate) mod hosts;
 mod budget;
 mod definition;
 mod finalizers;
+mod in_place;
 mod resources;
 mod scheduling;
 mod selector;
@@ -17,6 +18,8 @@ pub use definition::{defined_kind, served_versions};
 pub(crate) use finalizers::is_held;
 pub use finalizers::orphans;
 pub use hosts::hosts_of;
+pub use in_place::has_deadline;
+pub(crate) use in_place::restarts_containers;
 pub(crate) use resources::requests_of;
 pub use resources::{amount, requested, requests};
 pub use scheduling::{

@@ -107,6 +107,34 @@ fn asked(operation: Operation, uid: &str, version: u64) -> Request {
 }
 
 #[test]
+fn an_update_that_restarts_containers_ends_when_the_pod_is_not_ready() {
+    let pod = |image: &str, ready: &str, version: u64| {
+        snapshot(&[&format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: a, namespace: b, uid: u, resourceVersion: '{version}'}}, spec: \
+             {{containers: [{{name: c, image: {image}}}]}}, status: {{phase: Running, conditions: [{{type: Ready, status: \
+             '{ready}'}}]}}}}"
+        )])
+    };
+    let before = pod("old", "True", 3);
+    let written = pod("new", "True", 3).get(&key()).unwrap().to_val();
+    let update = Request::update(User::admin(), &State::new(&before), &written, "").unwrap();
+    for (after, is_open) in [
+        (pod("old", "True", 3), true),
+        (pod("new", "True", 4), true),
+        (pod("new", "False", 5), false),
+        // another write came first, and the API server refuses this one
+        (pod("old", "True", 4), false),
+        (snapshot(&[]), false),
+    ] {
+        assert_eq!(open(&update, &before, &after, 5), is_open, "{:?}", after.get(&key()));
+    }
+    // of a pod that is not ready there is nothing to wait for
+    let before = pod("old", "False", 3);
+    let update = Request::update(User::admin(), &State::new(&before), &written, "").unwrap();
+    assert!(!open(&update, &before, &pod("new", "False", 4), 4));
+}
+
+#[test]
 fn an_update_ends_with_any_later_version_of_its_object() {
     let update = asked(Operation::Update, "u", 7);
     let before = versioned("u", 7);

@@ -232,7 +232,9 @@ fn groups(
         }
     }
     let may_go = |e: &&Entity| {
-        e.fates.iter().any(|f| !matches!(f.kind, FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness))
+        e.fates.iter().any(|f| {
+            !matches!(f.kind, FateKind::Stays | FateKind::BecomesReady | FateKind::LosesReadiness | FateKind::Ends)
+        })
     };
     let gone = found.iter().flat_map(|g| &g.entities).filter(may_go).filter_map(|e| e.object.as_ref());
     let gone: BTreeSet<Str> = gone.map(|pod| pod.uid.clone()).collect();

@@ -392,7 +392,15 @@ fn fields(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
 /// What kubelets and the scheduler write, and single pods.
 fn pods(random: &mut Random, state: &State<'_>) -> Option<Request> {
     let target = any(random, state, &["Pod"])?;
-    match random.below(4) {
+    match random.below(5) {
+        4 => {
+            let container = json!([{"name": "c", "image": *random.pick(&["i:0", "i:1", "i:9"])}]);
+            let deadline = if random.chance(50) { json!(60) } else { Value::Null };
+            let both =
+                [json!({"spec": {"containers": container}}), json!({"spec": {"activeDeadlineSeconds": deadline}})];
+            let change = random.pick(&both).clone();
+            patch(random, state, &target, &change)
+        }
         0 => Some(Request::bind(user(random), target.key.clone(), &format!("n{}", 1 + random.below(3)))),
         1 | 2 => {
             let ready = *random.pick(&["True", "False"]);
