@@ -285,6 +285,8 @@ const fn object(reads: &'static [Read], inverse: Inverse, lift: Lift) -> Relatio
 }
 
 const ADAPTED: &[Read] = &[Read::Adapted];
+const GROUPS: &[Read] =
+    &[Read::Adapted, Read::Kinds(&["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"])];
 const PODS: &[Read] = &[Read::Pods];
 const NODES: &[Read] = &[Read::Kinds(&["Node"])];
 const HOSTS: &[Read] = &[Read::Hosts, Read::Kinds(&["GatewayClass"])];
@@ -314,7 +316,7 @@ pub const fn relations(func: Func) -> Relations {
         }
         Size => values(Detail::Count, NoAnnotations),
 
-        Live | Terminating | Label => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations),
+        Live | Terminating | Label | IsSelectedBy => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations),
         Annotation => part(&[], Tells::Nothing, Detail::Marks, Key(1)),
         Owners => part(&[], Tells::Nothing, Detail::Names, NoAnnotations),
         Taken => part(&[], Tells::Nothing, Detail::All, NoAnnotations),
@@ -354,7 +356,8 @@ pub const fn relations(func: Func) -> Relations {
         Endpoints => object(PODS, Inverse::Selecting, Lift::Selected(Held::Ready)),
         PodsOwnedBy => object(PODS, Inverse::Controllers, Lift::Below),
         WantedReplicas => object(WANTED, Inverse::Selecting, Lift::Scenario),
-        IsQuorumGroup => object(ADAPTED, Inverse::Itself, Lift::Scenario),
+        // by its controller's label as well
+        IsQuorumGroup => object(GROUPS, Inverse::Owners, Lift::Scenario),
         DisruptionsWhenSettled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
         Instances => object(INSTANCES, Inverse::Definitions, Lift::Listed(Held::There)),
         Volume => object(VOLUMES, Inverse::Volumes, Lift::Listed(Held::There)),

@@ -19,6 +19,7 @@ mod faults;
 mod instances;
 mod lets;
 mod params;
+mod selected;
 mod source;
 mod template;
 
@@ -27,6 +28,7 @@ pub use source::Clause;
 pub use template::check_template;
 
 use faults::faults;
+use selected::keep_selected;
 use source::{Source, compile_source};
 use template::template_source;
 
@@ -143,13 +145,16 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
             (source, Val::map(Vec::new()))
         }
     };
-    let parts = compile_source(&source).map_err(|errors| match (template, errors.first(), &invariant.namespace) {
-        (Some(template), Some(first), Some(_)) => {
-            let message = format!("template `{}` is not for a NamespacedInvariant: {}", template.name, first.message);
-            vec![SpecError::new(origin, "spec.template", message).helped("name it in an Invariant")]
-        }
-        _ => errors,
-    })?;
+    let mut parts =
+        compile_source(&source).map_err(|errors| match (template, errors.first(), &invariant.namespace) {
+            (Some(template), Some(first), Some(_)) => {
+                let message =
+                    format!("template `{}` is not for a NamespacedInvariant: {}", template.name, first.message);
+                vec![SpecError::new(origin, "spec.template", message).helped("name it in an Invariant")]
+            }
+            _ => errors,
+        })?;
+    keep_selected(&mut parts, source.for_each, spec.matches.as_ref());
     let declared = template.and_then(|t| t.spec.under.as_ref().map(|under| (under, &t.origin)));
     let faults = faults(spec.under.as_ref().map(|under| (under, origin)), declared, &source.params, &params)?;
     let defaults = template.map(|t| &t.spec);

@@ -195,6 +195,8 @@ fn an_object_says_what_it_is() {
         ("p.name()", "Pod/shop/web-1"),
         ("n.name()", "Node/n1"),
         ("p.label('app') + p.label('x') + n.label('disk')", "webssd"),
+        ("n.isSelectedBy({'matchLabels': {'disk': 'ssd'}})", "true"),
+        ("n.isSelectedBy({'matchExpressions': [{'key': 'disk', 'operator': 'DoesNotExist'}]})", "false"),
         ("rs.annotation('x')", ""),
         ("p.ready()", "true"),
         ("q.ready()", "false"),

@@ -57,6 +57,7 @@ fn left_out(compiled: &CompiledInvariant, bare: Object) -> bool {
 fn never(expr: &Expr, var: &str, env: &Env) -> bool {
     match &expr.node {
         Node::And(a, b) => never(a, var, env) || never(b, var, env),
+        Node::Or(a, b) => never(a, var, env) && never(b, var, env),
         Node::Cond { cond, then, otherwise } if reads_kind_only(cond, var) => match eval_bool(cond, env) {
             Ok(holds) => never(if holds { then } else { otherwise }, var, env),
             Err(_) => false,

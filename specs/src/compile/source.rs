@@ -40,6 +40,8 @@ pub(super) struct Source<'s> {
 /// What a source compiles to.
 pub(super) struct Parts {
     pub for_each: ForEach,
+    /// The type of its variable.
+    pub var_type: Type,
     pub lets: Vec<(Str, Expr)>,
     pub require: Vec<Clause>,
     pub degree: Option<Expr>,
@@ -55,7 +57,7 @@ pub(super) fn compile_source(source: &Source) -> Result<Parts, Vec<SpecError>> {
     // a scope without parameters declares none: any use of one is an error
     let global = Scope::invariant(source.hold == Moment::After).with_params(source.params.clone());
     let global = global.within(source.namespace.clone());
-    let scope = global.with(&for_each.var, var_type);
+    let scope = global.with(&for_each.var, var_type.clone());
     let mut errors = Vec::new();
     if let Some(text) = &source.for_each.where_ {
         for_each.where_ = keep(strict(text, &scope, &Type::Bool, origin, "spec.forEach.where"), &mut errors);
@@ -83,7 +85,7 @@ pub(super) fn compile_source(source: &Source) -> Result<Parts, Vec<SpecError>> {
     }
     let degree =
         source.degree.and_then(|text| keep(strict(text, &scope, &Type::Int, origin, "spec.degree"), &mut errors));
-    if errors.is_empty() { Ok(Parts { for_each, lets, require, degree }) } else { Err(errors) }
+    if errors.is_empty() { Ok(Parts { for_each, var_type, lets, require, degree }) } else { Err(errors) }
 }
 
 pub(super) fn keep<T>(result: Result<T, SpecError>, errors: &mut Vec<SpecError>) -> Option<T> {

@@ -9,11 +9,11 @@ use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate::{self, HostClaim, known};
 use suture_model::object::{Key, Object};
 use suture_model::references::{Reference, references};
-use suture_model::selector::Selector;
 use suture_model::state::State;
-use suture_model::value::{Str, Val};
+use suture_model::value::Str;
 
 use super::answer::{Answer, no_overload};
+use super::pure::label_selector;
 use super::{Func, call_pure};
 use crate::error::{EvalError, EvalErrorKind};
 use crate::value::{ListValue, Value, World};
@@ -120,20 +120,6 @@ fn of_short_kind(state: &State, kind: &str, ns: Option<&str>) -> Answer {
         found.extend(state.list(&kind, ns));
     }
     objects(found)
-}
-
-/// A LabelSelector; a map without `matchLabels` and `matchExpressions` is taken as equality pairs. `null` selects nothing.
-fn label_selector(value: &Value) -> Option<Selector> {
-    let val = value.to_val()?;
-    match &val {
-        Val::Map(map)
-            if !map.is_empty() && val.get("matchLabels").is_none() && val.get("matchExpressions").is_none() =>
-        {
-            Some(Selector::from_pairs(&val))
-        }
-        Val::Map(_) => Some(Selector::from_label_selector(&val)),
-        _ => None,
-    }
 }
 
 fn host_claimants(state: &State, claim: &HostClaim) -> Answer {
@@ -276,9 +262,15 @@ fn is_quorum_group(state: &State, o: &Arc<Object>) -> Answer {
     if !may_be_quorum_group(&o.key.kind) {
         return bool(false);
     }
-    // a Deployment's labels are often its template's too, and then its ReplicaSets'
+    // a Deployment's labels are often its template's too, and then its ReplicaSets': their pods are its members
     let is_labelled = |o: &Object| o.label("suture.dev/quorum").is_some_and(|v| &**v == "true");
-    let is_part = || navigate::controller_of(state, o).is_some_and(|owner| is_labelled(owner));
+    let has_members = |owner: &Object| {
+        let runs_pods = owner.key.kind.has(KindTraits::decides) || state.adapter(owner).is_some();
+        let selector = navigate::selector_of(state, owner).filter(|selector| runs_pods && !selector.is_empty());
+        let labels = navigate::template_labels(state, o);
+        selector.zip(labels).is_some_and(|(selector, labels)| selector.matches(&labels))
+    };
+    let is_part = || navigate::controller_of(state, o).is_some_and(|owner| is_labelled(owner) && has_members(owner));
     let labelled = is_labelled(o) && !is_part();
     let adapted = adapter(state, o)?.is_some_and(|facts| facts.quorum);
     bool(labelled || adapted)

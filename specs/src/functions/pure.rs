@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use suture_model::fields;
 use suture_model::object::Object;
-use suture_model::value::Str;
+use suture_model::selector::Selector;
+use suture_model::value::{Str, Val};
 
 use super::Func;
 use super::answer::{Answer, no_overload};
@@ -87,6 +88,7 @@ pub fn call_pure(func: Func, args: &[Value]) -> Answer {
         | Func::Owners
         | Func::ObjectName
         | Func::Label
+        | Func::IsSelectedBy
         | Func::Annotation
         | Func::ServedVersions => object(func, args),
         other => Err(EvalErrorKind::NoWorld(other.name()).into()),
@@ -350,6 +352,10 @@ fn object(func: Func, args: &[Value]) -> Answer {
             Ok(Value::list(o.owners().iter().map(|owner| Value::Owner(Arc::new(owner.clone()))).collect()))
         }
         (Func::Label, [Value::String(key)]) => Ok(Value::String(o.label(key).cloned().unwrap_or_else(|| "".into()))),
+        (Func::IsSelectedBy, [selector]) => {
+            let selector = label_selector(selector).ok_or_else(|| no_overload(func, args))?;
+            Ok(Value::Bool(selector.matches(o.labels())))
+        }
         (Func::Annotation, [Value::String(key)]) => {
             Ok(Value::String(o.annotation(key).cloned().unwrap_or_else(|| "".into())))
         }
@@ -357,5 +363,19 @@ fn object(func: Func, args: &[Value]) -> Answer {
             Ok(Value::list(fields::served_versions(o).into_iter().map(Value::String).collect()))
         }
         _ => Err(no_overload(func, args)),
+    }
+}
+
+/// A LabelSelector; a map without `matchLabels` and `matchExpressions` is taken as equality pairs. `null` selects nothing.
+pub(super) fn label_selector(value: &Value) -> Option<Selector> {
+    let val = value.to_val()?;
+    match &val {
+        Val::Map(map)
+            if !map.is_empty() && val.get("matchLabels").is_none() && val.get("matchExpressions").is_none() =>
+        {
+            Some(Selector::from_pairs(&val))
+        }
+        Val::Map(_) => Some(Selector::from_label_selector(&val)),
+        _ => None,
     }
 }

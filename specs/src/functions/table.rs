@@ -486,6 +486,7 @@ functions! {
     ];
     ObjectName, "name", Pure, Own => [method(&[Object], String, "Kind/namespace/name")];
     Label, "label", Pure, Own => [method(&[Object, String], String, "the value of a label; empty when absent")];
+    IsSelectedBy, "isSelectedBy", Pure, Own => [method(&[Object, Any], Bool, "whether a LabelSelector matches its labels")];
     Annotation, "annotation", Pure, Own => [
         method(&[Object, String], String, "the value of an annotation; empty when absent"),
     ];

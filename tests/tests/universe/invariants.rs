@@ -234,7 +234,7 @@ require:
         "forEach: {var: ns, kind: Namespace}
 require:
 - expression: \"now.inNamespace(ns.metadata.name, 'Pod').filter(p, p.live()).size() <= 2\"
-- expression: \"now.objects('Pod').filter(p, p.label('app') == 'x' && p.metadata.namespace == ns.metadata.name).size() >= before.objects('Pod').filter(p, p.label('app') == 'x' && p.metadata.namespace == ns.metadata.name).size() - 1\"",
+- expression: \"now.objects('Pod').filter(p, p.isSelectedBy({'app': 'x'}) && p.metadata.namespace == ns.metadata.name).size() >= before.objects('Pod').filter(p, p.label('app') == 'x' && p.metadata.namespace == ns.metadata.name).size() - 1\"",
     ),
     (
         "claim-still-used",
