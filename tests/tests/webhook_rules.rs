@@ -1,15 +1,18 @@
-//! Every request that a suite denies reaches the webhook: by the generated rules and match conditions.
+//! Every request that a suite denies reaches the webhook, by the generated rules and match conditions, also of a policy that
+//! has nothing but the invariant which it breaks.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use cel::{Context, Program, Value};
 use serde_json::{Value as Json, json};
-use suture_checker::decision::Outcome;
+use suture_checker::decision::{Finding, Outcome};
 use suture_model::change::{Operation, Request, User, plural};
 use suture_model::object::Key;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
+use suture_service::input::Source;
 use suture_service::policy::{Documents, Policy, defaults};
 use suture_service::serve::configuration::{Target, webhook};
 use suture_service::serve::rules::{Rule, rules, watched};
@@ -18,19 +21,27 @@ use suture_service::suite::run::{Seen, run_watched};
 
 #[test]
 fn whatever_is_denied_reaches_the_webhook() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let folders = ["cases", "effects"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
     let (mut denied, mut missed) = (0, Vec::new());
-    for suite in find(&[folder]).unwrap() {
+    for suite in find(&folders).unwrap() {
         if !missing_templates(&documents(&suite).unwrap()).is_empty() {
             continue;
         }
         let mut saw = |seen: &Seen<'_>| {
-            if seen.decision.decision == Outcome::Denied {
+            let by_controller = |r: &Request| r.user.username.starts_with("system:serviceaccount:kube-system:");
+            if seen.decision.decision != Outcome::Denied || seen.change.requests.iter().all(by_controller) {
+                return;
+            }
+            // each invariant alone sees what breaks it
+            let broken = seen.decision.verdicts.iter().filter(|v| v.outcome == Finding::Refuted).map(|v| &v.invariant);
+            for name in broken.collect::<BTreeSet<_>>() {
                 denied += 1;
-                let reached = seen.change.requests.iter().filter(|request| comes(seen.policy, request)).count();
-                if reached == 0 {
+                let mut policy = seen.policy.clone();
+                policy.invariants.retain(|invariant| *invariant.name == **name);
+                if !policy.invariants.is_empty() && !seen.change.requests.iter().any(|request| comes(&policy, request))
+                {
                     let what: Vec<String> = seen.change.requests.iter().map(Request::describe).collect();
-                    missed.push(format!("{}: {}", seen.suite.name, what.join(", then ")));
+                    missed.push(format!("{}: {name}: {}", seen.suite.name, what.join(", then ")));
                 }
             }
         };
@@ -133,12 +144,20 @@ fn the_rules_are_as_narrow_as_the_invariants() {
     let covers = |rules: &[Rule], group: &str, resource: &str, subresource: &str, operation: Operation| {
         rules.iter().any(|rule| rule.covers(group, resource, subresource, operation))
     };
-    let hosts = policy("unique-host");
-    let allowed = rules(&hosts);
-    assert!(covers(&allowed, "networking.k8s.io", "ingresses", "", Operation::Update));
+    let text = "{apiVersion: suture.dev/v1alpha1, kind: Invariant, metadata: {name: classes}, spec: {forEach: {var: c,
+        kind: StorageClass}, require: [{expression: c.liveIn(now)}]}}";
+    let source = Source { name: "a test".to_owned(), text: text.to_owned() };
+    let classes = Documents::read(&[source]).unwrap().compile().unwrap();
+    let allowed = rules(&classes);
+    assert!(covers(&allowed, "storage.k8s.io", "storageclasses", "", Operation::Create));
     assert!(!covers(&allowed, "", "pods", "", Operation::Create), "{allowed:?}");
     assert!(!covers(&allowed, "", "pods", "eviction", Operation::Create));
-    assert!(!watched(&hosts).iter().any(|kind| kind.is("Pod")));
+    assert!(!watched(&classes).iter().any(|kind| kind.is("Pod")));
+    // what lies in a namespace may have a pod as its owner
+    let allowed = rules(&policy("unique-host"));
+    assert!(covers(&allowed, "networking.k8s.io", "ingresses", "", Operation::Update));
+    assert!(covers(&allowed, "", "pods", "eviction", Operation::Create));
+    assert!(!covers(&allowed, "", "secrets", "", Operation::Create));
     let endpoints = policy("service-keeps-endpoints");
     let allowed = rules(&endpoints);
     for (group, resource, subresource, operation) in [
@@ -152,7 +171,21 @@ fn the_rules_are_as_narrow_as_the_invariants() {
     ] {
         assert!(covers(&allowed, group, resource, subresource, operation), "{resource}/{subresource}");
     }
-    assert!(!covers(&allowed, "", "secrets", "", Operation::Update));
+    let secret = |metadata: Json| json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
+    let update = |new: Json, subresource: &str| {
+        let old = secret(json!({"name": "a", "finalizers": ["x/y"]}));
+        reaches(
+            &endpoints,
+            &review(("", "secrets", subresource), Operation::Update, &User::named("ana"), secret(new), old),
+        )
+    };
+    assert!(!update(json!({"name": "a", "labels": {"a": "b"}, "finalizers": ["x/y"]}), ""));
+    assert!(update(json!({"name": "a"}), ""), "it holds its dependents no more");
+    for subresource in ["", "status"] {
+        let owners = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "none", "uid": "none"}]);
+        let owned = json!({"name": "a", "finalizers": ["x/y"], "ownerReferences": owners});
+        assert!(update(owned, subresource), "it may be collected");
+    }
     assert!(!covers(&allowed, "example.com", "things", "", Operation::Create));
 }
 

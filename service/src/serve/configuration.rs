@@ -18,7 +18,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta};
 use suture_model::change::Operation;
 
-use super::rules::{self, Rule};
+use super::rules::{self, Judged, Rule};
 use crate::failure_policy::FailurePolicy;
 use crate::policy::Policy;
 
@@ -80,7 +80,7 @@ fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
         if granted().next().is_some() {
             conditions.push(conditions::subjects(granted(), false));
         }
-        conditions.extend(rules::custom_only(policy).map(|written| conditions::custom_only(&written)));
+        conditions.push(conditions::judged(&Judged::of(policy)));
         hooks.push(hook("decide", rules, conditions, target));
     }
     if granted().next().is_some() {

@@ -8,8 +8,8 @@
 //! |---|---|---|
 //! | an invariant reads a kind in the future | that kind | its CREATE, UPDATE, DELETE, and subresources that write it |
 //! | an invariant reads a kind only as it was | that kind | none: no request changes the past |
-//! | pods are read | what makes, scales, holds, places and protects pods | the same, with eviction, binding, status, scale |
-//! | anything may be collected with its owner | [owners](super::store::View::owners) of what is watched | DELETE of every resource |
+//! | pods are read, or what may have a pod as its owner | what makes, scales, holds, places and protects pods | the same, with eviction, binding, status, scale |
+//! | anything may be collected with its owner | [owners](super::store::View::owners) of what is watched | of every resource DELETE, and UPDATE of its owners and finalizers ([`Judged`]) |
 //! | an adapter says what a custom resource means | its kind, and kinds it names | all requests on its group |
 //! | a grant binds somebody | what its budgets count | all writes of its subjects |
 
@@ -62,7 +62,7 @@ pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
         kinds.extend(named_by(&adapter.spec));
     }
     kinds.extend(policy.grants.kinds());
-    reads.pods |= policy.grants.count_pods() || kinds.contains(&Kind::new("", "Pod"));
+    reads.pods |= policy.grants.count_pods() || kinds.contains(&Kind::new("", "Pod")) || may_go_with_pods(&reads);
     kinds.extend(reads.kinds.iter().filter(|kind| &*kind.group != ANY_GROUP).cloned());
     if reads.any {
         kinds.extend(Kind::with(|traits| traits.watched != Watched::WhenNamed));
@@ -85,21 +85,30 @@ pub fn rules(policy: &Policy) -> Vec<Rule> {
     if policy.invariants.is_empty() {
         return Vec::new();
     }
-    let Future { reads, kinds, status } = future(policy);
-    let mut written: BTreeMap<String, Writes> = BTreeMap::new();
+    let future = future(policy);
+    let mut written = written(policy, &future);
     let every = written.entry("*".to_owned()).or_default();
-    if reads.any || reads.customs {
-        // for the sake of custom resources only it is narrowed by a match condition, see `custom_only`
+    if future.reads.any || future.reads.customs {
         every.write.insert("*".to_owned());
     } else {
         // whatever owns something takes it along
         every.delete.insert("*".to_owned());
+        every.update.insert("*".to_owned());
     }
+    // metadata is written with the status as well (`pkg/registry/*/*/strategy.go`)
+    every.update.insert("*/status".to_owned());
+    rules_of(written)
+}
+
+/// What is written of the kinds that are read, by group.
+fn written(policy: &Policy, future: &Future) -> BTreeMap<String, Writes> {
+    let Future { kinds, status, .. } = future;
+    let mut written: BTreeMap<String, Writes> = BTreeMap::new();
     for kind in kinds {
         let writes = written.entry(kind.group.to_string()).or_default();
-        let status = status.contains(&kind);
+        let status = status.contains(kind);
         match kind.builtin_namespaced() {
-            Some(_) => builtin_writes(&kind, status, writes),
+            Some(_) => builtin_writes(kind, status, writes),
             // the plural of a custom resource is its definition's: take the whole group, which one operator owns
             None => custom_writes(status, writes),
         }
@@ -107,7 +116,7 @@ pub fn rules(policy: &Policy) -> Vec<Rule> {
     for adapter in &policy.documents.adapters {
         custom_writes(mentions_status(&adapter.spec), written.entry(adapter.spec.group.clone()).or_default());
     }
-    rules_of(written)
+    written
 }
 
 /// All writes, for the subjects of grants.
@@ -116,15 +125,38 @@ pub fn grant_rules() -> Vec<Rule> {
     vec![Rule { groups: vec!["*".to_owned()], resources: vec!["*/*".to_owned()], operations }]
 }
 
-/// The built-in resources, `group/resource`, of which creations and updates matter, where [`rules`] covers all resources
-/// only for the sake of custom ones; `None` where it does not.
-pub fn custom_only(policy: &Policy) -> Option<BTreeSet<String>> {
-    let Future { reads, kinds, .. } = future(policy);
-    if !reads.customs || reads.any {
-        return None;
+/// Which creations and updates that [`rules`] cover matter for what is read. Of all others only those do that change the
+/// owners of an object or, by its finalizers, whether and when its dependents go with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Those of all resources, their subresources aside.
+    pub every: bool,
+    /// Those of all custom resources.
+    pub customs: bool,
+    /// Those of these, `group/resource` or `group/resource/subresource`.
+    pub places: BTreeSet<String>,
+    /// Those of the resources of these groups, and of their scales.
+    pub groups: BTreeSet<String>,
+    /// Those of their statuses.
+    pub status_groups: BTreeSet<String>,
+}
+
+impl Judged {
+    /// For the sake of a policy's invariants.
+    pub fn of(policy: &Policy) -> Self {
+        let future = future(policy);
+        let mut judged = Self { every: future.reads.any, customs: future.reads.customs, ..Self::default() };
+        for (group, Writes { write, update, create, .. }) in written(policy, &future) {
+            for resource in [write, update, create].into_iter().flatten() {
+                match resource.as_str() {
+                    "*" | "*/scale" => drop(judged.groups.insert(group.clone())),
+                    "*/status" => drop(judged.status_groups.insert(group.clone())),
+                    resource => drop(judged.places.insert(format!("{group}/{resource}"))),
+                }
+            }
+        }
+        judged
     }
-    let kinds = kinds.into_iter().filter(|kind| kind.builtin_namespaced().is_some());
-    Some(kinds.map(|kind| format!("{}/{}", kind.group, plural(&kind.kind))).collect())
 }
 
 /// What is read of the future.
@@ -140,9 +172,14 @@ fn future(policy: &Policy) -> Future {
     let mut future = Future { reads: Reads::default(), kinds: always(), status: BTreeSet::new() };
     for invariant in &policy.invariants {
         let mut own = Footprint::of(invariant).future;
+        own.pods |= may_go_with_pods(&own);
         // without its group a custom kind may be in any
         own.any |= own.kinds.iter().any(|kind| &*kind.group == ANY_GROUP);
         own.kinds.retain(|kind| &*kind.group != ANY_GROUP);
+        if own.any {
+            // for their subresources
+            own.kinds.extend(Kind::with(|traits| traits.watched != Watched::WhenNamed));
+        }
         if own.adapted {
             own.kinds.extend(policy.documents.adapters.iter().flat_map(|adapter| named_by(&adapter.spec)));
         }
@@ -159,6 +196,12 @@ fn future(policy: &Policy) -> Future {
         future.status.extend(Kind::with(KindTraits::decides_by_status));
     }
     future
+}
+
+/// Whether something that is read may have a pod as its owner, and goes with that: whatever lies in a namespace may.
+fn may_go_with_pods(reads: &Reads) -> bool {
+    let in_namespace = |kind: &Kind| kind.builtin_namespaced() != Some(false);
+    reads.any || reads.customs || reads.adapted || reads.kinds.iter().any(in_namespace)
 }
 
 /// Adds what the effects on these kinds read.

@@ -13,6 +13,7 @@ use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 use suture_model::kinds::Kind;
 use suture_specs::spec::{API_VERSION, Subject, SubjectKind};
 
+use super::super::rules::Judged;
 use super::target::Installation;
 
 /// Users of the control plane whose requests are never judged.
@@ -95,20 +96,42 @@ pub fn subjects<'s>(subjects: impl Iterator<Item = &'s Subject>, of: bool) -> Ma
     if of { condition("granted", any) } else { condition("not-granted", format!("!({any})")) }
 }
 
-/// The condition that a creation or update is of a custom resource, or of one of these built-in ones (`group/resource`).
-pub fn custom_only(written: &BTreeSet<String>) -> MatchCondition {
-    let groups: BTreeSet<String> = Kind::builtins()
+/// The condition that something depends on a request: it deletes, it writes what is read, or it changes with what an object
+/// goes, or what goes with it.
+pub fn judged(judged: &Judged) -> MatchCondition {
+    let Judged { every, customs, places, groups, status_groups } = judged;
+    let builtin: BTreeSet<String> = Kind::builtins()
         .map(|kind| kind.group.to_string())
         // these are defined by definitions that are installed like any other
         .filter(|group| !group.starts_with("gateway.") && !group.starts_with("snapshot."))
         .collect();
-    let groups = list(groups.into_iter());
-    let written = list(written.iter().cloned());
+    let in_group = |groups: &BTreeSet<String>| format!("request.resource.group in {}", list(groups.iter().cloned()));
+    let whole = match (every, customs) {
+        (true, _) => "true".to_owned(),
+        (false, true) => format!("!({})", in_group(&builtin)),
+        (false, false) => in_group(groups),
+    };
+    let subresource = format!("({SUBRESOURCE} == '' ? '' : '/' + {SUBRESOURCE})");
     let expression = format!(
-        "request.operation == 'DELETE' || {SUBRESOURCE} != '' || !(request.resource.group in {groups}) \
-         || (request.resource.group + '/' + request.resource.resource) in {written}"
+        "request.operation == 'DELETE' \
+         || (request.resource.group + '/' + request.resource.resource + {subresource}) in {} \
+         || ({SUBRESOURCE} == '' && {whole}) || ({SUBRESOURCE} == 'scale' && {}) || ({SUBRESOURCE} == 'status' && {}) \
+         || (request.operation == 'UPDATE' && object != null && oldObject != null && ({} || {}))",
+        list(places.iter().cloned()),
+        in_group(groups),
+        in_group(status_groups),
+        differs("ownerReferences"),
+        differs("finalizers"),
     );
-    condition("custom-or-read", expression)
+    condition("judged", expression)
+}
+
+/// That a field of the metadata differs, which is a list.
+fn differs(field: &str) -> String {
+    let of = |object: &str| {
+        format!("(has({object}.metadata) && has({object}.metadata.{field}) ? {object}.metadata.{field} : [])")
+    };
+    format!("{} != {}", of("object"), of("oldObject"))
 }
 
 /// The API group of Suture's own resources.
