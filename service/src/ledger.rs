@@ -409,7 +409,7 @@ impl Entry {
     /// Whether a later entry asks for the very same: then whichever of them lands, the effect is the same.
     pub fn repeated_by(&self, later: &Self) -> bool {
         let (one, other) = (&self.request, &later.request);
-        if !one.uid.is_empty() && one.uid == other.uid {
+        if other.repeats(one) {
             return true;
         }
         removes(one)

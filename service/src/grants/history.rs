@@ -55,13 +55,9 @@ struct Entry {
 }
 
 impl History {
-    /// Records what an admitted change takes away. A dry run takes nothing; a request that is known by its uid counts
-    /// once.
+    /// Records what an admitted change takes away. A dry run takes nothing; the same of the same requests counts once.
     pub fn record(&mut self, spent: &Spent, now: Option<i128>) {
-        let again = |entry: &Entry| {
-            let known = |uid: &Str| entry.spent.requests.contains(uid);
-            entry.spent.grant == spent.grant && !spent.requests.is_empty() && spent.requests.iter().all(known)
-        };
+        let again = |entry: &Entry| !spent.requests.is_empty() && entry.spent == *spent;
         if spent.dry_run || spent.is_nothing() || self.entries.iter().any(again) {
             return;
         }

@@ -307,7 +307,7 @@ impl Judge {
         let (view, policy) = (&case.view, &case.view.loaded.policy);
         let counts = !policy.grants.is_empty();
         let all = if counts { reader.entries() } else { reader.writers(&target_facts(request, view)) };
-        if all.iter().any(|entry| same_call(&entry.request, request)) {
+        if all.iter().any(|entry| same_call(&entry.request, &case.request)) {
             // the API server asks again about what was admitted and is in flight
             return (
                 Judged {
@@ -413,12 +413,10 @@ fn matters(request: &Request, view: &View, access: impl FnOnce() -> Access) -> b
     view.readings.contains_key(&request.target.kind) || access().spreads
 }
 
-/// Whether the API server asks again about the same request.
+/// Whether the API server asks again about a request that was entered: its uid alone does not say that, who may ask could
+/// choose it.
 fn same_call(known: &Request, request: &Request) -> bool {
-    !request.uid.is_empty()
-        && known.uid == request.uid
-        && known.target.name == request.target.name
-        && known.target.ns == request.target.ns
+    request.repeats(known) || (is_eviction(request) && deletion(request).repeats(known))
 }
 
 fn is_eviction(request: &Request) -> bool {

@@ -216,6 +216,35 @@ fn the_same_call_again_gets_the_same_answer() {
 }
 
 #[test]
+fn another_request_of_the_same_uid_is_judged_and_takes_nothing_back() {
+    let shared = strict(1);
+    let mut judge = Judge::new(shared.clone());
+    assert!(enforced(&mut judge, &asked("call", &pod(0, "a"))).allowed);
+    // of another kind, and the same name
+    let mut service = asked("call", &pod(0, "a"));
+    let kind = Val::object([("group", Val::str("")), ("version", Val::str("v1")), ("kind", Val::str("Service"))]);
+    service.review = service.review.with_at(&["request", "kind"], kind).with_at(&["request", "oldObject"], Val::Null);
+    assert!(enforced(&mut judge, &service).allowed);
+    assert_eq!(shared.in_flight_log.len(), 2);
+    // and of the same kind, but another pod
+    let answer = enforced(&mut judge, &asked("call", &pod(0, "b")));
+    assert!(!answer.allowed, "the other endpoint may go");
+}
+
+#[test]
+fn a_write_of_the_same_uid_does_not_stand_for_a_deletion() {
+    let shared = strict(1);
+    let mut judge = Judge::new(shared.clone());
+    let mut write = asked("call", &pod(0, "b"));
+    let labelled = pod(0, "b").with_at(&["metadata", "labels", "team"], Val::str("x"));
+    write.review = write.review.with_at(&["request", "operation"], Val::str("UPDATE"));
+    write.review = write.review.with_at(&["request", "object"], labelled);
+    assert!(enforced(&mut judge, &write).allowed);
+    assert!(enforced(&mut judge, &asked("other", &pod(0, "a"))).allowed);
+    assert!(!enforced(&mut judge, &asked("call", &pod(0, "b"))).allowed, "the other endpoint may go");
+}
+
+#[test]
 fn what_holds_once_everything_has_landed_waits_for_that() {
     for (shown, allowed) in [(true, true), (false, false)] {
         let shared = strict(1);
