@@ -120,7 +120,7 @@ pub(super) fn volumes(seeds: &Seeds<'_, '_>, nodes: bool) -> BTreeSet<Key> {
             if object.key.kind.is("PersistentVolumeClaim") {
                 found.extend(navigate::volume(state, object).map(|v| v.key.clone()));
             } else if object.key.kind.is("PersistentVolume") {
-                found.extend(navigate::claim_of(state, object).map(|c| c.key.clone()));
+                found.extend(navigate::claims_of(state, object).into_iter().map(|c| c.key.clone()));
                 found.extend(state.referrers(&object.key).into_iter().map(|o| o.key.clone()));
             }
         }
@@ -129,7 +129,7 @@ pub(super) fn volumes(seeds: &Seeds<'_, '_>, nodes: bool) -> BTreeSet<Key> {
     if !relabelled.is_empty() {
         let volumes = seeds.before.volumes_with_affinity().into_iter();
         let admitting = volumes.filter(|volume| relabelled.iter().any(|node| fields::volume_admits(volume, node)));
-        found.extend(admitting.filter_map(|v| navigate::claim_of(seeds.before, v)).map(|c| c.key.clone()));
+        found.extend(admitting.flat_map(|v| navigate::claims_of(seeds.before, v)).map(|c| c.key.clone()));
     }
     found
 }

@@ -334,8 +334,7 @@ const VOLUME: Edge = Edge {
     to: Some("PersistentVolume"),
     dependents: |state, going| navigate::volume(state, going.object).into_iter().filter(|v| is_reclaimed(v)).collect(),
     goes: |state, _, object, ends| {
-        let claim = is_reclaimed(object).then(|| navigate::claim_of(state, object)).flatten();
-        claim.is_some_and(|claim| ends(End::There(claim)))
+        is_reclaimed(object) && navigate::claims_of(state, object).into_iter().any(|claim| ends(End::There(claim)))
     },
 };
 

@@ -54,6 +54,10 @@ kind: PersistentVolume
 metadata: {name: pv, uid: pv}
 spec: {persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: b, name: data-set-0, uid: d}}
 ---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: early, namespace: b, uid: e}, spec: {volumeName: unbound}}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: unbound, uid: u}, spec: {persistentVolumeReclaimPolicy: Delete}}
+---
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: owned, namespace: b, uid: o, ownerReferences: [{apiVersion: v1, kind: Service, name: child, uid: c}]}
@@ -80,6 +84,7 @@ fn an_edge_is_the_same_from_both_ends() {
         (db, Cause::Operator, key("PersistentVolumeClaim/b/kept")),
         (key("StatefulSet/b/set"), Cause::Retention, key("PersistentVolumeClaim/b/data-set-0")),
         (key("PersistentVolumeClaim/b/data-set-0"), Cause::Reclaimed, key("PersistentVolume/pv")),
+        (key("PersistentVolumeClaim/b/early"), Cause::Reclaimed, key("PersistentVolume/unbound")),
         (key("Service/b/child"), Cause::Collected, key("ConfigMap/b/owned")),
     ];
     let mut snapshot = adapted(CLUSTER, db_adapter());

@@ -25,11 +25,15 @@ pub fn volume<'s>(state: &'s State, claim: &Object) -> Option<&'s Arc<Object>> {
     state.claimed_by(&claim.key).into_iter().find(|v| names_claim(v, claim, true))
 }
 
-/// The claim that a volume is bound to, if it exists.
-pub fn claim_of<'s>(state: &'s State, volume: &Object) -> Option<&'s Arc<Object>> {
-    let ns = volume.val().str_at(&["spec", "claimRef", "namespace"])?;
-    let name = volume.val().str_at(&["spec", "claimRef", "name"])?;
-    state.get(&Key::of("PersistentVolumeClaim", ns, name)).filter(|c| names_claim(volume, c, true))
+/// The claims that have a volume: the one that it is bound to, if it exists, or while it is bound to none those that name it.
+pub fn claims_of<'s>(state: &'s State, volume: &Object) -> Vec<&'s Arc<Object>> {
+    let bound = volume.val().at_some(&["spec", "claimRef"]).is_some();
+    let claim =
+        volume.val().str_at(&["spec", "claimRef", "namespace"]).zip(volume.val().str_at(&["spec", "claimRef", "name"]));
+    let claim = claim.and_then(|(ns, name)| state.get(&Key::of("PersistentVolumeClaim", ns, name)));
+    let named = if bound { Vec::new() } else { state.referrers(&volume.key) };
+    let claims = claim.into_iter().chain(named).filter(|claim| claim.key.kind.is("PersistentVolumeClaim"));
+    claims.filter(|claim| names_claim(volume, claim, bound)).collect()
 }
 
 /// Whether a volume's claimRef is this claim; a volume without one may still become the claim's unless `strict`.

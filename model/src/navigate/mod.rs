@@ -22,7 +22,7 @@ pub(crate) use budgets::child_workloads;
 pub use budgets::{
     BudgetPods, budget_pods, counted_workloads, disruptions_when_settled, has_scale, labelled_maker, pods_wanted,
 };
-pub use claims::{claim_of, goes_with_pod, volume};
+pub use claims::{claims_of, goes_with_pod, volume};
 pub use definitions::{definition_of, instances, scale_path};
 pub use hosts::{HostClaim, host_claimants, host_claims, host_rivals};
 pub use known::{UnknownKind, known};
