@@ -3,7 +3,6 @@
 //!
 //! Nothing is read and no clock is looked at: whoever asks brings both.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use suture_checker::decision::{Decision, Finding, Verdict};
@@ -11,7 +10,6 @@ use suture_checker::engine::{Engine, Input};
 use suture_model::change::{Change, Request};
 use suture_model::land::{SCENARIOS_MAX, TooManyInFlight, ways_to_land};
 use suture_model::snapshot::{Facts, Snapshot};
-use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::{Action, OnUndecided};
 
@@ -136,11 +134,7 @@ pub fn undecided(policy: &Policy, request: &Request, reason: &str) -> Decision {
 
 fn judge_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>, in_flight: &[Request]) -> Decision {
     let unbound = policy.grants.unbound(question.change, &policy.invariants);
-    // the engine leaves out by name, which a cluster's invariant and a namespace's may share
-    let unread: BTreeMap<&Str, &str> = question.unread.iter().map(|(i, why)| (&i.name, why.as_str())).collect();
-    let unread =
-        |invariant: &CompiledInvariant| unread.get(&invariant.name).filter(|_| !unbound.contains(&invariant.name));
-    let left_out: Vec<_> = policy.invariants.iter().filter_map(|i| Some((i, *unread(i)?))).collect();
+    let left_out: Vec<&Unread> = question.unread.iter().filter(|(i, _)| !unbound.contains(&i.name)).collect();
     let skipped = unbound.iter().chain(left_out.iter().map(|(i, _)| &i.name)).cloned().collect();
     let Question { snapshot, change, .. } = *question;
     let time = question.time.map(|time| time.to_string());
@@ -206,10 +200,10 @@ pub fn admits(decision: &Decision, policy: &Policy) -> bool {
     decision.verdicts.iter().all(|verdict| consequence(verdict, policy) != Some(Consequence::Denies))
 }
 
-/// The strictest `onUndecided` of the invariants of that name: a cluster's and a namespace's may share one.
+/// The `onUndecided` of the invariant of that name.
 fn declared(verdict: &Verdict, policy: &Policy) -> OnUndecided {
-    let of_name = policy.invariants.iter().filter(|invariant| *invariant.name == *verdict.invariant);
-    of_name.map(|invariant| invariant.on_undecided).min().unwrap_or(OnUndecided::Deny)
+    let of_name = policy.invariants.iter().find(|invariant| *invariant.name == *verdict.invariant);
+    of_name.map_or(OnUndecided::Deny, |invariant| invariant.on_undecided)
 }
 
 #[cfg(test)]

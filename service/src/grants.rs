@@ -156,10 +156,7 @@ impl Grants {
                 granted && about.all(|g| g.selector.as_ref().is_some_and(|s| !s.matches(&invariant.labels)))
             })
         };
-        // a namespace's may bear the name of the cluster's: that one is bound all the same
-        let (free, bound): (Vec<_>, Vec<_>) = invariants.iter().partition(|invariant| free(invariant));
-        let bound: BTreeSet<&Str> = bound.into_iter().map(|invariant| &invariant.name).collect();
-        free.into_iter().map(|invariant| &invariant.name).filter(|name| !bound.contains(name)).cloned().collect()
+        invariants.iter().filter(|invariant| free(invariant)).map(|invariant| invariant.name.clone()).collect()
     }
 
     /// Judges a change: each of its requests by the grants of its author.

@@ -153,17 +153,14 @@ impl Documents {
     /// Documents that have the kind and name of another one, and adapters for the kind of another one.
     fn twice(&self) -> Vec<SpecError> {
         let named = |kind: &'static str, name: &Str, origin: &Origin| (format!("{kind} `{name}`"), origin.clone());
-        let all = (self.invariants.iter().map(|d| {
-            let scoped = d.namespace.as_ref().map_or_else(String::new, |ns| format!("{ns}/"));
-            named("invariant", &format!("{scoped}{}", d.name).into(), &d.origin)
-        }))
-        .chain(self.templates.iter().map(|d| named("template", &d.name, &d.origin)))
-        .chain(self.exemptions.iter().map(|d| named("exemption", &d.name, &d.origin)))
-        .chain(self.grants.iter().map(|d| named("grant", &d.name, &d.origin)))
-        .chain(self.adapters.iter().map(|d| {
-            let of = format!("{}/{}", d.spec.group, d.spec.kind);
-            named("adapter for", &of.into(), &d.origin)
-        }));
+        let all = (self.invariants.iter().map(|d| named("invariant", &d.qualified_name(), &d.origin)))
+            .chain(self.templates.iter().map(|d| named("template", &d.name, &d.origin)))
+            .chain(self.exemptions.iter().map(|d| named("exemption", &d.name, &d.origin)))
+            .chain(self.grants.iter().map(|d| named("grant", &d.name, &d.origin)))
+            .chain(self.adapters.iter().map(|d| {
+                let of = format!("{}/{}", d.spec.group, d.spec.kind);
+                named("adapter for", &of.into(), &d.origin)
+            }));
         let mut seen: BTreeMap<String, Origin> = BTreeMap::new();
         let mut errors = Vec::new();
         for (what, origin) in all {

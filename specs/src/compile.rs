@@ -35,7 +35,7 @@ use template::template_source;
 /// An invariant, ready to be run.
 #[derive(Clone, Debug)]
 pub struct CompiledInvariant {
-    /// Its name.
+    /// What tells it from all others: its name, of a NamespacedInvariant `namespace/name`.
     pub name: Str,
     /// The template that it names.
     pub template: Option<Str>,
@@ -159,7 +159,7 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
     let faults = faults(spec.under.as_ref().map(|under| (under, origin)), declared, &source.params, &params)?;
     let defaults = template.map(|t| &t.spec);
     let mut compiled = CompiledInvariant {
-        name: invariant.name.clone(),
+        name: invariant.qualified_name(),
         template: spec.template.as_deref().map(Into::into),
         namespaced: invariant.namespace.clone(),
         labels: invariant.labels.clone(),

@@ -49,6 +49,14 @@ pub struct Resource<S> {
     pub origin: Origin,
 }
 
+impl<S> Resource<S> {
+    /// What tells it from all others of its kind, and a NamespacedInvariant from every Invariant: its name, in a namespace
+    /// `namespace/name`.
+    pub fn qualified_name(&self) -> Str {
+        self.namespace.as_ref().map_or_else(|| self.name.clone(), |ns| format!("{ns}/{}", self.name).into())
+    }
+}
+
 /// An `Invariant`, or a `NamespacedInvariant`, which has a namespace.
 pub type Invariant = Resource<InvariantSpec>;
 /// An `InvariantTemplate`.

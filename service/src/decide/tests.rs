@@ -46,7 +46,7 @@ fn deleted_by(author: &str, policy: &Policy, unread: &[Unread], judges: bool) ->
         likely_reads: &Facts::default(),
         counted: &[],
         history: &History::default(),
-        time: None,
+        time: Some(Clock::now()),
         unread,
     };
     let mut engine = Engine::new(policy.invariants.clone(), Settings::default()).unwrap();
@@ -89,12 +89,27 @@ fn an_invariant_that_reads_what_is_not_known_is_undecided_unless_it_binds_nobody
 }
 
 #[test]
-fn an_invariant_whose_namesake_reads_what_is_not_known_is_undecided_as_well() {
-    let cluster = KEPT.replace("endpoints}", "endpoints, action: Audit}");
+fn a_namesake_that_is_not_judged_switches_no_other_off() {
     let namespace = KEPT.replace("Invariant", "NamespacedInvariant").replace("name: kept", "name: kept, namespace: n");
-    let policy = policy(&[&cluster, &namespace]);
+    let namespace = namespace.replace("endpoints}", "endpoints, onUndecided: Allow}");
+    let policy = policy(&[KEPT, &namespace]);
+    let unread = [(policy.invariants[1].clone(), "Nodes were not read".to_owned())];
+    let decided = deleted_by("ana", &policy, &unread, true);
+    assert_eq!(broken(&decided), [("kept", Finding::Refuted), ("n/kept", Finding::Undecided)]);
+    assert!(!admits(&decided.decision, &policy), "the cluster's denies");
+    // nor the other way round
     let unread = [(policy.invariants[0].clone(), "Nodes were not read".to_owned())];
     let decided = deleted_by("ana", &policy, &unread, true);
-    assert_eq!(broken(&decided), [("kept", Finding::Undecided); 2]);
-    assert!(!admits(&decided.decision, &policy), "the namespace's denies");
+    assert_eq!(broken(&decided), [("kept", Finding::Undecided), ("n/kept", Finding::Refuted)]);
+}
+
+#[test]
+fn an_exemption_lifts_the_invariant_that_it_names_and_no_namesake() {
+    const EXEMPTION: &str = "{apiVersion: suture.dev/v1alpha1, kind: Exemption, metadata: {name: e}, spec: {invariant: NAME,
+        instances: [Service/n/web], subjects: [{kind: User, name: ana}], expires: '2100-01-01T00:00:00Z', reason: a test}}";
+    let namespace = KEPT.replace("Invariant", "NamespacedInvariant").replace("name: kept", "name: kept, namespace: n");
+    for (name, left) in [("kept", "n/kept"), ("n/kept", "kept")] {
+        let policy = policy(&[KEPT, &namespace, &EXEMPTION.replace("NAME", name)]);
+        assert_eq!(broken(&deleted_by("ana", &policy, &[], true)), [(left, Finding::Refuted)], "{name}");
+    }
 }

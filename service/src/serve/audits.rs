@@ -82,7 +82,8 @@ impl Auditor {
 pub fn name_of(invariant: &CompiledInvariant) -> ResourceName {
     let kind = if invariant.namespaced.is_some() { "NamespacedInvariant" } else { "Invariant" };
     let namespace = invariant.namespaced.as_ref().map(ToString::to_string);
-    ResourceName { kind: kind.to_owned(), namespace, name: invariant.name.to_string() }
+    let name = invariant.name.rsplit_once('/').map_or(&*invariant.name, |(_, name)| name);
+    ResourceName { kind: kind.to_owned(), namespace, name: name.to_owned() }
 }
 
 fn look(invariant: Arc<CompiledInvariant>, view: &View) -> Audited {

@@ -154,14 +154,14 @@ impl Policies {
         self.generation += 1;
         let mut problems = Vec::new();
         let mut documents = self.files.clone();
-        let mut names: BTreeMap<String, &'static str> = BTreeMap::new();
+        let mut names: BTreeSet<Str> = BTreeSet::new();
         for invariant in &documents.invariants {
-            names.insert(invariant.name.to_string(), "a file");
+            names.insert(invariant.qualified_name());
         }
         for ((kind, ns, name), resource) in &self.resources {
             let label = named(kind, ns, name).label();
             match parse_spec(resource, Origin::named(&label)) {
-                Ok(Spec::Invariant(invariant)) if ns.is_empty() && names.contains_key(&*invariant.name) => {
+                Ok(Spec::Invariant(invariant)) if names.contains(&invariant.qualified_name()) => {
                     let message = "an invariant of this name comes from a file".to_owned();
                     problems.push(Problem { resource: label, message });
                 }

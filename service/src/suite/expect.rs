@@ -14,13 +14,13 @@ pub fn mismatch(step: &Step, decision: &Decision) -> Option<String> {
     let wanted = if step.expect == Some(Expect::Undecided) { Finding::Undecided } else { Finding::Refuted };
     let found: Vec<&Verdict> = decision.verdicts.iter().filter(|verdict| verdict.outcome == wanted).collect();
     for name in &step.by {
-        if !found.iter().any(|verdict| verdict.invariant == *name) {
+        if !found.iter().any(|verdict| is_named(verdict, name)) {
             return Some(format!("expected `{name}` among the broken invariants, got {}", invariants(&found)));
         }
     }
     for name in &step.instances {
         // an instance belongs to one of the invariants in `by`, if there are any
-        let of = |verdict: &&&Verdict| step.by.is_empty() || step.by.contains(&verdict.invariant);
+        let of = |verdict: &&&Verdict| step.by.is_empty() || step.by.iter().any(|name| is_named(verdict, name));
         if !found.iter().filter(of).any(|verdict| verdict.instance == *name) {
             return Some(format!("expected `{name}` among the broken instances, got {}", instances(&found)));
         }
@@ -28,6 +28,11 @@ pub fn mismatch(step: &Step, decision: &Decision) -> Option<String> {
     let texts: Vec<String> = found.iter().map(|verdict| text(verdict)).collect();
     let missing = step.contains.iter().find(|part| !texts.iter().any(|text| text.contains(part.as_str())));
     missing.map(|part| format!("expected `{part}` in the message"))
+}
+
+/// Whether a verdict is of the invariant of a name, which of a NamespacedInvariant may leave the namespace out.
+fn is_named(verdict: &Verdict, name: &str) -> bool {
+    verdict.invariant == name || verdict.invariant.rsplit_once('/').is_some_and(|(_, own)| own == name)
 }
 
 fn outcome(expected: Expect) -> Outcome {

@@ -82,7 +82,7 @@ pub struct Budget {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExemptionSpec {
-    /// The name of the invariant.
+    /// The name of the invariant; of a NamespacedInvariant `namespace/name`.
     pub invariant: String,
     /// The names of the instances, `Kind/namespace/name`; without any, none.
     #[serde(default)]

@@ -74,10 +74,8 @@ fn uses(invariant: &Invariant, template: &str) -> bool {
 }
 
 fn title(invariant: &Invariant) -> String {
-    match &invariant.namespace {
-        Some(ns) => format!("NamespacedInvariant {ns}/{}", invariant.name),
-        None => format!("Invariant {}", invariant.name),
-    }
+    let kind = if invariant.namespace.is_some() { "NamespacedInvariant" } else { "Invariant" };
+    format!("{kind} {}", invariant.qualified_name())
 }
 
 /// The documents without the one that a new version takes the place of.
