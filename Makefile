@@ -27,7 +27,7 @@ dist: $(Z3) ## builds target/dist/suture, as it is distributed: optimized as a w
 # without `serve` and optimization, which take most of the time of `make build`
 demo: $(Z3) ## shows a stale operator's deletion of a live claim being denied
 	cargo build --locked --package suture-service --bin suture --no-default-features
-	@target/debug/suture check --state tests/demo/cluster --invariants tests/demo/invariants.yaml \
+	@target/debug/suture check --state tests/demo/cluster --profile none --invariants tests/demo/invariants.yaml \
 	  --adapters tests/demo/adapters.yaml --review tests/demo/delete-claim.json; code=$$?; \
 	if [ $$code -ne 1 ]; then echo "demo: expected a denial (exit code 1), got exit code $$code" >&2; exit 1; fi
 

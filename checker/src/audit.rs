@@ -17,7 +17,7 @@ use crate::request::expression_inputs;
 /// The verdicts on the instances that do not hold, or of which it cannot be said, and how many hold.
 pub(crate) fn audit(analyses: &[Analysis], snapshot: &Snapshot, time: Option<&str>) -> (Vec<Verdict>, u64) {
     let state = State::new(snapshot);
-    let inputs = expression_inputs(None, time);
+    let inputs = expression_inputs(&[], time);
     let mut verdicts = Vec::new();
     let mut proved = 0;
     for analysis in analyses {

@@ -115,7 +115,9 @@ impl<'s, 'a> Instance<'s, 'a> {
     ) -> Result<Question<'s, 'a>, Undecided> {
         let InvariantRun { context, .. } = self.run;
         let compiled = self.run.compiled();
-        let view = View { moment: compiled.hold, outage, places: !coarse, merge_equivalent_nodes: true, coarse };
+        let remade = compiled.remade;
+        let view =
+            View { moment: compiled.hold, outage, places: !coarse, merge_equivalent_nodes: true, coarse, remade };
         let start = |grain| {
             let view = view.clone();
             finish(Scene::new(context.before, scenario, view, compiled.faults, grain, &context.preparations))

@@ -119,7 +119,7 @@ impl<'e> Judge<'e> {
         let mut found = Findings::default();
         let landed = set.baseline.iter().filter(|scenario| scenario.landed != 0);
         let mut impact = Impact::new(&before, set.during.iter().chain(landed));
-        let inputs = expression_inputs(input.change.requests.first(), input.time);
+        let inputs = expression_inputs(&input.change.requests, input.time);
         let context =
             DecisionContext { input, in_flight, inputs, before: &before, preparations: Preparations::default() };
         let steps = StepCache::default();
@@ -146,7 +146,7 @@ impl<'e> Judge<'e> {
         asked
             && input.is_bound_by(compiled)
             && !self.unbound.contains(&compiled.name)
-            && (!scope.at_first || (compiled.hold == Moment::During && compiled.action == Action::Deny))
+            && (!scope.at_first || (compiled.hold != Moment::After && compiled.action == Action::Deny))
     }
 }
 

@@ -89,8 +89,15 @@ impl Input<'_> {
     }
 }
 
-/// What an expression reads of a request and the clock; without a request (an audit) its fields are empty.
-pub(crate) fn expression_inputs(request: Option<&Request>, time: Option<&str>) -> Inputs {
+/// What an expression reads of the requests and the clock; without a request (an audit) its fields are empty.
+pub(crate) fn expression_inputs(requests: &[Request], time: Option<&str>) -> Inputs {
+    let time = time.ok_or_else(no_clock).and_then(parse_timestamp).map(Value::Timestamp);
+    let all = requests.iter().map(|request| request_fields(Some(request))).collect();
+    Inputs { request: request_fields(requests.first()), requests: Value::list(all), time }
+}
+
+/// What an expression reads of a request.
+fn request_fields(request: Option<&Request>) -> Value {
     let text = |s: &str| Value::str(s);
     let user = request.map(|r| &r.user);
     let groups = user.map(|u| u.groups.iter().map(|g| text(g)).collect()).unwrap_or_default();
@@ -103,7 +110,7 @@ pub(crate) fn expression_inputs(request: Option<&Request>, time: Option<&str>) -
         ("group", text(request.map_or("", |r| &r.target.kind.group))),
         ("kind", text(request.map_or("", |r| &r.target.kind.kind))),
     ]);
-    let fields = map([
+    map([
         ("user", user),
         ("uid", text(request.map_or("", |r| &r.uid))),
         ("operation", text(request.map_or("", |r| r.operation.as_str()))),
@@ -113,9 +120,7 @@ pub(crate) fn expression_inputs(request: Option<&Request>, time: Option<&str>) -
         ("name", text(request.map_or("", |r| &r.target.name))),
         ("dryRun", Value::Bool(request.is_some_and(|r| r.dry_run))),
         ("options", request.map_or(Value::Null, |r| Value::from(&r.options))),
-    ]);
-    let time = time.ok_or_else(no_clock).and_then(parse_timestamp).map(Value::Timestamp);
-    Inputs { request: fields, time }
+    ])
 }
 
 fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
@@ -194,7 +199,7 @@ impl<'a> ScenarioSet<'a> {
     /// With the change, as an invariant looks at it that must hold then.
     pub fn at(&self, moment: Moment) -> &[Scenario<'a>] {
         match moment {
-            Moment::During => &self.during,
+            Moment::During | Moment::AtOnce => &self.during,
             Moment::After => self.after.as_ref().unwrap_or(&self.during),
         }
     }

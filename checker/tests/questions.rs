@@ -126,9 +126,16 @@ fn keep(name: &str, state: &str, spec: &str, instance: Key, request: impl Fn(&St
     let scenarios = scenarios(&snapshot, &[], Some(&change), compiled.hold).expect("nothing is in flight");
     let scenario = scenarios.last().expect("there is one");
     let (object, preparations) = (before.get(&instance).expect("it is there"), Preparations::default());
-    let inputs = Inputs { request: Value::Null, time: Err(EvalError::invalid("nobody asks")) };
+    let inputs = Inputs { request: Value::Null, requests: Value::Null, time: Err(EvalError::invalid("nobody asks")) };
     let ask = |outage: Outage| {
-        let view = View { moment: compiled.hold, outage, places: true, merge_equivalent_nodes: true, coarse: false };
+        let view = View {
+            moment: compiled.hold,
+            outage,
+            places: true,
+            merge_equivalent_nodes: true,
+            coarse: false,
+            remade: compiled.remade,
+        };
         let start = |grain| Scene::new(&before, scenario, view.clone(), compiled.faults, grain, &preparations);
         encode(&compiled, object, &inputs, &start).expect("it is encoded")
     };

@@ -91,6 +91,11 @@ where
                 let (counted, groups) = self.counted_by(o);
                 self.by_cases(func, values, counted, &groups)
             }
+            (Lift::Meant, [Value::Object(o), ..]) => {
+                let confirming = model::confirming(self.scene.before, o);
+                let there = confirming.iter().filter_map(|found| self.scene.state().get(&found.key)).cloned().collect();
+                self.by_cases(func, values, there, &BTreeSet::new())
+            }
             (Lift::Scenario, _) => self.concretely(func, values),
             _ => Err(Refusal::NotLinear(func.name().to_owned())),
         }

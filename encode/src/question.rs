@@ -21,8 +21,10 @@ use crate::term::{Assignment, Bool, Int, TermError, Vars};
 /// What an expression may read besides the worlds and the instance.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// The request, as `request` shows it.
+    /// The request, as `request` shows it: the first one of a batch.
     pub request: Value,
+    /// All requests of the change, as `requests` lists them.
+    pub requests: Value,
     /// The clock; an expression that reads it fails when it is not known.
     pub time: Result<Value, EvalError>,
 }
@@ -81,6 +83,7 @@ pub fn environment<'w>(
     let mut env = Env::new(worlds);
     env.bind(&compiled.for_each.var, Ok(instance.clone()));
     env.bind("request", Ok(inputs.request.clone()));
+    env.bind("requests", Ok(inputs.requests.clone()));
     env.bind("params", Ok(Value::from(&compiled.params)));
     env.bind("time", inputs.time.clone());
     env

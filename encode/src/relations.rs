@@ -169,6 +169,8 @@ pub enum Lift {
     Claimants,
     /// By every way in which the pods and workloads that a budget counts may be there.
     Budget,
+    /// By every way in which the objects that confirm it may be there.
+    Meant,
     /// As in the scenario: specs have no fates.
     Scenario,
     /// Not supported.
@@ -291,6 +293,7 @@ const PODS: &[Read] = &[Read::Pods];
 const NODES: &[Read] = &[Read::Kinds(&["Node"])];
 const HOSTS: &[Read] = &[Read::Hosts, Read::Kinds(&["GatewayClass"])];
 const VOLUMES: &[Read] = &[Read::Kinds(&["PersistentVolume", "PersistentVolumeClaim"])];
+const REFERRING: &[Read] = &[Read::Referring, Read::Adapted];
 const INSTANCES: &[Read] = &[Read::Kinds(&["CustomResourceDefinition"]), Read::Customs];
 const LISTED_ENDPOINTS: &[Read] = &[Read::Kinds(&["EndpointSlice"])];
 /// A DaemonSet wants as many pods as there are nodes for it.
@@ -355,6 +358,8 @@ pub const fn relations(func: Func) -> Relations {
         Selects => object(PODS, Inverse::Selecting, Lift::Selected(Held::There)),
         Endpoints => object(PODS, Inverse::Selecting, Lift::Selected(Held::Ready)),
         PodsOwnedBy => object(PODS, Inverse::Controllers, Lift::Below),
+        Meant => object(REFERRING, Inverse::Itself, Lift::Meant),
+        StandingSelector => object(PODS, Inverse::Everything, Lift::Refused),
         WantedReplicas => object(WANTED, Inverse::Selecting, Lift::Scenario),
         // by its controller's label as well
         IsQuorumGroup => object(GROUPS, Inverse::Owners, Lift::Scenario),

@@ -19,6 +19,8 @@ pub enum Moment {
     /// Every intermediate state of the change and of what it sets going.
     #[default]
     During,
+    /// The change and what it takes along, at any of its moments, while no controller of pods does anything yet.
+    AtOnce,
     /// States in which every started effect has finished.
     After,
 }
@@ -261,6 +263,11 @@ pub enum LimitLabel {
         /// How many, were it empty.
         pods: i64,
     },
+    /// A controller that is not modelled makes its pods anew.
+    Remade {
+        /// The controller.
+        workload: Key,
+    },
     /// A pod stays pending only when no node admits it.
     PendingOnlyIfStuck {
         /// The workload.
@@ -308,6 +315,9 @@ impl fmt::Display for LimitLabel {
             Self::NoNodeAdmits { workload } => write!(f, "no node admits new pods of {workload}"),
             Self::NodesTake { workload, pods: taken } => {
                 write!(f, "no node takes more than {} of {workload}", pods(*taken, "new "))
+            }
+            Self::Remade { workload } => {
+                write!(f, "{workload}, whose kind is not modelled, makes pods of its own anew when they are gone")
             }
             Self::PendingOnlyIfStuck { workload } => {
                 write!(f, "a pod of {workload} stays pending only when no node admits it")

@@ -233,7 +233,7 @@ pub fn scenarios_within<'a>(
     for mut start in starts {
         for (at, request) in change.requests.iter().enumerate() {
             whole &= start.land_within(request, most).whole;
-            if moment == Moment::During || at + 1 == last {
+            if moment != Moment::After || at + 1 == last {
                 all.push(start.clone());
             }
         }

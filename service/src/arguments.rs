@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use suture_specs::library::Profile;
 
 use crate::failure_policy::FailurePolicy;
 use crate::manifest::KUBECTL;
@@ -98,15 +99,37 @@ pub struct State {
 /// What must hold, and what custom resources mean.
 #[derive(Debug, Args)]
 pub struct Policy {
-    /// Invariants, templates, grants and exemptions: files or folders [default: each shipped template with its defaults]
+    /// Which of the shipped templates are judged, and by which rules
+    #[arg(long, value_enum, default_value_t = ProfileName::Baseline, value_name = "PROFILE")]
+    pub profile: ProfileName,
+    /// Invariants, templates, grants and exemptions beside those of the profile: files or folders
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub invariants: Vec<PathBuf>,
-    /// Each shipped template with its defaults beside `--invariants`; an invariant of the same name counts instead
-    #[arg(long)]
-    pub shipped: bool,
     /// ResourceAdapters: files or folders
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub adapters: Vec<PathBuf>,
+}
+
+/// Which of the shipped templates are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfileName {
+    /// Those whose refusal is nearly always a mistake, under rules that let daily work pass.
+    Baseline,
+    /// Each with its defaults.
+    Strict,
+    /// None.
+    None,
+}
+
+impl ProfileName {
+    /// The profile of this name.
+    pub fn profile(self) -> Option<Profile> {
+        match self {
+            Self::Baseline => Some(Profile::Baseline),
+            Self::Strict => Some(Profile::Strict),
+            Self::None => None,
+        }
+    }
 }
 
 /// `suture check`.

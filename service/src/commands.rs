@@ -12,6 +12,7 @@ use suture_checker::version::z3_version;
 use suture_model::change::User;
 use suture_model::object::Key;
 use suture_model::snapshot::Facts;
+use suture_specs::library::Profile;
 
 use crate::arguments::{
     self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, Lint, State, Test,
@@ -133,8 +134,8 @@ fn show(common: Common, output: Format, decision: Decision, about: About) -> Res
 }
 
 fn load_policy(flags: &arguments::Policy) -> Result<Policy, Failure> {
-    let arguments::Policy { invariants, shipped, adapters } = flags;
-    policy::load(invariants, *shipped, adapters)
+    let arguments::Policy { profile, invariants, adapters } = flags;
+    policy::load(profile.profile(), invariants, adapters)
 }
 
 fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
@@ -234,7 +235,7 @@ fn bench(common: Common, arguments: arguments::Bench) -> Result<Exit, Failure> {
     let pods = pods.map_or(nodes * cluster::PODS_PER_NODE, |pods| pods as usize);
     let plan = measure::Plan { size: cluster::Size { nodes, pods, seed }, requests: requests as usize };
     let mut documents = Documents::default();
-    documents.invariants.extend(policy::defaults().map_err(diagnosed)?);
+    documents.add_profile(Some(Profile::Strict)).map_err(diagnosed)?;
     let policy = documents.compile().map_err(diagnosed)?;
     let named = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
     let templates = policy.invariants.iter().filter(|i| named(&i.name));

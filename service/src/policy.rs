@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use suture_model::adapter::Adapters;
-use suture_model::value::{Str, Val};
+use suture_model::value::Str;
 use suture_specs::adapters::AdapterSet;
 use suture_specs::compile::{CompiledInvariant, compile_invariant};
-use suture_specs::library::Library;
+use suture_specs::library::{Library, Profile};
 use suture_specs::spec::{
-    Exemption, Invariant, InvariantSpec, InvariantTemplate, KINDS, OperatorGrant, Origin, ResourceAdapter, Spec,
-    SpecError, Suite, parse_specs,
+    Exemption, Invariant, InvariantTemplate, KINDS, OperatorGrant, Origin, ResourceAdapter, Spec, SpecError, Suite,
+    parse_specs,
 };
 use suture_specs::time::parse_timestamp;
 
@@ -76,6 +76,18 @@ impl Documents {
         self.grants.extend(grants);
         self.exemptions.extend(exemptions);
         self.suites.extend(suites);
+    }
+
+    /// Adds the invariants of a profile. One of its own name stands in place of a profile's.
+    ///
+    /// # Errors
+    /// Never, as a test of the library holds: what is wrong with a shipped template.
+    pub fn add_profile(&mut self, profile: Option<Profile>) -> Result<(), Vec<SpecError>> {
+        let Some(profile) = profile else { return Ok(()) };
+        let mut shipped = Library::shipped()?.invariants(profile);
+        shipped.retain(|one| !self.invariants.iter().any(|own| own.namespace.is_none() && own.name == one.name));
+        self.invariants.extend(shipped);
+        Ok(())
     }
 
     /// How many there are of each kind.
@@ -215,40 +227,23 @@ pub fn names_kind(text: &str, kinds: &[&str]) -> bool {
     })
 }
 
-/// Reads and compiles what flags name; without invariants, or where they are asked for, every shipped template with its
-/// defaults.
+/// Reads and compiles what flags name, beside the invariants of a profile.
 ///
 /// # Errors
 /// When a file cannot be read or is wrong.
-pub fn load(invariants: &[PathBuf], shipped: bool, adapters: &[PathBuf]) -> Result<Policy, Failure> {
+pub fn load(profile: Option<Profile>, invariants: &[PathBuf], adapters: &[PathBuf]) -> Result<Policy, Failure> {
     let mut read = sources(invariants)?;
     read.extend(sources(adapters)?);
     let mut documents = Documents::read(&read).map_err(diagnosed)?;
-    if invariants.is_empty() || shipped {
-        let is_own =
-            |default: &Invariant| documents.invariants.iter().any(|i| i.name == default.name && i.namespace.is_none());
-        let defaults = defaults().map_err(diagnosed)?.into_iter().filter(|default| !is_own(default));
-        documents.invariants.extend(defaults.collect::<Vec<_>>());
-    } else if documents.invariants.is_empty() && documents.grants.is_empty() {
+    let named = !documents.invariants.is_empty() || !documents.grants.is_empty();
+    if !named && !invariants.is_empty() {
         return Err(Failure::invalid("no invariant and no grant in the files that `--invariants` names"));
     }
+    if !named && profile.is_none() {
+        return Err(Failure::invalid("`--profile none` needs `--invariants`: there is nothing to check"));
+    }
+    documents.add_profile(profile).map_err(diagnosed)?;
     documents.compile().map_err(diagnosed)
-}
-
-/// An invariant for each shipped template, named like it, with its defaults.
-///
-/// # Errors
-/// Never, as a test of the library holds: what is wrong with a shipped template.
-pub fn defaults() -> Result<Vec<Invariant>, Vec<SpecError>> {
-    let library = Library::shipped()?;
-    let invariant = |name: &str| Invariant {
-        name: name.into(),
-        namespace: None,
-        labels: Val::Null,
-        spec: InvariantSpec { template: Some(name.to_owned()), ..InvariantSpec::default() },
-        origin: Origin::named("the shipped library"),
-    };
-    Ok(library.names().map(invariant).collect())
 }
 
 /// Errors of documents, as a command fails with them.

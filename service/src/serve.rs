@@ -133,10 +133,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 
 /// Serves on this runtime; the Lease, readiness and health are on `control`, what passes between replicas is on `copying`.
 async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<(), Failure> {
-    let mut policies = Policies::of_files(&options.invariants, &options.adapters)?;
-    if options.shipped_invariants {
-        policies = policies.with_defaults()?;
-    }
+    let mut policies = Policies::of_files(options.profile(), &options.invariants, &options.adapters)?;
     let listeners =
         Listeners::bind(options.listen, options.health_listen, control.clone()).map_err(Failure::invalid)?;
     let config = config(options).await?;

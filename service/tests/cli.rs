@@ -14,7 +14,19 @@ fn the_demo_is_denied() {
     let invariants = format!("{DEMO}/invariants.yaml");
     let (state, adapters) = (format!("{DEMO}/cluster"), format!("{DEMO}/adapters.yaml"));
     let review = format!("{DEMO}/delete-claim.json");
-    let flags = ["check", "--state", &state, "--invariants", &invariants, "--adapters", &adapters, "--review", &review];
+    let flags = [
+        "check",
+        "--state",
+        &state,
+        "--profile",
+        "none",
+        "--invariants",
+        &invariants,
+        "--adapters",
+        &adapters,
+        "--review",
+        &review,
+    ];
     let Ran { code, out, err } = suture(&flags);
     assert_eq!(code, 1, "{out}{err}");
     let first = "denied: volumes-in-use-are-kept would break for PersistentVolumeClaim/zk/data-zookeeper-cluster-0\n";
@@ -51,7 +63,8 @@ fn a_change_is_described_by_flags() {
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let invariants = write(&folder, "invariants.yaml", INVARIANT);
     let decide = |change: &[&str]| {
-        let ran = suture(&[&["check", "--state", &state, "--invariants", &invariants], change].concat());
+        let ran =
+            suture(&[&["check", "--state", &state, "--profile", "none", "--invariants", &invariants], change].concat());
         (ran.code, ran.out + &ran.err)
     };
     let expect = |code: i32, change: &[&str]| {
@@ -89,7 +102,8 @@ fn manifests_are_applied_over_what_is_there() {
     let invariants = write(&folder, "invariants.yaml", INVARIANT);
     let expect = |code: i32, name: &str, manifest: &str| {
         let path = write(&folder, name, manifest);
-        let ran = suture(&["check", "--state", &state, "--invariants", &invariants, "--apply", &path]);
+        let ran =
+            suture(&["check", "--state", &state, "--profile", "none", "--invariants", &invariants, "--apply", &path]);
         assert_eq!(ran.code, code, "{name}: {}{}", ran.out, ran.err);
         ran.out + &ran.err
     };
@@ -131,7 +145,9 @@ fn input_that_is_broken_names_its_place() {
     assert!(ran.err.contains("odd.yaml:1:") && ran.err.contains("metadata.name"), "{}", ran.err);
 
     let misspelt = write(&folder, "misspelt.yaml", &INVARIANT.replace("template:", "templat:"));
-    for arguments in [&["lint", &misspelt][..], &["audit", "--state", &state, "--invariants", &misspelt]] {
+    for arguments in
+        [&["lint", &misspelt][..], &["audit", "--state", &state, "--profile", "none", "--invariants", &misspelt]]
+    {
         let ran = suture(arguments);
         assert_eq!(ran.code, 2);
         assert!(ran.err.contains("misspelt.yaml:5: spec.templat: unknown field `templat`\n"), "{}", ran.err);
@@ -166,7 +182,8 @@ fn what_is_not_known_is_undecided() {
     let folder = folder("undecided");
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let invariants = write(&folder, "invariants.yaml", INVARIANT);
-    let flags = ["check", "--state", &state, "--invariants", &invariants, "--delete", "po/shop/web-1-a"];
+    let flags =
+        ["check", "--state", &state, "--profile", "none", "--invariants", &invariants, "--delete", "po/shop/web-1-a"];
     assert_eq!(suture(&flags).code, 0);
     let typo = suture(&[&flags[..], &["--unknown", "pdos"]].concat());
     assert!(typo.code == 2 && typo.err.contains("did you mean `pods`?"), "{}", typo.err);
@@ -188,7 +205,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let budget = write(&folder, "budget.yaml", budget);
     let invariants = write(&folder, "invariants.yaml", &invariant);
-    let flags = ["audit", "--state", &state, "--state", &budget, "--invariants", &invariants];
+    let flags = ["audit", "--state", &state, "--state", &budget, "--profile", "none", "--invariants", &invariants];
     assert_eq!(suture(&flags).code, 0);
     for kind in ["deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "replicationcontrollers"] {
         let ran = suture(&[&flags[..], &["--unknown", kind]].concat());
@@ -214,11 +231,21 @@ spec: {nodeName: n1, containers: [{name: c, image: i, envFrom: [{secretRef: {nam
     assert!(ran.out.starts_with(first), "{}", ran.out);
     assert!(ran.out.lines().last().unwrap().starts_with("violated: 1 instance broken, "), "{}", ran.out);
     let invariants = write(&folder, "invariants.yaml", INVARIANT);
-    let unread = suture(&["audit", "--state", &state, "--invariants", &invariants, "--unknown", "services"]);
+    let unread = suture(&[
+        "audit",
+        "--state",
+        &state,
+        "--profile",
+        "none",
+        "--invariants",
+        &invariants,
+        "--unknown",
+        "services",
+    ]);
     assert_eq!(unread.code, 3, "{}{}", unread.out, unread.err);
     assert!(unread.out.starts_with("undecided: web-serves"), "{}", unread.out);
     assert!(unread.out.contains("objects of kind `Service` were not read"), "{}", unread.out);
-    let clean = suture(&["audit", "--state", &state, "--invariants", &invariants]);
+    let clean = suture(&["audit", "--state", &state, "--profile", "none", "--invariants", &invariants]);
     assert_eq!(clean.code, 0, "{}{}", clean.out, clean.err);
     assert!(clean.out.starts_with("clean: 1 hold"), "{}", clean.out);
 }
@@ -360,7 +387,19 @@ spec: {subjects: [{kind: User, name: ana}], scope: {namespaces: [a]}}
     assert_eq!(suture(&["lint", &path]).code, 0);
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let check = |user: &str, object: &str| {
-        suture(&["check", "--state", &state, "--invariants", &path, "--as", user, "--delete", object])
+        suture(&[
+            "check",
+            "--state",
+            &state,
+            "--profile",
+            "none",
+            "--invariants",
+            &path,
+            "--as",
+            user,
+            "--delete",
+            object,
+        ])
     };
     let ran = check("ana", "svc/shop/web");
     assert_eq!(ran.code, 1, "{}", ran.out);

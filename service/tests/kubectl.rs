@@ -34,7 +34,10 @@ spec: {nodeName: n1, containers: [{name: a, image: a}]}
 fn checked(folder: &Path, state: &str, flags: &[&str]) -> (i32, String) {
     let state = write(folder, "state.yaml", state);
     let invariants = write(folder, "invariants.yaml", INVARIANT);
-    let ran = suture(&[&["check", "--state", &state, "--invariants", &invariants, "--no-timing"][..], flags].concat());
+    let ran = suture(
+        &[&["check", "--state", &state, "--profile", "none", "--invariants", &invariants, "--no-timing"][..], flags]
+            .concat(),
+    );
     (ran.code, ran.out + &ran.err)
 }
 
@@ -172,7 +175,7 @@ fn the_shipped_templates_stand_beside_invariants() {
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let own = INVARIANT.replace("web-serves", "serving-service-kept");
     let invariants = write(&folder, "invariants.yaml", &own);
-    let flags = ["check", "--state", &state, "--invariants", &invariants, "--delete", "ns/shop"];
+    let flags = ["check", "--state", &state, "--profile", "none", "--invariants", &invariants, "--delete", "ns/shop"];
     let alone = suture(&flags);
     assert!(!alone.out.contains("serving-namespace-kept"), "{}", alone.out);
     let beside = suture(&[&flags[..], &["--shipped"]].concat());
@@ -191,8 +194,18 @@ spec: {invariant: web-serves, instances: [Service/shop/web], subjects: [{kind: U
 ";
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let invariants = write(&folder, "invariants.yaml", &(INVARIANT.to_owned() + exemption));
-    let flags =
-        ["check", "--state", &state, "--invariants", &invariants, "--scale", "deploy/shop/web=0", "--no-timing"];
+    let flags = [
+        "check",
+        "--state",
+        &state,
+        "--profile",
+        "none",
+        "--invariants",
+        &invariants,
+        "--scale",
+        "deploy/shop/web=0",
+        "--no-timing",
+    ];
     let at = |user: &str, time: &str, form: &str| {
         suture(&[&flags[..], &["--as", user, "--time", time, "-o", form]].concat())
     };

@@ -107,7 +107,7 @@ fn verdicts(suite: &Suite, random: &mut Lcg) -> Option<Vec<String>> {
     })?;
     let invariants = write(&policy, "invariants.yaml", &joined(&spec.invariants)?);
     let mut flags = vec!["check".to_owned(), "-o".to_owned(), "json".to_owned(), "--verbose".to_owned()];
-    flags.extend(["--invariants".to_owned(), invariants]);
+    flags.extend(["--profile".to_owned(), "none".to_owned(), "--invariants".to_owned(), invariants]);
     if !spec.adapters.is_empty() {
         let adapters = write(&policy, "adapters.yaml", &joined(&spec.adapters)?);
         flags.extend(["--adapters".to_owned(), adapters]);

@@ -19,6 +19,7 @@ mod faults;
 mod instances;
 mod lets;
 mod params;
+mod prune;
 mod selected;
 mod source;
 mod template;
@@ -49,6 +50,8 @@ pub struct CompiledInvariant {
     pub hold: Moment,
     /// The faults it must survive.
     pub faults: Faults,
+    /// Whether pods whose controller's kind is not modelled are taken to be made anew.
+    pub remade: bool,
     /// Named values, each after those that it uses.
     pub lets: Vec<(Str, Expr)>,
     /// What must be true.
@@ -82,6 +85,7 @@ impl CompiledInvariant {
         env.bind("params", Ok(Value::from(&self.params)));
         if !request.is_null() {
             env.bind("request", Ok(Value::from(request)));
+            env.bind("requests", Ok(Value::list(vec![Value::from(request)])));
         }
         if let Some(time) = time {
             env.bind("time", Ok(Value::Timestamp(time)));
@@ -117,7 +121,9 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
     let (source, params) = match template {
         Some(template) => {
             excluded_beside_template(invariant)?;
-            let source = Source { namespace: invariant.namespace.clone(), ..template_source(template) };
+            let template_source = template_source(template);
+            let hold = spec.hold.map_or(template_source.hold, Into::into);
+            let source = Source { namespace: invariant.namespace.clone(), hold, ..template_source };
             (source, params::bind(template, &given, origin)?)
         }
         None => {
@@ -158,6 +164,7 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
     let declared = template.and_then(|t| t.spec.under.as_ref().map(|under| (under, &t.origin)));
     let faults = faults(spec.under.as_ref().map(|under| (under, origin)), declared, &source.params, &params)?;
     let defaults = template.map(|t| &t.spec);
+    let mut under = spec.under.iter().chain(defaults.and_then(|d| d.under.as_ref()));
     let mut compiled = CompiledInvariant {
         name: invariant.qualified_name(),
         template: spec.template.as_deref().map(Into::into),
@@ -166,6 +173,7 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
         for_each: parts.for_each,
         hold: source.hold,
         faults,
+        remade: under.find_map(|under| under.remade).unwrap_or(false),
         lets: parts.lets,
         require: parts.require,
         degree: parts.degree,
@@ -178,6 +186,7 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
         functions: BTreeSet::new(),
         kinds: BTreeSet::new(),
     };
+    prune_all(&mut compiled);
     collect(&mut compiled);
     Ok(compiled)
 }
@@ -186,7 +195,6 @@ fn excluded_beside_template(invariant: &Invariant) -> Result<(), Vec<SpecError>>
     let spec = &invariant.spec;
     let found = [
         ("forEach", spec.for_each.is_some()),
-        ("hold", spec.hold.is_some()),
         ("let", spec.lets.is_some()),
         ("require", !spec.require.is_empty()),
         ("degree", spec.degree.is_some()),
@@ -200,6 +208,32 @@ fn excluded_beside_template(invariant: &Invariant) -> Result<(), Vec<SpecError>>
         })
         .collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Leaves out what the values of the parameters rule out.
+fn prune_all(compiled: &mut CompiledInvariant) {
+    let mut env = Env::without_worlds();
+    env.bind("params", Ok(Value::from(&compiled.params)));
+    let clauses = compiled.require.iter_mut().flat_map(|c| std::iter::once(&mut c.expression).chain(&mut c.message));
+    let others = compiled.lets.iter_mut().map(|(_, expr)| expr).chain(&mut compiled.degree);
+    others.chain(&mut compiled.for_each.where_).chain(clauses).for_each(|expr| prune::prune(expr, &env));
+    // what no branch uses any more is not read
+    let mut used: BTreeSet<Str> = BTreeSet::new();
+    let note = |expr: &Expr, used: &mut BTreeSet<Str>| {
+        expr.walk(&mut |part| {
+            if let Node::Var(name) = &part.node {
+                used.insert(name.clone());
+            }
+        });
+    };
+    let clauses = compiled.require.iter().flat_map(|c| std::iter::once(&c.expression).chain(&c.message));
+    clauses.chain(&compiled.degree).chain(&compiled.for_each.where_).for_each(|expr| note(expr, &mut used));
+    for (name, expr) in compiled.lets.iter().rev() {
+        if used.contains(name) {
+            note(expr, &mut used);
+        }
+    }
+    compiled.lets.retain(|(name, _)| used.contains(name));
 }
 
 /// Notes which functions and kinds the expressions use.

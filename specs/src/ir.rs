@@ -211,4 +211,49 @@ impl Expr {
             }
         }
     }
+
+    /// Calls `visit` on the parts of this expression, in their order, to change them.
+    pub fn for_each_part_mut(&mut self, visit: &mut dyn FnMut(&mut Self)) {
+        match &mut self.node {
+            Node::Const(_) | Node::Var(_) => {}
+            Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => visit(base),
+            Node::Index { base, index } | Node::OptIndex { base, index } => {
+                visit(base);
+                visit(index);
+            }
+            Node::Call { args, .. } => args.iter_mut().for_each(visit),
+            Node::Not(a) => visit(a),
+            Node::And(a, b) | Node::Or(a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Node::Cond { cond, then, otherwise } => {
+                visit(cond);
+                visit(then);
+                visit(otherwise);
+            }
+            Node::List(items) => items.iter_mut().for_each(|e| visit(&mut e.value)),
+            Node::Map(entries) => {
+                for e in entries {
+                    visit(&mut e.key);
+                    visit(&mut e.value);
+                }
+            }
+            Node::Let { init, body, .. } => {
+                visit(init);
+                visit(body);
+            }
+            Node::OptMap { base, body, .. } => {
+                visit(base);
+                visit(body);
+            }
+            Node::Comprehension { range, filter, body, .. } => {
+                visit(range);
+                if let Some(filter) = filter {
+                    visit(filter);
+                }
+                visit(body);
+            }
+        }
+    }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use suture_model::value::Str;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use suture_model::value::{Str, Val};
 
-use crate::compile::check_template;
-use crate::spec::{InvariantTemplate, Spec, SpecError, parse_specs};
+use crate::compile::{check_template, compile_invariant};
+use crate::spec::{Invariant, InvariantSpec, InvariantTemplate, ProfileInvariant, Spec, SpecError, parse_specs};
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
@@ -31,6 +33,16 @@ pub const LIBRARY: &[(&str, &str)] = shipped![
     "pdb-allows-disruption",
     "unique-host",
 ];
+
+/// Which invariants stand for the shipped templates, where nobody names their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Profile {
+    /// Those whose refusal is nearly always a real mistake, as each template says under `profiles.baseline`.
+    Baseline,
+    /// One for each template, with its defaults.
+    Strict,
+}
 
 /// Templates by name.
 #[derive(Clone, Debug, Default)]
@@ -61,8 +73,16 @@ impl Library {
     /// When it does not compile.
     pub fn add(&mut self, template: InvariantTemplate) -> Result<(), Vec<SpecError>> {
         check_template(&template)?;
+        let of_profile = in_profile(&template, Profile::Baseline);
         self.templates.insert(template.name.clone(), template);
-        Ok(())
+        let errors = of_profile.iter().filter_map(|invariant| compile_invariant(invariant, self).err());
+        let errors: Vec<SpecError> = errors.flatten().collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// The invariants that stand for the templates in a profile.
+    pub fn invariants(&self, profile: Profile) -> Vec<Invariant> {
+        self.templates.values().flat_map(|template| in_profile(template, profile)).collect()
     }
 
     /// The template of this name.
@@ -79,4 +99,30 @@ impl Library {
     pub fn iter(&self) -> impl Iterator<Item = &InvariantTemplate> {
         self.templates.values()
     }
+}
+
+/// The invariants that stand for a template in a profile.
+fn in_profile(template: &InvariantTemplate, profile: Profile) -> Vec<Invariant> {
+    let baseline = template.spec.profiles.baseline.as_deref();
+    let plain = [ProfileInvariant::default()];
+    let stated = baseline.filter(|_| profile == Profile::Baseline).unwrap_or(&plain);
+    let invariant = |stated: &ProfileInvariant| {
+        let ProfileInvariant { name, params, hold, under, matches, action } = stated.clone();
+        Invariant {
+            name: name.map_or_else(|| template.name.clone(), Str::from),
+            namespace: None,
+            labels: Val::Null,
+            spec: InvariantSpec {
+                template: Some(template.name.to_string()),
+                params,
+                hold,
+                under,
+                matches,
+                action,
+                ..InvariantSpec::default()
+            },
+            origin: template.origin.clone(),
+        }
+    };
+    stated.iter().map(invariant).collect()
 }

@@ -21,8 +21,8 @@ mod suite;
 pub use adapter::{Access, AdapterReference, AdapterTarget, Listed, ResourceAdapterSpec, ScaleTarget};
 pub use error::{Origin, SpecError};
 pub use invariant::{
-    Action, ForEach, Hold, InvariantSpec, InvariantTemplateSpec, Match, OnUndecided, ParamType, Parameter, Requirement,
-    Under, Violations,
+    Action, ForEach, Hold, InvariantSpec, InvariantTemplateSpec, Match, OnUndecided, ParamType, Parameter,
+    ProfileInvariant, Profiles, Requirement, Under, Violations,
 };
 pub use policy::{Budget, ExemptionSpec, GrantInvariants, GroupKind, OperatorGrantSpec, Scope};
 pub use scalar::{Cel, KindRef};

@@ -99,8 +99,8 @@ fn parameters_and_faults_are_filled_in() {
             "test.yaml:4: spec.params.floor: expected a number from 0, or a percentage such as `50%`, found `\"half\"`",
         ),
         (
-            "{template: quorum-kept, hold: After}",
-            "test.yaml:4: spec.hold: `hold` is the template's: an invariant has `template` or expressions of its own",
+            "{template: quorum-kept, degree: 1}",
+            "test.yaml:4: spec.degree: `degree` is the template's: an invariant has `template` or expressions of its own",
         ),
         (
             "{template: quorum-kept, under: {evictions: 1}}",

@@ -270,7 +270,7 @@ fn fields_of_documents() {
             "kind: Invariant\nmetadata: {name: x}\nspec:\n  forEach: {var: p, kind: Pod}\n  hold: Durring\n  action: 3\n",
             &[
                 "a.yaml:6: spec.action: expected one of `Deny`, `Warn`, `Audit`, found an integer",
-                "a.yaml:5: spec.hold: `Durring` is not one of `During`, `After` (did you mean `During`?)",
+                "a.yaml:5: spec.hold: `Durring` is not one of `During`, `AtOnce`, `After` (did you mean `During`?)",
             ],
         ),
         (

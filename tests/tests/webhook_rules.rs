@@ -13,11 +13,12 @@ use suture_model::object::Key;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_service::input::Source;
-use suture_service::policy::{Documents, Policy, defaults};
+use suture_service::policy::{Documents, Policy};
 use suture_service::serve::configuration::{Target, webhook};
 use suture_service::serve::rules::{Rule, rules, watched};
 use suture_service::suite::documents::{documents, find, missing_templates};
 use suture_service::suite::run::{Seen, run_watched};
+use suture_specs::library::Profile;
 
 #[test]
 fn whatever_is_denied_reaches_the_webhook() {
@@ -138,7 +139,8 @@ fn a_node_is_judged_when_it_stops_being_ready_and_not_at_each_heartbeat() {
 fn the_rules_are_as_narrow_as_the_invariants() {
     let policy = |template: &str| {
         let mut documents = Documents::default();
-        documents.invariants.extend(defaults().unwrap().into_iter().filter(|i| &*i.name == template));
+        documents.add_profile(Some(Profile::Strict)).unwrap();
+        documents.invariants.retain(|i| &*i.name == template);
         documents.compile().unwrap()
     };
     let covers = |rules: &[Rule], group: &str, resource: &str, subresource: &str, operation: Operation| {
@@ -191,7 +193,7 @@ fn the_rules_are_as_narrow_as_the_invariants() {
 
 fn shipped() -> Policy {
     let mut documents = Documents::default();
-    documents.invariants.extend(defaults().unwrap());
+    documents.add_profile(Some(Profile::Strict)).unwrap();
     documents.compile().unwrap()
 }
 

@@ -250,7 +250,7 @@ impl<'e> Walk<'e> {
     }
 
     fn var(&mut self, name: &str) -> Part<'e> {
-        self.reads_request |= matches!(name, "request" | "time");
+        self.reads_request |= matches!(name, "request" | "requests" | "time");
         let bound = self.scope.iter().rev().find(|bound| *bound.name == *name);
         let origin = match bound {
             Some(bound) => bound.origin.clone(),

@@ -35,6 +35,8 @@ pub struct View {
     pub merge_equivalent_nodes: bool,
     /// Whether new pods may go anywhere: more futures, cheaper to describe. A proof over them is a proof.
     pub coarse: bool,
+    /// Whether pods of controllers that are not modelled are taken to be made anew.
+    pub remade: bool,
 }
 
 /// All that decides the fates of an existing object.
@@ -323,6 +325,16 @@ impl<'s, 'a> Builder<'s, 'a> {
             named.any(|reference| changed.iter().any(|key| reference.target.means(key)))
         };
         !changed.is_empty() && each.into_iter().any(names)
+    }
+
+    /// Takes back what controllers do: existing objects meet what becomes of them whatever their controller does, and
+    /// nothing is made.
+    pub fn undo_controllers(&mut self) {
+        let existing: Vec<Arc<Object>> = self.group.entities.drain(..).filter_map(|entity| entity.object).collect();
+        self.group.limits.clear();
+        self.placed.clear();
+        self.max_live_pods = None;
+        existing.iter().for_each(|object| self.passive(object));
     }
 
     /// All entities are described.

@@ -17,7 +17,7 @@ use super::memo::Memo;
 use super::scheduling::foreign_pods::Staying;
 use super::scheduling::limits::scheduled;
 use super::survival::Survival;
-use super::{coarse, custom, daemonset, deployment, replica_set, statefulset};
+use super::{coarse, custom, daemonset, deployment, remade, replica_set, statefulset};
 use crate::futures::{FateKind, Group, Moment};
 use crate::kinds::KindTraits;
 use crate::navigate;
@@ -93,9 +93,12 @@ fn described<'s, 'a>(scenario: &'s Scenario<'a>, memo: &'s Memo, name: &Key, vie
     } else if name.kind.is("DaemonSet") {
         daemonset::daemon_set(&mut builder, &object);
     } else if name.kind.is("Pod") {
-        builder.passive(&object);
+        remade::pod(&mut builder, &object);
     } else {
         custom::custom_resource(&mut builder, &object);
+    }
+    if view.moment == Moment::AtOnce {
+        builder.undo_controllers();
     }
     builder.described()
 }

@@ -11,6 +11,7 @@
 //! | `deployment`, `rollout` | Deployment rollout (RollingUpdate, Recreate) |
 //! | `statefulset` | ordinals, partition, OrderedReady and Parallel, replacement |
 //! | `daemonset` | rollout, nodes that come and go |
+//! | `remade` | pods of controllers that are not modelled |
 //! | `custom` | what an adapter says its operator does when `replicas` falls |
 //! | `scheduling` | where new pods may go |
 //! | `coarse` | how many may be on nodes that fail, where it is not told where they go |
@@ -31,6 +32,7 @@ mod linear;
 mod members;
 mod memo;
 mod parents;
+mod remade;
 mod replica_set;
 mod rollout;
 mod scheduling;

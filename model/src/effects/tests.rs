@@ -67,7 +67,14 @@ fn ready_counts(snapshot: &Snapshot, requests: Vec<Request>, name: &Key, moment:
 
 /// The numbers of ready pods in all worlds of the named group that start from a scenario.
 fn ready_in(scenario: &Scenario<'_>, name: &Key, moment: Moment) -> BTreeSet<usize> {
-    let view = View { moment, outage: Outage::default(), places: false, merge_equivalent_nodes: false, coarse: false };
+    let view = View {
+        moment,
+        outage: Outage::default(),
+        places: false,
+        merge_equivalent_nodes: false,
+        coarse: false,
+        remade: false,
+    };
     let group = group(scenario, &Memo::default(), name, &view);
     let mut counts = BTreeSet::new();
     let _ = worlds(&group, &mut |choice| {
@@ -115,12 +122,19 @@ fn which_node_fails_changes_nothing_but_the_pods_on_it() {
     for ((kind, name), moment) in cases.iter().flat_map(|c| [(c, Moment::During), (c, Moment::After)]) {
         let fails = |node: &str| {
             let outage = Outage { nodes: BTreeSet::from([node.into()]), zones: BTreeSet::new() };
-            let view = View { moment, outage, places: false, merge_equivalent_nodes: true, coarse: true };
+            let view =
+                View { moment, outage, places: false, merge_equivalent_nodes: true, coarse: true, remade: false };
             group(&scenario, &memo, &Key::of(kind, "a", name), &view)
         };
         let (somewhere, here) = (fails("elsewhere"), fails("n"));
-        let view =
-            View { moment, outage: Outage::default(), places: false, merge_equivalent_nodes: true, coarse: true };
+        let view = View {
+            moment,
+            outage: Outage::default(),
+            places: false,
+            merge_equivalent_nodes: true,
+            coarse: true,
+            remade: false,
+        };
         let (nowhere, calm) = (group(&scenario, &memo, &Key::of(kind, "a", name), &view), calm(&somewhere));
         assert_eq!(nowhere.limits, calm.limits);
         let met = |group: &Group| -> Vec<Vec<(FateKind, Option<Arc<Object>>)>> {

@@ -7,6 +7,7 @@
 mod autoscalers;
 mod budgets;
 mod claims;
+mod confirmed;
 mod definitions;
 mod hosts;
 mod known;
@@ -14,6 +15,7 @@ mod owners;
 mod placement;
 mod replicas;
 mod selection;
+mod standing;
 mod template;
 mod users;
 
@@ -23,6 +25,7 @@ pub use budgets::{
     BudgetPods, budget_pods, counted_workloads, disruptions_when_settled, has_scale, labelled_maker, pods_wanted,
 };
 pub use claims::{claims_of, goes_with_pod, volume};
+pub use confirmed::{confirming, meant};
 pub use definitions::{definition_of, instances, scale_path};
 pub use hosts::{HostClaim, host_claimants, host_claims, host_rivals};
 pub use known::{UnknownKind, known};
@@ -33,6 +36,7 @@ pub use owners::{
 pub use placement::{admitted_nodes, daemon_nodes, keeps_daemon_pod, zone};
 pub use replicas::wanted_replicas;
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selector_of};
+pub use standing::standing_selector;
 pub use template::{pod_spec, template_labels, template_of};
 pub(crate) use users::users;
 pub use users::{is_made_again, resolves, unread_users};

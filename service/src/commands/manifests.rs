@@ -17,7 +17,7 @@ pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
     if part == Part::Schemas {
         return schemas(to.as_deref());
     }
-    let policy = policy::load(&policy.invariants, policy.shipped, &policy.adapters)?;
+    let policy = policy::load(policy.profile.profile(), &policy.invariants, &policy.adapters)?;
     let ca_bundle = ca_bundle.map(|path| fs::read(&path).map_err(|error| Failure::read(&path, error))).transpose()?;
     let reach = url.clone().map_or(Reach::Service { name: service, port: SERVICE_PORT }, Reach::Url);
     let target = Target {

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use suture_specs::library::Profile;
 use suture_specs::spec::OnUndecided;
 
 use super::configuration::{Installation, Reach, SERVICE_PORT, Target};
+use crate::arguments::ProfileName;
 use crate::failure_policy::FailurePolicy;
 
 /// `suture serve`.
@@ -18,7 +20,10 @@ pub struct Options {
     /// ResourceAdapters beside those in the cluster: files or folders
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub adapters: Vec<PathBuf>,
-    /// Also an invariant for each shipped template, with its defaults
+    /// Which of the shipped templates are judged, and by which rules [default: none]
+    #[arg(long, value_enum, value_name = "PROFILE")]
+    pub profile: Option<ProfileName>,
+    /// Also the shipped templates, by the rules of `--profile`, `baseline` if there is none
     #[arg(long)]
     pub shipped_invariants: bool,
     /// The kubeconfig [default: $KUBECONFIG, ~/.kube/config, or the service account of the pod]
@@ -145,6 +150,12 @@ impl From<Overload> for OnUndecided {
 const ANNOUNCING_THREADS: usize = 4;
 
 impl Options {
+    /// The profile that is judged.
+    pub fn profile(&self) -> Option<Profile> {
+        let named = self.profile.or(self.shipped_invariants.then_some(ProfileName::Baseline));
+        named.and_then(ProfileName::profile)
+    }
+
     /// How many threads decide.
     pub fn workers(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);

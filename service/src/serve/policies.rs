@@ -14,7 +14,7 @@ use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
 use suture_specs::adapters::AdapterSet;
 use suture_specs::compile::compile_invariant;
-use suture_specs::library::Library;
+use suture_specs::library::{Library, Profile};
 use suture_specs::spec::{Invariant, Origin, ResourceAdapter, Spec, SpecError, parse_spec};
 use suture_specs::time::parse_timestamp;
 
@@ -47,25 +47,17 @@ pub struct Policies {
 type Name = (Str, Str, Str);
 
 impl Policies {
-    /// What the flags name; resources of the cluster come on top.
+    /// What the flags name, beside the invariants of a profile; resources of the cluster come on top.
     ///
     /// # Errors
     /// When a file cannot be read or is wrong: a typo on the command line stops the start.
-    pub fn of_files(invariants: &[PathBuf], adapters: &[PathBuf]) -> Result<Self, Failure> {
+    pub fn of_files(profile: Option<Profile>, invariants: &[PathBuf], adapters: &[PathBuf]) -> Result<Self, Failure> {
         let mut read = policy::sources(invariants)?;
         read.extend(policy::sources(adapters)?);
-        let files = Documents::read(&read).map_err(diagnosed)?;
+        let mut files = Documents::read(&read).map_err(diagnosed)?;
+        files.add_profile(profile).map_err(diagnosed)?;
         files.compile().map_err(diagnosed)?;
         Ok(Self { files, ..Self::default() })
-    }
-
-    /// Each shipped template with its defaults.
-    ///
-    /// # Errors
-    /// Never, as a test of the library holds.
-    pub fn with_defaults(mut self) -> Result<Self, Failure> {
-        self.files.invariants.extend(policy::defaults().map_err(diagnosed)?);
-        Ok(self)
     }
 
     /// A resource of the cluster is so now.

@@ -67,6 +67,7 @@ pub fn documents(suite: &Suite) -> Result<Documents, Failure> {
             }
         }
     }
+    errors.extend(documents.add_profile(spec.profile).err().into_iter().flatten());
     if errors.is_empty() { Ok(documents) } else { Err(diagnosed(errors)) }
 }
 

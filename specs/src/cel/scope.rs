@@ -25,7 +25,7 @@ impl Scope {
         scope.with("self", Type::Any)
     }
 
-    /// The scope of an invariant's expressions: `before`, `now`, `request`, `params`, `time`, and `after` where settled
+    /// The scope of an invariant's expressions: `before`, `now`, `request`, `requests`, `params`, `time`, and `after` where settled
     /// states only are judged.
     pub fn invariant(after: bool) -> Self {
         let scope = Self { after, ..Self::default() };
@@ -33,6 +33,7 @@ impl Scope {
             .with("before", Type::World)
             .with("now", Type::World)
             .with("request", Type::Struct("request".into()))
+            .with("requests", Type::list(Type::Struct("request".into())))
             .with("params", Type::Any)
             .with("time", Type::Timestamp)
     }
@@ -90,4 +91,4 @@ impl Scope {
 }
 
 /// Names that no variable may take: states, and what every expression may use.
-pub const RESERVED: [&str; 7] = ["before", "now", "after", "request", "params", "time", "cel"];
+pub const RESERVED: [&str; 8] = ["before", "now", "after", "request", "requests", "params", "time", "cel"];

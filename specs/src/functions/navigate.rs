@@ -44,6 +44,12 @@ impl<'a> Worlds<'a> {
 pub fn call_nav(func: Func, args: &[Value], worlds: &Worlds) -> Answer {
     match args {
         [Value::World(world), rest @ ..] => lists(func, worlds.get(*world), *world, rest),
+        [Value::Object(o), Value::World(world)] if func == Func::Meant => {
+            bool(navigate::meant(worlds.before, worlds.get(*world), o, true))
+        }
+        [Value::Object(o), Value::World(world), Value::Bool(namespaces)] if func == Func::Meant => {
+            bool(navigate::meant(worlds.before, worlds.get(*world), o, *namespaces))
+        }
         [Value::Object(o), Value::World(world)] => of_object(func, o, worlds.get(*world), *world),
         [Value::Reference(r), Value::World(world)] if func == Func::ResolvesIn => resolves(r, worlds.get(*world)),
         [Value::Object(o), rest @ ..] if func.class() != super::Class::Pure => reads(func, o, rest, worlds),
@@ -146,7 +152,10 @@ fn makers_known(state: &State) -> Result<(), EvalError> {
 /// The functions of an object in a state.
 fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer {
     let pods_known = || all_known(state, &["Pod"]);
-    if matches!(func, Func::Selects | Func::HasSelector | Func::AdmittedNodes | Func::WantedReplicas) {
+    if matches!(
+        func,
+        Func::Selects | Func::StandingSelector | Func::HasSelector | Func::AdmittedNodes | Func::WantedReplicas
+    ) {
         adapter(state, o)?;
     }
     match func {
@@ -186,6 +195,12 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             all_read(navigate::unread_owners(state, o))?;
             told_by_all(state, o, &["children"])?;
             objects(navigate::parents(state, o))
+        }
+        Func::StandingSelector => {
+            pods_known()?;
+            makers_known(state)?;
+            let selector = navigate::standing_selector(state, o);
+            Ok(selector.map_or(Value::Null, |selector| Value::from(&selector)))
         }
         Func::WantedReplicas => {
             if o.key.kind.is("DaemonSet") {

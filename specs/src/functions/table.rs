@@ -112,6 +112,7 @@ const MILLIS: &str = "the milliseconds within the second";
 const GREATEST: &str = "the greatest of two or three numbers, or of a list";
 const DISRUPTIONS: &str =
     "how many disruptions the budget allows once every wanted pod is ready: none (it cannot tell) or one number";
+const MEANT: &str = "whether the object is meant to go: it, its namespace or definition, or all that it exists for, bear the annotation suture.dev/confirm-delete with their uid";
 const LEAST: &str = "the least of two or three numbers, or of a list";
 
 functions! {
@@ -437,6 +438,22 @@ functions! {
         method(
             &[Object, World], OBJECTS,
             "the custom resources whose adapter lists the object among their children, live or not",
+        ),
+    ];
+    Meant, "meant", Navigates, Own => [
+        method(
+            &[Object, World], Bool,
+            MEANT,
+        ),
+        method(
+            &[Object, World, Bool], Bool,
+            "the same; with false, a namespace confirms nothing of what is in it",
+        ),
+    ];
+    StandingSelector, "standingSelector", Navigates, Own => [
+        method(
+            &[Object, World], Any,
+            "the label selector of the object without the labels that software moves from pod to pod: those that the templates of the pods which it selects do not bear",
         ),
     ];
     WantedReplicas, "wantedReplicas", Navigates, Own => [

@@ -14,14 +14,14 @@ use super::subject::Subject;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InvariantSpec {
-    /// The name of a template of the library or the cluster, in place of `forEach`, `hold`, `let`, `require`, `degree`.
+    /// The name of a template of the library or the cluster, in place of `forEach`, `let`, `require`, `degree`.
     pub template: Option<String>,
     /// The template's parameters.
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub params: Option<Val>,
     /// Which objects are its instances.
     pub for_each: Option<ForEach>,
-    /// Which moments it speaks about; default During.
+    /// Which moments it speaks about; default During. Overrides the template's.
     pub hold: Option<Hold>,
     /// The faults that it must survive; overrides the template's.
     pub under: Option<Under>,
@@ -78,6 +78,37 @@ pub struct InvariantTemplateSpec {
     pub violations: Option<Violations>,
     /// The default of `onUndecided`.
     pub on_undecided: Option<OnUndecided>,
+    /// What stands for it in profiles other than `strict`, where it is one invariant with its defaults.
+    #[serde(default)]
+    pub profiles: Profiles,
+}
+
+/// The invariants that stand for a template in a profile: none, one, or several with names of their own.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Profiles {
+    /// In `baseline`; default one with the template's defaults.
+    pub baseline: Option<Vec<ProfileInvariant>>,
+}
+
+/// An invariant of a profile: it names its template.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProfileInvariant {
+    /// Its name; default the template's.
+    pub name: Option<String>,
+    /// The template's parameters.
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub params: Option<Val>,
+    /// Which moments it speaks about; overrides the template's.
+    pub hold: Option<Hold>,
+    /// The faults that it must survive; overrides the template's.
+    pub under: Option<Under>,
+    /// Which of the instances are judged; all parts must hold.
+    #[serde(rename = "match")]
+    pub matches: Option<Match>,
+    /// What becomes of a request that breaks it; overrides the template's.
+    pub action: Option<Action>,
 }
 
 /// A parameter of a template.
@@ -152,6 +183,9 @@ pub enum Hold {
     /// Every intermediate state of the change and of what it sets going.
     #[default]
     During,
+    /// The change and what it takes along, while no controller of pods does anything yet: no rollout, no scaling, no
+    /// replacement.
+    AtOnce,
     /// Settled states only.
     After,
 }
@@ -160,12 +194,13 @@ impl From<Hold> for Moment {
     fn from(hold: Hold) -> Self {
         match hold {
             Hold::During => Self::During,
+            Hold::AtOnce => Self::AtOnce,
             Hold::After => Self::After,
         }
     }
 }
 
-/// The faults that an invariant must survive: integers, or expressions over `params`.
+/// The faults that an invariant must survive, integers or expressions over `params`, and what it may assume.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Under {
@@ -173,6 +208,8 @@ pub struct Under {
     pub node_failures: Option<Cel>,
     /// How many zones may fail together.
     pub zone_failures: Option<Cel>,
+    /// Whether pods whose controller's kind is not modelled are taken to be made anew when they are gone; default false.
+    pub remade: Option<bool>,
     /// Whether voluntary evictions happen; not supported yet.
     pub evictions: Option<Cel>,
     /// Where the scheduler may put pods; not supported yet.

@@ -9,6 +9,7 @@ use suture_model::value::Val;
 
 use super::error::{Origin, SpecError};
 use super::scalar::KindRef;
+use crate::library::Profile;
 
 /// Invariants, a state, and what becomes of requests.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -16,6 +17,8 @@ use super::scalar::KindRef;
 pub struct SuiteSpec {
     /// Where the story comes from: a link, or text.
     pub source: Option<String>,
+    /// The profile of shipped templates that is judged beside `invariants`; default none.
+    pub profile: Option<Profile>,
     /// Invariants and templates: files, or inline objects; the shipped library is always loaded.
     #[serde(default)]
     pub invariants: Vec<FileOrInline>,

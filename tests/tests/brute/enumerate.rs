@@ -68,7 +68,7 @@ pub fn truth(
     let during = of(Moment::During, Some(&case.change));
     let baseline = of(compiled.hold, None);
     let all = instances(compiled, &before, &during, &with, &baseline);
-    let inputs = inputs(case.change.requests.first());
+    let inputs = inputs(&case.change.requests);
     let judge = Judge { compiled, before: &before, inputs: &inputs, worlds_max };
     let mut verdicts: BTreeMap<String, (Truth, bool)> = BTreeMap::new();
     let landed: BTreeSet<u32> = with.iter().map(|scenario| scenario.landed).collect();
@@ -136,7 +136,7 @@ impl Judge<'_, '_> {
         }
         for scenario in scenarios {
             for outage in outages(&scenario.state, self.compiled.faults) {
-                let groups = groups(scenario, self.compiled.hold, &outage, left)?;
+                let groups = groups(scenario, self.compiled, &outage, left)?;
                 let number = groups.iter().try_fold(1_u64, |n, (_, choices)| n.checked_mul(choices.len() as u64));
                 left = number.and_then(|n| left.checked_sub(n)).ok_or(Unfit::TooLarge)?;
                 self.product(scenario, &outage, &groups, instances, settle, &mut seen);
@@ -215,12 +215,14 @@ fn subsets(of: usize, most: u32) -> Vec<Vec<usize>> {
 /// Everything in a scenario that may have more than one fate, or another one than to stay as it is, with all its choices.
 fn groups(
     scenario: &Scenario<'_>,
-    moment: Moment,
+    compiled: &CompiledInvariant,
     outage: &Outage,
     most: u64,
 ) -> Result<Vec<(Group, Vec<Choice>)>, Unfit> {
     let state = &scenario.state;
-    let view = View { moment, outage: outage.clone(), places: true, merge_equivalent_nodes: false, coarse: false };
+    let (moment, remade) = (compiled.hold, compiled.remade);
+    let outage = outage.clone();
+    let view = View { moment, outage, places: true, merge_equivalent_nodes: false, coarse: false, remade };
     let (memo, mut found) = (Memo::default(), Vec::new());
     for name in names(state) {
         found.push(group(scenario, &memo, &name, &view));
@@ -319,8 +321,14 @@ fn combinations(group: &Group) -> u128 {
     group.entities.iter().map(of).fold(1, u128::saturating_mul)
 }
 
-/// `request` and `time`, as an expression reads them.
-fn inputs(request: Option<&Request>) -> Inputs {
+/// `request`, `requests` and `time`, as an expression reads them.
+fn inputs(requests: &[Request]) -> Inputs {
+    let all = requests.iter().map(|request| request_fields(Some(request))).collect();
+    let request = Value::from(&request_fields(requests.first()));
+    Inputs { request, requests: Value::from(&Val::list(all)), time: parse_timestamp(TIME).map(Value::Timestamp) }
+}
+
+fn request_fields(request: Option<&Request>) -> Val {
     let text = |s: &str| Val::str(s);
     let user = request.map(|r| &r.user);
     let groups = user.map(|u| u.groups.iter().map(|g| text(g)).collect()).unwrap_or_default();
@@ -329,16 +337,17 @@ fn inputs(request: Option<&Request>) -> Inputs {
         ("groups", Val::list(groups)),
         ("uid", text(user.map_or("", |u| &u.uid))),
     ]);
-    let fields = Val::object([
+    let kind = request.map(|r| &r.target.kind);
+    let kind = [("group", kind.map_or("", |k| &k.group)), ("kind", kind.map_or("", |k| &k.kind))];
+    Val::object([
         ("user", user),
         ("uid", text(request.map_or("", |r| &r.uid))),
         ("operation", text(request.map_or("", |r| r.operation.as_str()))),
         ("subresource", text(request.map_or("", |r| &r.subresource))),
-        ("kind", text(request.map_or("", |r| &r.target.kind.kind))),
+        ("kind", Val::object(kind.map(|(field, value)| (field, text(value))))),
         ("namespace", text(request.map_or("", |r| &r.target.ns))),
         ("name", text(request.map_or("", |r| &r.target.name))),
         ("dryRun", Val::Bool(request.is_some_and(|r| r.dry_run))),
         ("options", request.map_or(Val::Null, |r| r.options.clone())),
-    ]);
-    Inputs { request: Value::from(&fields), time: parse_timestamp(TIME).map(Value::Timestamp) }
+    ])
 }

@@ -14,9 +14,9 @@ use suture_model::ingest::{ingest, parse_documents};
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_service::bench::prng::Prng;
-use suture_service::policy::{Documents, Policy, defaults};
+use suture_service::policy::{Documents, Policy};
 use suture_service::suite::run::run_suite;
-use suture_specs::library::LIBRARY;
+use suture_specs::library::{LIBRARY, Profile};
 use suture_specs::spec::{Spec, parse_specs};
 
 /// A way into Suture, with well-formed inputs to start from.
@@ -51,7 +51,8 @@ impl Target {
             ingest(&mut snapshot, text, "state").unwrap();
         }
         snapshot.complete();
-        let invariants = Documents { invariants: defaults().unwrap(), ..Documents::default() };
+        let mut invariants = Documents::default();
+        invariants.add_profile(Some(Profile::Strict)).unwrap();
         let review = parse_documents(&reviews[0], "review").unwrap();
         let request = Request::from_review(&review[0].val).unwrap();
         let evaluate = Box::new((snapshot.clone(), request));

@@ -112,6 +112,14 @@ require:
 - expression: \"now.podsMatching(ns.metadata.name, {'app': 'x'}).filter(p, p.ready()).size() <= 2\"",
     ),
     (
+        "few-lost-at-once",
+        Focus::Pods,
+        "forEach: {var: svc, kind: Service}
+hold: AtOnce
+require:
+- expression: '!svc.liveIn(now) || svc.at(now).endpoints(now).size() >= svc.endpoints(before).size() - 1'",
+    ),
+    (
         "by-name",
         Focus::Pods,
         "forEach: {var: svc, kind: Service}

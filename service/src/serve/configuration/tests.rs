@@ -1,11 +1,13 @@
 //! What the configuration covers, and what it can never cover.
 
+use suture_specs::library::Profile;
+
 use super::{FailurePolicy, Target, static_webhook, webhook};
-use crate::policy::{Documents, Policy, defaults};
+use crate::policy::{Documents, Policy};
 
 fn shipped() -> Policy {
     let mut documents = Documents::default();
-    documents.invariants.extend(defaults().unwrap());
+    documents.add_profile(Some(Profile::Strict)).unwrap();
     documents.compile().unwrap()
 }
 

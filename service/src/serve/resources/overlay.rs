@@ -78,12 +78,12 @@ fn overlays(kind: &str) -> Vec<(&'static str, Json)> {
 }
 
 fn invariant() -> Vec<(&'static str, Json)> {
-    let own = "has(self.forEach) || has(self.hold) || has(self.__let__) || has(self.degree)";
+    let own = "has(self.forEach) || has(self.__let__) || has(self.degree)";
     let rules = json!([
         rule("has(self.template) != has(self.require)", "an invariant has exactly one of `template` and `require`"),
         rule(
             &format!("!has(self.template) || !({own})"),
-            "`forEach`, `hold`, `let` and `degree` are the template's: leave them out, or leave out `template`",
+            "`forEach`, `let` and `degree` are the template's: leave them out, or leave out `template`",
         ),
         rule("has(self.template) || has(self.forEach)", "without a template an invariant needs `forEach`"),
         rule("has(self.template) || !has(self.params)", "only a template has `params`"),
