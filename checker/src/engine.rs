@@ -160,7 +160,7 @@ impl Engine {
             holds(Some(&same)) && holds(None)
         });
         for verdict in verdicts.iter_mut().filter(|verdict| is_refuted(verdict)) {
-            verdict.nearest_allowed = allowed.iter().cloned().collect();
+            verdict.nearest_allowed.splice(..0, allowed.iter().cloned());
         }
     }
 }

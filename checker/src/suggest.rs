@@ -1,8 +1,13 @@
 //! What would have been allowed in place of a refused request.
 
+use suture_model::annotations::CONFIRM_DELETE;
 use suture_model::change::{Change, Operation, Propagation, Request};
+use suture_model::object::{Key, Object};
 use suture_model::state::State;
 use suture_model::value::Val;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::functions::Func;
+use suture_specs::spec::Action;
 
 use crate::request::Input;
 
@@ -18,6 +23,19 @@ pub(crate) fn nearest_allowed(input: &Input<'_>, mut is_allowed: impl FnMut(&Inp
         is_allowed(&Input { change: &change, ..*input })
     });
     allowed.map(|(text, _)| text)
+}
+
+/// What says of an instance that it is meant to go, where that lets the invariant pass over it.
+pub(crate) fn confirmation(compiled: &CompiledInvariant, object: &Object) -> Option<String> {
+    let denies = compiled.action == Action::Deny;
+    if !denies || !compiled.functions.contains(&Func::Meant) || object.uid.is_empty() {
+        return None;
+    }
+    let Key { kind, ns, name } = &object.key;
+    let group = if kind.group.is_empty() { String::new() } else { format!(".{}", kind.group) };
+    let ns = if ns.is_empty() { String::new() } else { format!(" -n {ns}") };
+    let (resource, uid) = (kind.kind.to_lowercase(), &object.uid);
+    Some(format!("once it is meant: kubectl annotate {resource}{group} {name}{ns} {CONFIRM_DELETE}={uid}"))
 }
 
 /// Requests near a refused one, nearest first, each with what to say if it is allowed.

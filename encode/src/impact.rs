@@ -271,7 +271,7 @@ impl<'s, 'a> Impact<'s, 'a> {
     fn add_inverse(&mut self, inverse: Inverse, may_be: &mut MayBe<'_>, keys: &mut BTreeSet<Key>) {
         match inverse {
             // lists, and whatever reads anything, are looked at as a whole
-            Inverse::Itself | Inverse::Lists | Inverse::Everything => {}
+            Inverse::Itself | Inverse::Lists | Inverse::Everything | Inverse::Nothing => {}
             Inverse::Selecting => keys.extend(may_be.among(self.selecting().iter())),
             Inverse::Budgets => {
                 keys.extend(may_be.among(self.selecting().iter()));

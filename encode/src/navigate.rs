@@ -91,14 +91,22 @@ where
                 let (counted, groups) = self.counted_by(o);
                 self.by_cases(func, values, counted, &groups)
             }
-            (Lift::Meant, [Value::Object(o), ..]) => {
-                let confirming = model::confirming(self.scene.before, o);
-                let there = confirming.iter().filter_map(|found| self.scene.state().get(&found.key)).cloned().collect();
-                self.by_cases(func, values, there, &BTreeSet::new())
-            }
+            (Lift::Meant, [Value::Object(o), ..]) => self.meant(func, values, &o.clone()),
+            (Lift::Meant, [Value::Reference(r), _]) => match self.scene.before.resolve(&r.target).cloned() {
+                Some(target) => self.meant(func, values, &target),
+                None => Ok(Sym::truth(Bool::truth(false))),
+            },
             (Lift::Scenario, _) => self.concretely(func, values),
             _ => Err(Refusal::NotLinear(func.name().to_owned())),
         }
+    }
+
+    /// When an object is meant to go, by the objects that confirm it.
+    fn meant(&mut self, func: Func, values: &[Value], object: &Object) -> Answer {
+        let state = self.scene.state();
+        let confirming = model::confirming(self.scene.before, state, object);
+        let there = confirming.iter().filter_map(|found| state.get(&found.key)).cloned().collect();
+        self.by_cases(func, values, there, &BTreeSet::new())
     }
 
     /// When an object of a name is there, whatever the group of its kind.

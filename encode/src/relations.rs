@@ -113,6 +113,8 @@ pub enum Inverse {
     Lists,
     /// By any change: all instances.
     Everything,
+    /// By no change: what it says can excuse a change, and breaks nothing by itself.
+    Nothing,
 }
 
 impl Inverse {
@@ -127,7 +129,7 @@ impl Inverse {
             | Self::Owners
             | Self::Lists
             | Self::Everything => true,
-            Self::Hosts | Self::Definitions | Self::Volumes | Self::Nodes => false,
+            Self::Hosts | Self::Definitions | Self::Volumes | Self::Nodes | Self::Nothing => false,
         }
     }
 }
@@ -293,7 +295,8 @@ const PODS: &[Read] = &[Read::Pods];
 const NODES: &[Read] = &[Read::Kinds(&["Node"])];
 const HOSTS: &[Read] = &[Read::Hosts, Read::Kinds(&["GatewayClass"])];
 const VOLUMES: &[Read] = &[Read::Kinds(&["PersistentVolume", "PersistentVolumeClaim"])];
-const REFERRING: &[Read] = &[Read::Referring, Read::Adapted];
+/// Namespaces and definitions may be confirmed for what is in them.
+const CONFIRMING: &[Read] = &[Read::Pods, Read::Adapted, Read::Kinds(&["Namespace", "CustomResourceDefinition"])];
 const INSTANCES: &[Read] = &[Read::Kinds(&["CustomResourceDefinition"]), Read::Customs];
 const LISTED_ENDPOINTS: &[Read] = &[Read::Kinds(&["EndpointSlice"])];
 /// A DaemonSet wants as many pods as there are nodes for it.
@@ -358,7 +361,7 @@ pub const fn relations(func: Func) -> Relations {
         Selects => object(PODS, Inverse::Selecting, Lift::Selected(Held::There)),
         Endpoints => object(PODS, Inverse::Selecting, Lift::Selected(Held::Ready)),
         PodsOwnedBy => object(PODS, Inverse::Controllers, Lift::Below),
-        Meant => object(REFERRING, Inverse::Itself, Lift::Meant),
+        Meant => object(CONFIRMING, Inverse::Nothing, Lift::Meant),
         StandingSelector => object(PODS, Inverse::Everything, Lift::Refused),
         WantedReplicas => object(WANTED, Inverse::Selecting, Lift::Scenario),
         // by its controller's label as well

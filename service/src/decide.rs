@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Input};
+use suture_model::annotations::CONFIRM_DELETE;
 use suture_model::change::{Change, Request};
 use suture_model::land::{SCENARIOS_MAX, TooManyInFlight, ways_to_land};
 use suture_model::snapshot::{Facts, Snapshot};
+use suture_model::value::Val;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::{Action, OnUndecided};
 
@@ -62,6 +64,7 @@ pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<
         Some(engine) => beside_writers(policy, engine, question, question.likely_reads),
         None => (Decision::of(uid(question), []), false),
     };
+    decision.add(question.change.requests.iter().filter_map(idle_confirmation));
     if policy.grants.is_empty() {
         return Decided { decision, spent: Vec::new(), crowded };
     }
@@ -76,6 +79,25 @@ pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<
     decision.add(judged.verdicts.into_iter().map(Into::into));
     decision.exempted.extend(judged.exempted);
     Decided { decision, spent: judged.spent, crowded }
+}
+
+/// A warning that a request writes a confirmation which confirms nothing, since it is not the uid of its object.
+fn idle_confirmation(request: &Request) -> Option<Verdict> {
+    let (new, old) = (request.object.as_ref()?, request.old.as_ref());
+    let confirmation = |object: &Val| object.str_at(&["metadata", "annotations", CONFIRM_DELETE]).cloned();
+    let written =
+        confirmation(new).filter(|uid| !uid.is_empty() && old.and_then(confirmation).as_ref() != Some(uid))?;
+    let uid = new.str_at(&["metadata", "uid"]).or_else(|| old?.str_at(&["metadata", "uid"]));
+    if !request.subresource.is_empty() || uid == Some(&written) {
+        return None;
+    }
+    let text = match uid {
+        Some(uid) => format!("{CONFIRM_DELETE}={written} confirms nothing: its uid is {uid}"),
+        None => format!("{CONFIRM_DELETE}={written} confirms nothing: it has no uid yet"),
+    };
+    let invariant = "confirm-delete".to_owned();
+    let bare = Verdict { invariant, outcome: Finding::Refuted, action: Action::Warn, reason: None, ..blank() };
+    Some(Verdict { instance: request.target.to_string(), message: text, ..bare })
 }
 
 /// Decides by the invariants, beside those in flight that may change what is read for it: these may make it read more, which
@@ -158,6 +180,19 @@ fn unclear(invariant: &CompiledInvariant, instance: &str, reason: &str) -> Verdi
         action: invariant.action,
         reason: Some(reason.to_owned()),
         message: format!("undecided: {reason}"),
+        ..blank()
+    }
+}
+
+/// A verdict that says nothing yet.
+fn blank() -> Verdict {
+    Verdict {
+        invariant: String::new(),
+        instance: String::new(),
+        outcome: Finding::Undecided,
+        action: Action::Deny,
+        reason: None,
+        message: String::new(),
         counterexample: None,
         assumptions: Vec::new(),
         proved_against: Arc::default(),

@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_checker::decision::{Counterexample, Exempted, Finding, StepReport, Verdict};
+use suture_model::annotations::CONFIRM_DELETE;
 use suture_model::change::{Change, Request, User};
 use suture_model::kinds::Kind;
 use suture_model::land::describe;
 use suture_model::selector::Selector;
 use suture_model::state::State;
-use suture_model::value::Str;
+use suture_model::value::{Str, Val};
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::{Action, Invariant, OperatorGrant, SpecError, Subject};
 
@@ -172,6 +173,13 @@ impl Grants {
             if let Some((finding, request)) = outside {
                 self.add(&mut judged, grant, asked, SCOPE, finding, vec![step(request)]);
             }
+            let confirming = asked.change.requests.iter().filter(|r| grant.covers(&r.user) && confirms(r));
+            if let Some(request) = confirming.into_iter().next().filter(|_| !grant.spec.confirm) {
+                let text = format!(
+                    "it confirms a deletion by {CONFIRM_DELETE}, which the grant does not say it may (`confirm: true`)"
+                );
+                self.add(&mut judged, grant, asked, SCOPE, Ok(text), vec![step(request)]);
+            }
         }
         if bound.iter().any(|grant| !grant.limits.is_empty()) {
             self.judge_budgets(&bound, asked, &mut judged);
@@ -262,6 +270,19 @@ fn rule(invariant: &Invariant) -> Result<Option<Rule>, Vec<SpecError>> {
     }
     let subjects = spec.subjects.clone();
     Ok(Some(Rule { template, name: invariant.name.clone(), action: spec.action, subjects }))
+}
+
+/// Whether a request writes a confirmation that was not there.
+fn confirms(request: &Request) -> bool {
+    let confirmation = |object: &Option<Val>| {
+        object
+            .as_ref()
+            .and_then(|o| o.str_at(&["metadata", "annotations", CONFIRM_DELETE]))
+            .filter(|uid| !uid.is_empty())
+            .cloned()
+    };
+    let new = confirmation(&request.object);
+    new.is_some() && new != confirmation(&request.old)
 }
 
 fn step(request: &Request) -> StepReport {

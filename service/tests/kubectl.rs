@@ -175,10 +175,12 @@ fn the_shipped_templates_stand_beside_invariants() {
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let own = INVARIANT.replace("web-serves", "serving-service-kept");
     let invariants = write(&folder, "invariants.yaml", &own);
-    let flags = ["check", "--state", &state, "--profile", "none", "--invariants", &invariants, "--delete", "ns/shop"];
-    let alone = suture(&flags);
+    let with = |profile: &str| {
+        suture(&["check", "--state", &state, "--profile", profile, "--invariants", &invariants, "--delete", "ns/shop"])
+    };
+    let alone = with("none");
     assert!(!alone.out.contains("serving-namespace-kept"), "{}", alone.out);
-    let beside = suture(&[&flags[..], &["--shipped"]].concat());
+    let beside = with("strict");
     assert_eq!(beside.code, 1, "{}", beside.err);
     assert!(beside.out.contains("serving-namespace-kept would break for Namespace/shop"), "{}", beside.out);
 }

@@ -37,7 +37,7 @@ pub struct Footprint {
     pub blind_message: bool,
     /// Whether it reads nothing but who is there.
     pub reads_presence_only: bool,
-    /// Whether it reads who asks, for what, or when: it may then tell a request from its repetition.
+    /// Whether it reads the uid of a request, or the time: it may then tell a request from its repetition.
     pub reads_request: bool,
     /// Which navigation of the future state it uses.
     pub(crate) uses: Uses,
@@ -250,7 +250,7 @@ impl<'e> Walk<'e> {
     }
 
     fn var(&mut self, name: &str) -> Part<'e> {
-        self.reads_request |= matches!(name, "request" | "requests" | "time");
+        self.reads_request |= name == "time";
         let bound = self.scope.iter().rev().find(|bound| *bound.name == *name);
         let origin = match bound {
             Some(bound) => bound.origin.clone(),
@@ -263,6 +263,7 @@ impl<'e> Walk<'e> {
     /// A field, or whether there is one.
     fn select(&mut self, base: &'e Expr, field: &'e str) -> Part<'e> {
         let part = self.part(base);
+        self.reads_request |= field == "uid" && matches!(&base.ty, Type::Struct(name) if &**name == "request");
         self.metadata.1 += usize::from(is_metadata(base));
         self.notes.status |= field == "status";
         if field == "annotations" {
@@ -369,6 +370,7 @@ impl<'e> Walk<'e> {
             }
             Source::Object => {
                 match &about {
+                    _ if row.inverse == Inverse::Nothing => {}
                     Origin::Instance if now => self.uses.function(func),
                     Origin::Via(first) if now && leads_to_nodes(*first, row) => self.uses.volume_nodes = true,
                     _ => self.uses.everything |= now,

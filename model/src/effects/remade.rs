@@ -24,8 +24,9 @@ pub fn pod(builder: &mut Builder<'_, '_>, pod: &Arc<Object>) {
     let mut entity = builder.existing(pod, &[set], false);
     let anew = Object { uid: "".into(), in_deletion_closure: false, ..(**pod).clone() };
     let anew = anew.map_body(|val| val.without_at(&["metadata", "deletionTimestamp"]));
-    let is_down = builder.view.outage.nodes.contains(&pod.node);
-    let remains = Remains::New(Arc::new(anew.with_ready(!is_down)));
+    // where nodes fail, it is not known to be ready
+    let is_ready = builder.view.outage.nodes.is_empty();
+    let remains = Remains::New(Arc::new(anew.with_ready(is_ready)));
     Rc::make_mut(&mut entity.fates).push(Fate { kind: FateKind::NewReady, place: None, remains });
     builder.group.entities.push(entity);
     let gone = at_most(vec![count(set, &[FateKind::Gone])], 0);

@@ -1,8 +1,9 @@
 //! Which objects are meant to go: those whose deletion somebody confirmed, and what exists for them only.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::claims::claim_of;
+use super::claims::claims_of;
 use super::definitions::definition_of;
 use super::owners::{owner_object, parents};
 use super::selection::selected;
@@ -16,23 +17,26 @@ use crate::state::State;
 /// Owners, claims and what selects pods nest no deeper than this; a longer chain is a cycle.
 const DEPTH_MAX: usize = 8;
 
-/// Whether an object is meant to go in `now`: it bore the confirmation in `before`, or all for which alone it exists did, and
-/// none that is still there has lost it. Without `namespaces` a namespace confirms nothing of what is in it.
+/// Whether an object is meant to go in `now`: it bears the confirmation, or all for which alone it exists do, each as it is
+/// there, or as it was in `before` if it is gone. Without `namespaces` a namespace confirms nothing of what is in it.
 pub fn meant(before: &State, now: &State, object: &Object, namespaces: bool) -> bool {
-    let still =
-        |found: &Arc<Object>| now.get(&found.key).is_none_or(|there| there.uid != found.uid || is_confirmed(there));
-    Confirmation { state: before, namespaces, holds: &|found| is_confirmed(found) && still(found) }.covers(object, 0)
+    let holds = |found: &Arc<Object>| match now.get(&found.key) {
+        Some(there) => there.uid == found.uid && is_confirmed(there),
+        None => is_confirmed(found),
+    };
+    Confirmation { state: before, namespaces, holds: &holds }.covers(object, 0)
 }
 
-/// The objects on which it depends whether an object is meant to go: those in `before` that are confirmed, among it and all
-/// for which it exists.
-pub fn confirming(before: &State, object: &Object) -> Vec<Arc<Object>> {
-    let found = std::cell::RefCell::new(Vec::new());
-    let note = |confirmed: &Arc<Object>| {
-        if is_confirmed(confirmed) {
-            found.borrow_mut().push(confirmed.clone());
+/// The objects on which it depends whether an object is meant to go: those that are confirmed in `before` or in `now`, among
+/// it and all for which it exists.
+pub fn confirming(before: &State, now: &State, object: &Object) -> Vec<Arc<Object>> {
+    let found = RefCell::new(Vec::new());
+    let note = |one: &Arc<Object>| {
+        let confirmed = is_confirmed(one) || now.get(&one.key).is_some_and(|there| is_confirmed(there));
+        if confirmed {
+            found.borrow_mut().push(one.clone());
         }
-        is_confirmed(confirmed)
+        confirmed
     };
     Confirmation { state: before, namespaces: true, holds: &note }.covers(object, 0);
     found.into_inner()
@@ -69,10 +73,7 @@ impl Confirmation<'_, '_> {
         let all =
             |found: Vec<&Arc<Object>>| !found.is_empty() && found.into_iter().all(|one| self.covers(one, depth + 1));
         let owners: Vec<_> = object.owners().iter().map(|owner| owner_object(state, object, owner)).collect();
-        if !owners.is_empty() {
-            return owners.into_iter().collect::<Option<Vec<_>>>().is_some_and(all);
-        }
-        if all(parents(state, object)) {
+        if owners.into_iter().collect::<Option<Vec<_>>>().is_some_and(all) || all(parents(state, object)) {
             return true;
         }
         if object.key.kind.is("PersistentVolumeClaim") {
@@ -82,7 +83,7 @@ impl Confirmation<'_, '_> {
             return all(found);
         }
         if object.key.kind.is("PersistentVolume") {
-            return claim_of(state, object).is_some_and(|claim| self.covers(claim, depth + 1));
+            return all(claims_of(state, object));
         }
         object.key.kind.has(KindTraits::only_selects_pods) && all(selected(state, object))
     }

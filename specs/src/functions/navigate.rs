@@ -44,11 +44,12 @@ impl<'a> Worlds<'a> {
 pub fn call_nav(func: Func, args: &[Value], worlds: &Worlds) -> Answer {
     match args {
         [Value::World(world), rest @ ..] => lists(func, worlds.get(*world), *world, rest),
-        [Value::Object(o), Value::World(world)] if func == Func::Meant => {
-            bool(navigate::meant(worlds.before, worlds.get(*world), o, true))
+        [Value::Object(o), Value::World(world), rest @ ..] if func == Func::Meant => {
+            meant(o, worlds, *world, !matches!(rest, [Value::Bool(false)]))
         }
-        [Value::Object(o), Value::World(world), Value::Bool(namespaces)] if func == Func::Meant => {
-            bool(navigate::meant(worlds.before, worlds.get(*world), o, *namespaces))
+        [Value::Reference(r), Value::World(world)] if func == Func::Meant => {
+            let target = worlds.before.resolve(&r.target);
+            target.map_or_else(|| bool(false), |o| meant(o, worlds, *world, true))
         }
         [Value::Object(o), Value::World(world)] => of_object(func, o, worlds.get(*world), *world),
         [Value::Reference(r), Value::World(world)] if func == Func::ResolvesIn => resolves(r, worlds.get(*world)),
@@ -63,6 +64,17 @@ fn objects(list: Vec<&Arc<Object>>) -> Answer {
 
 fn bool(value: bool) -> Answer {
     Ok(Value::Bool(value))
+}
+
+/// Whether an object is meant to go. That something exists for what is confirmed only is not said where more may use it.
+fn meant(o: &Object, worlds: &Worlds, world: World, namespaces: bool) -> Answer {
+    if o.key.kind.is("PersistentVolumeClaim") {
+        all_read(navigate::unread_users(worlds.before, o))?;
+    }
+    if o.key.kind.has(KindTraits::selects_pods) {
+        all_known(worlds.before, &["Pod"])?;
+    }
+    bool(navigate::meant(worlds.before, worlds.get(world), o, namespaces))
 }
 
 /// The functions of a state.
@@ -196,12 +208,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             told_by_all(state, o, &["children"])?;
             objects(navigate::parents(state, o))
         }
-        Func::StandingSelector => {
-            pods_known()?;
-            makers_known(state)?;
-            let selector = navigate::standing_selector(state, o);
-            Ok(selector.map_or(Value::Null, |selector| Value::from(&selector)))
-        }
+        Func::StandingSelector => standing_selector(state, o),
         Func::WantedReplicas => {
             if o.key.kind.is("DaemonSet") {
                 all_known(state, &["Node"])?;
@@ -250,6 +257,12 @@ fn itself(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer {
         Func::LiveIn => bool(there.live() && (there.uid.is_empty() || o.uid.is_empty() || there.uid == o.uid)),
         _ => Err(no_overload(func, &[Value::Object(o.clone()), Value::World(world)])),
     }
+}
+
+fn standing_selector(state: &State, o: &Object) -> Answer {
+    all_known(state, &["Pod"])?;
+    makers_known(state)?;
+    Ok(navigate::standing_selector(state, o).map_or(Value::Null, |selector| Value::from(&selector)))
 }
 
 fn owners_in(state: &State, o: &Object) -> Answer {

@@ -449,6 +449,7 @@ functions! {
             &[Object, World, Bool], Bool,
             "the same; with false, a namespace confirms nothing of what is in it",
         ),
+        method(&[Reference, World], Bool, "whether what is referred to is meant to go"),
     ];
     StandingSelector, "standingSelector", Navigates, Own => [
         method(

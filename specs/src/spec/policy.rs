@@ -23,6 +23,9 @@ pub struct OperatorGrantSpec {
     /// Budgets over time.
     #[serde(default)]
     pub budgets: Vec<Budget>,
+    /// Whether they may confirm deletions, by the annotation `suture.dev/confirm-delete`; default false.
+    #[serde(default)]
+    pub confirm: bool,
     /// What becomes of a write outside; default Deny.
     #[serde(default)]
     pub action: Action,

@@ -58,7 +58,7 @@ pub struct Plan {
 impl Plan {
     /// One replica with an invariant for each shipped template.
     pub fn shipped() -> Self {
-        Self { flags: vec!["--shipped-invariants".to_owned()], ..Self::of(Vec::new()) }
+        Self { flags: vec!["--profile".to_owned(), "strict".to_owned()], ..Self::of(Vec::new()) }
     }
 
     /// One replica with these invariants.
