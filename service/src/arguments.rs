@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use suture_specs::library::Profile;
+use suture_specs::spec::Profile;
 
 use crate::failure_policy::FailurePolicy;
 use crate::manifest::KUBECTL;

@@ -12,7 +12,7 @@ use suture_checker::version::z3_version;
 use suture_model::change::User;
 use suture_model::object::Key;
 use suture_model::snapshot::Facts;
-use suture_specs::library::Profile;
+use suture_specs::spec::Profile;
 
 use crate::arguments::{
     self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, Lint, State, Test,

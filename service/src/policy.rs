@@ -8,10 +8,10 @@ use suture_model::adapter::Adapters;
 use suture_model::value::Str;
 use suture_specs::adapters::AdapterSet;
 use suture_specs::compile::{CompiledInvariant, compile_invariant};
-use suture_specs::library::{Library, Profile};
+use suture_specs::library::Library;
 use suture_specs::spec::{
-    Exemption, Invariant, InvariantTemplate, KINDS, OperatorGrant, Origin, ResourceAdapter, Spec, SpecError, Suite,
-    parse_specs,
+    Exemption, Invariant, InvariantTemplate, KINDS, OperatorGrant, Origin, Profile, ResourceAdapter, Spec, SpecError,
+    Suite, parse_specs,
 };
 use suture_specs::time::parse_timestamp;
 

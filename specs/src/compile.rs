@@ -12,7 +12,7 @@ use crate::eval::{Env, eval};
 use crate::functions::{Func, Worlds};
 use crate::ir::{Expr, Node};
 use crate::library::Library;
-use crate::spec::{Action, Invariant, OnUndecided, SpecError, Subject, Violations};
+use crate::spec::{Action, Invariant, InvariantSpec, InvariantTemplate, OnUndecided, SpecError, Subject, Violations};
 use crate::value::Value;
 
 mod faults;
@@ -164,7 +164,6 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
     let declared = template.and_then(|t| t.spec.under.as_ref().map(|under| (under, &t.origin)));
     let faults = faults(spec.under.as_ref().map(|under| (under, origin)), declared, &source.params, &params)?;
     let defaults = template.map(|t| &t.spec);
-    let mut under = spec.under.iter().chain(defaults.and_then(|d| d.under.as_ref()));
     let mut compiled = CompiledInvariant {
         name: invariant.qualified_name(),
         template: spec.template.as_deref().map(Into::into),
@@ -173,7 +172,7 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
         for_each: parts.for_each,
         hold: source.hold,
         faults,
-        remade: under.find_map(|under| under.remade).unwrap_or(false),
+        remade: remade(spec, template),
         lets: parts.lets,
         require: parts.require,
         degree: parts.degree,
@@ -208,6 +207,12 @@ fn excluded_beside_template(invariant: &Invariant) -> Result<(), Vec<SpecError>>
         })
         .collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Whether an invariant, or else its template, takes pods of controllers that are not modelled to be made anew.
+fn remade(spec: &InvariantSpec, template: Option<&InvariantTemplate>) -> bool {
+    let mut under = spec.under.iter().chain(template.and_then(|template| template.spec.under.as_ref()));
+    under.find_map(|under| under.remade).unwrap_or(false)
 }
 
 /// Leaves out what the values of the parameters rule out.

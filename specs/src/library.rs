@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use suture_model::value::{Str, Val};
 
-use crate::compile::{check_template, compile_invariant};
-use crate::spec::{Invariant, InvariantSpec, InvariantTemplate, ProfileInvariant, Spec, SpecError, parse_specs};
+use crate::compile::check_template;
+use crate::spec::{
+    Invariant, InvariantSpec, InvariantTemplate, Profile, ProfileInvariant, Spec, SpecError, parse_specs,
+};
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
@@ -33,16 +33,6 @@ pub const LIBRARY: &[(&str, &str)] = shipped![
     "pdb-allows-disruption",
     "unique-host",
 ];
-
-/// Which invariants stand for the shipped templates, where nobody names their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum Profile {
-    /// Those whose refusal is nearly always a real mistake, as each template says under `profiles.baseline`.
-    Baseline,
-    /// One for each template, with its defaults.
-    Strict,
-}
 
 /// Templates by name.
 #[derive(Clone, Debug, Default)]
@@ -73,11 +63,8 @@ impl Library {
     /// When it does not compile.
     pub fn add(&mut self, template: InvariantTemplate) -> Result<(), Vec<SpecError>> {
         check_template(&template)?;
-        let of_profile = in_profile(&template, Profile::Baseline);
         self.templates.insert(template.name.clone(), template);
-        let errors = of_profile.iter().filter_map(|invariant| compile_invariant(invariant, self).err());
-        let errors: Vec<SpecError> = errors.flatten().collect();
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
+        Ok(())
     }
 
     /// The invariants that stand for the templates in a profile.

@@ -21,7 +21,7 @@ mod suite;
 pub use adapter::{Access, AdapterReference, AdapterTarget, Listed, ResourceAdapterSpec, ScaleTarget};
 pub use error::{Origin, SpecError};
 pub use invariant::{
-    Action, ForEach, Hold, InvariantSpec, InvariantTemplateSpec, Match, OnUndecided, ParamType, Parameter,
+    Action, ForEach, Hold, InvariantSpec, InvariantTemplateSpec, Match, OnUndecided, ParamType, Parameter, Profile,
     ProfileInvariant, Profiles, Requirement, Under, Violations,
 };
 pub use policy::{Budget, ExemptionSpec, GrantInvariants, GroupKind, OperatorGrantSpec, Scope};

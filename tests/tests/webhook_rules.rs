@@ -18,7 +18,7 @@ use suture_service::serve::configuration::{Target, webhook};
 use suture_service::serve::rules::{Rule, rules, watched};
 use suture_service::suite::documents::{documents, find, missing_templates};
 use suture_service::suite::run::{Seen, run_watched};
-use suture_specs::library::Profile;
+use suture_specs::spec::Profile;
 
 #[test]
 fn whatever_is_denied_reaches_the_webhook() {

@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use suture_specs::library::Profile;
-use suture_specs::spec::OnUndecided;
+use suture_specs::spec::{OnUndecided, Profile};
 
 use super::configuration::{Installation, Reach, SERVICE_PORT, Target};
 use crate::arguments::ProfileName;

@@ -14,8 +14,8 @@ use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
 use suture_specs::adapters::AdapterSet;
 use suture_specs::compile::compile_invariant;
-use suture_specs::library::{Library, Profile};
-use suture_specs::spec::{Invariant, Origin, ResourceAdapter, Spec, SpecError, parse_spec};
+use suture_specs::library::Library;
+use suture_specs::spec::{Invariant, Origin, Profile, ResourceAdapter, Spec, SpecError, parse_spec};
 use suture_specs::time::parse_timestamp;
 
 use super::health::Readiness;

@@ -26,6 +26,15 @@ pub fn check_template(template: &InvariantTemplate) -> Result<(), Vec<SpecError>
         }
         errors.extend(unsupported_faults(under, &template.origin));
     }
+    for stated in template.spec.profiles.baseline.iter().flatten() {
+        let given = stated.params.clone().unwrap_or_default();
+        errors.extend(params::bind(template, &given, &template.origin).err().into_iter().flatten());
+        if let Some(hold) = stated.hold {
+            let held = Source { hold: hold.into(), ..template_source(template) };
+            errors.extend(compile_source(&held).err().into_iter().flatten());
+        }
+        errors.extend(stated.under.iter().flat_map(|under| unsupported_faults(under, &template.origin)));
+    }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 

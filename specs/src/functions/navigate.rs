@@ -209,12 +209,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             objects(navigate::parents(state, o))
         }
         Func::StandingSelector => standing_selector(state, o),
-        Func::WantedReplicas => {
-            if o.key.kind.is("DaemonSet") {
-                all_known(state, &["Node"])?;
-            }
-            Ok(Value::Int(navigate::wanted_replicas(state, o).unwrap_or(0)))
-        }
+        Func::WantedReplicas => wanted_replicas(state, o),
         Func::Instances => {
             if let Some(kind) = fields::defined_kind(o) {
                 known(state, &kind)?;
@@ -257,6 +252,13 @@ fn itself(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer {
         Func::LiveIn => bool(there.live() && (there.uid.is_empty() || o.uid.is_empty() || there.uid == o.uid)),
         _ => Err(no_overload(func, &[Value::Object(o.clone()), Value::World(world)])),
     }
+}
+
+fn wanted_replicas(state: &State, o: &Object) -> Answer {
+    if o.key.kind.is("DaemonSet") {
+        all_known(state, &["Node"])?;
+    }
+    Ok(Value::Int(navigate::wanted_replicas(state, o).unwrap_or(0)))
 }
 
 fn standing_selector(state: &State, o: &Object) -> Answer {

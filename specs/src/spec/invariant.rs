@@ -83,6 +83,16 @@ pub struct InvariantTemplateSpec {
     pub profiles: Profiles,
 }
 
+/// Which invariants stand for the shipped templates, where nobody names their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Profile {
+    /// Those whose refusal is nearly always a real mistake, as each template says under `profiles.baseline`.
+    Baseline,
+    /// One for each template, with its defaults.
+    Strict,
+}
+
 /// The invariants that stand for a template in a profile: none, one, or several with names of their own.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

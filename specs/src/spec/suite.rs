@@ -8,8 +8,8 @@ use serde::de::{Deserializer, Error};
 use suture_model::value::Val;
 
 use super::error::{Origin, SpecError};
+use super::invariant::Profile;
 use super::scalar::KindRef;
-use crate::library::Profile;
 
 /// Invariants, a state, and what becomes of requests.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -16,8 +16,8 @@ use suture_model::state::State;
 use suture_service::bench::prng::Prng;
 use suture_service::policy::{Documents, Policy};
 use suture_service::suite::run::run_suite;
-use suture_specs::library::{LIBRARY, Profile};
-use suture_specs::spec::{Spec, parse_specs};
+use suture_specs::library::LIBRARY;
+use suture_specs::spec::{Profile, Spec, parse_specs};
 
 /// A way into Suture, with well-formed inputs to start from.
 pub enum Target {

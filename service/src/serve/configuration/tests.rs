@@ -1,6 +1,6 @@
 //! What the configuration covers, and what it can never cover.
 
-use suture_specs::library::Profile;
+use suture_specs::spec::Profile;
 
 use super::{FailurePolicy, Target, static_webhook, webhook};
 use crate::policy::{Documents, Policy};
