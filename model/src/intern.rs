@@ -1,17 +1,63 @@
 //! Equal parts of objects, kept once: texts, lists, maps and whole bodies.
+//!
+//! This is hash-consing: a list or map is made of parts that are kept already, so that two are equal if theirs are the
+//! same in memory, and none is compared with others text by text.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use crate::object::{Body, Object};
-use crate::value::{Str, Val};
+use crate::value::{Identity, Str, Val};
+
+#[expect(clippy::disallowed_types, reason = "it is asked for members only: its order does not show")]
+type Set<T> = std::collections::HashSet<T, BuildHasherDefault<DefaultHasher>>;
 
 /// What was seen so far.
 #[derive(Clone, Debug, Default)]
 pub struct Interner {
-    bodies: BTreeSet<Arc<Body>>,
-    texts: BTreeSet<Str>,
-    parts: BTreeSet<Val>,
+    /// By the value that each has.
+    bodies: BTreeMap<Identity, Arc<Body>>,
+    texts: Set<Str>,
+    parts: Set<Part>,
+}
+
+/// A list or map of parts that are kept.
+#[derive(Clone, Debug)]
+struct Part(Val);
+
+impl Part {
+    /// Whether two have the same parts.
+    fn has_parts_of(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Val::List(a), Val::List(b)) => a.iter().map(Val::identity).eq(b.iter().map(Val::identity)),
+            (Val::Map(a), Val::Map(b)) => {
+                let parts = |(key, value): (&Str, &Val)| (Arc::as_ptr(key).addr(), value.identity());
+                a.iter().map(parts).eq(b.iter().map(parts))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl PartialEq for Part {
+    fn eq(&self, other: &Self) -> bool {
+        self.has_parts_of(other)
+    }
+}
+
+impl Eq for Part {}
+
+impl Hash for Part {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match &self.0 {
+            Val::Map(map) => map.iter().for_each(|(key, value)| {
+                Arc::as_ptr(key).addr().hash(state);
+                value.identity().hash(state);
+            }),
+            other => other.items().iter().for_each(|item| item.identity().hash(state)),
+        }
+    }
 }
 
 impl Interner {
@@ -22,12 +68,12 @@ impl Interner {
 
     /// [`Self::object`] of a later version of an object that was made here: what has not changed is found there.
     pub fn object_after(&mut self, mut object: Object, before: Option<&Object>) -> Object {
-        let body = match self.bodies.get(&object.body) {
+        let val = self.shared(object.body.val(), before.map(|before| before.body.val()));
+        let body = match self.bodies.get(&val.identity()) {
             Some(body) => body.clone(),
             None => {
-                let val = self.shared(object.body.val(), before.map(|before| before.body.val()));
                 let body = object.with_shared(&val);
-                self.bodies.insert(body.clone());
+                self.bodies.insert(val.identity(), body.clone());
                 body
             }
         };
@@ -52,10 +98,10 @@ impl Interner {
 
     /// Forgets what nothing but this holds. A part is held by the parts around it: they go first.
     pub fn sweep(&mut self) {
-        self.bodies.retain(|body| Arc::strong_count(body) > 1);
+        self.bodies.retain(|_, body| Arc::strong_count(body) > 1);
         loop {
             let before = self.parts.len();
-            self.parts.retain(|part| match part {
+            self.parts.retain(|Part(part)| match part {
                 Val::List(items) => Arc::strong_count(items) > 1,
                 Val::Map(map) => map.holders() > 1,
                 _ => false,
@@ -94,11 +140,12 @@ impl Interner {
             }
             plain => return plain.clone(),
         };
-        match self.parts.get(&built) {
-            Some(known) => known.clone(),
+        let part = Part(built);
+        match self.parts.get(&part) {
+            Some(Part(known)) => known.clone(),
             None => {
-                self.parts.insert(built.clone());
-                built
+                self.parts.insert(part.clone());
+                part.0
             }
         }
     }

@@ -36,6 +36,10 @@ pub enum Val {
     Map(ValMap),
 }
 
+/// What tells a value from others of which equal texts, lists and maps are one in memory: its type, and its bits or its
+/// address.
+pub(crate) type Identity = (u8, u64);
+
 /// The entries of a JSON object, sorted by key, each key once; shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ValMap {
@@ -250,6 +254,21 @@ impl Val {
                 None => self.clone(),
             },
         }
+    }
+
+    /// Its identity.
+    pub(crate) fn identity(&self) -> Identity {
+        let address = |at: usize| at as u64;
+        let bits = match self {
+            Self::Null => 0,
+            Self::Bool(bit) => u64::from(*bit),
+            Self::Int(number) => number.cast_unsigned(),
+            Self::Float(number) => number.to_bits(),
+            Self::Str(text) => address(Arc::as_ptr(text).addr()),
+            Self::List(items) => address(Arc::as_ptr(items).addr()),
+            Self::Map(map) => address(Arc::as_ptr(&map.entries).addr()),
+        };
+        (self.rank(), bits)
     }
 
     fn rank(&self) -> u8 {
