@@ -362,6 +362,8 @@ impl Entry {
                 (None, _) => false,
             },
             (Operation::Create, "binding") => match present {
+                // another one of that name has come since, or goes before the one that is meant
+                Some(object) if uid.is_some_and(|uid| object.uid != *uid) => was_shown,
                 Some(object) => !object.node.is_empty(),
                 None => gone,
             },

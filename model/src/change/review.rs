@@ -32,7 +32,7 @@ pub(super) fn parse(review: &Val) -> Result<Request, ChangeError> {
         user: user(request)?,
         subresource: subresource.to_string(),
         propagation: propagation(&options)?,
-        preconditions: preconditions(&options, object.as_ref())?,
+        preconditions: preconditions(&options, &subresource, object.as_ref())?,
         dry_run: dry_run(request, &options)?,
         uid,
         operation,
@@ -111,8 +111,14 @@ fn propagation(options: &Val) -> Result<Option<Propagation>, ChangeError> {
     }
 }
 
-/// The preconditions of a deletion, or of the deletion that an eviction asks for.
-fn preconditions(options: &Val, object: Option<&Val>) -> Result<Preconditions, ChangeError> {
+/// The preconditions of a deletion, or of the deletion that an eviction asks for; of a binding, which pod it means.
+fn preconditions(options: &Val, subresource: &str, object: Option<&Val>) -> Result<Preconditions, ChangeError> {
+    if subresource == "binding" {
+        // whom a scheduler binds it names by uid (`pkg/scheduler/framework/plugins/defaultbinder/default_binder.go`, and
+        // `pkg/registry/core/pod/storage/storage.go`, `setPodNodeAndMetadata`, which binds no other)
+        let uid = object.and_then(|binding| binding.str_at(&["metadata", "uid"])).filter(|uid| !uid.is_empty());
+        return Ok(Preconditions { uid: uid.cloned(), resource_version: None });
+    }
     let of_eviction = object.and_then(|o| o.at_some(&["deleteOptions", "preconditions"]));
     let Some(found) = options.at_some(&["preconditions"]).or(of_eviction) else { return Ok(Preconditions::default()) };
     Ok(Preconditions {

@@ -81,6 +81,12 @@ fn reviews_of_every_operation_are_read() {
     assert!(dry.dry_run);
     assert_eq!(dry.propagation, Some(Propagation::Foreground));
     assert_eq!(dry.preconditions.uid.as_deref(), Some("x"));
+    let bound = review(
+        "{operation: CREATE, subResource: binding, kind: {group: '', kind: Binding}, resource: {group: '', resource: pods}, \
+         object: {metadata: {uid: p}, target: {name: n1}}}",
+    )
+    .unwrap();
+    assert_eq!(bound.preconditions.uid.as_deref(), Some("p"), "the pod that a scheduler means");
 }
 
 #[test]

@@ -185,6 +185,34 @@ fn an_eviction_that_names_no_uid_stays_for_a_while() {
 }
 
 #[test]
+fn a_binding_that_names_its_pod_ends_when_the_watch_shows_that_on_a_node() {
+    let bound = |uid: &str, node: &str| {
+        snapshot(&[&format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: a, namespace: b, uid: {uid}, resourceVersion: '8'}}, spec: {{{node}}}}}"
+        )])
+    };
+    let (waits, there) = (bound("u", ""), bound("u", "nodeName: n"));
+    let bind = Request::bind(User::admin(), key(), "n");
+    let named =
+        Request { preconditions: Preconditions { uid: Some("u".into()), ..Preconditions::default() }, ..bind.clone() };
+    let at = |request: &Request, before: &Snapshot, after: &Snapshot| {
+        let mut ledger = Ledger::default();
+        ledger.record(request, before, clock("2026-01-01T12:00:00Z"));
+        let positions = BTreeMap::from([(Kind::new("", "Pod"), 9)]);
+        let sight = Sight { snapshot: after, progress: Progress::Positions(&positions) };
+        ledger.observe(sight, clock("2026-01-01T12:00:01Z"));
+        !ledger.requests().is_empty()
+    };
+    assert!(at(&bind, &waits, &there), "its pod may be one that the watch has not shown");
+    assert!(!at(&named, &waits, &there));
+    assert!(at(&named, &waits, &waits));
+    assert!(!at(&named, &waits, &bound("v", "")), "its pod is gone");
+    assert!(at(&named, &bound("t", ""), &bound("t", "nodeName: m")), "its pod is not shown yet");
+    assert!(at(&named, &snapshot(&[]), &snapshot(&[])), "nor here");
+    assert!(!at(&named, &waits, &snapshot(&[])), "gone");
+}
+
+#[test]
 fn a_repetition_takes_the_place_of_the_one_before() {
     let there = versioned("u", 7);
     let evict = Request::evict(User::admin(), key());

@@ -161,13 +161,17 @@ impl Cursor<'_> {
         if let (Some(path), Some(body)) = (&step.owner, step.body.as_mut()) {
             body["metadata"]["ownerReferences"] = self.made.get(path).cloned().unwrap_or_default();
         }
+        if let (Some(path), Some(body)) = (&step.subject, step.body.as_mut()) {
+            body["metadata"]["uid"] = self.made.get(path).map(|made| made[0]["uid"].clone()).unwrap_or_default();
+        }
         step
     }
 
     fn done(&mut self, step: &Step, reply: Option<Reply>) {
         self.tries = 0;
         self.steps.pop_front();
-        if let (("Deployment" | "ReplicaSet" | "StatefulSet" | "CronJob", "create"), Some(reply)) = (step.sort, reply) {
+        let named = ["Deployment", "ReplicaSet", "StatefulSet", "CronJob", "Pod"];
+        if let (true, Some(reply)) = (step.sort.1 == "create" && named.contains(&step.sort.0), reply) {
             let name = reply.body["metadata"]["name"].as_str().unwrap_or_default();
             self.made.insert(format!("{}/{name}", step.path), owner(&reply.body));
         }

@@ -15,11 +15,13 @@ pub struct Step {
     pub body: Option<Value>,
     /// The path of the object that the created one names as its controller; it was created earlier by the same client.
     pub owner: Option<String>,
+    /// The path of the object whose uid the body has; it was created earlier by the same client.
+    pub subject: Option<String>,
 }
 
 impl Step {
     fn new(sort: Sort, method: &'static str, path: String, body: Option<Value>) -> Self {
-        Self { sort, method, path, body, owner: None }
+        Self { sort, method, path, body, owner: None, subject: None }
     }
 
     /// With a reference to a controller that the same client has created at this path.
@@ -82,11 +84,13 @@ pub fn delete(kind: &'static str, place: &str, name: &str) -> Step {
     Step::new((kind, "delete"), "DELETE", object(kind, place, name), None)
 }
 
-/// Puts a pod on a node, as a scheduler does.
+/// Puts a pod on a node, as a scheduler does, which names the pod by its uid (`DefaultBinder.Bind`).
 pub fn bind(place: &str, pod: &str, node: &str) -> Step {
     let target = json!({"apiVersion": "v1", "kind": "Node", "name": node});
     let body = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target});
-    Step::new(("Pod", "bind"), "POST", format!("{}/binding", object("Pod", place, pod)), Some(body))
+    let subject = object("Pod", place, pod);
+    let step = Step::new(("Pod", "bind"), "POST", format!("{subject}/binding"), Some(body));
+    Step { subject: Some(subject), ..step }
 }
 
 /// Evicts a pod, as somebody does who empties a node.
