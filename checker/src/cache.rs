@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lru::LruCache;
 use suture_encode::problem::{Presolved, Problem};
@@ -18,9 +18,12 @@ use crate::solve::solve_here;
 /// What an entry costs beside its key and its values.
 const ENTRY_BYTES: usize = 128;
 
-/// The cache, with the way past it.
-pub struct Verdicts {
-    entries: LruCache<Vec<u8>, Solved>,
+/// The cache, with the way past it; clones are one cache.
+#[derive(Clone)]
+pub struct Verdicts(Arc<Mutex<Entries>>);
+
+struct Entries {
+    solved: LruCache<Vec<u8>, Solved>,
     bytes: usize,
     bytes_max: usize,
 }
@@ -42,11 +45,11 @@ impl Verdicts {
     /// An empty cache of at most so many bytes.
     pub fn new(bytes_max: usize) -> Self {
         let most = NonZeroUsize::new((bytes_max / ENTRY_BYTES).max(1)).unwrap_or(NonZeroUsize::MIN);
-        Self { entries: LruCache::new(most), bytes: 0, bytes_max }
+        Self(Arc::new(Mutex::new(Entries { solved: LruCache::new(most), bytes: 0, bytes_max })))
     }
 
-    /// Whether a violating future exists.
-    pub fn solve(&mut self, problem: &Problem, budget: Budget, effort: &mut Effort) -> Answer {
+    /// Whether a violating future exists. Nobody else waits while a solver is asked.
+    pub fn solve(&self, problem: &Problem, budget: Budget, effort: &mut Effort) -> Answer {
         match problem.presolve(&[]) {
             Ok(Presolved::Unsat { core }) => {
                 effort.folded += 1;
@@ -63,10 +66,11 @@ impl Verdicts {
             Ok(canon) => canon,
             Err(error) => return Answer::Unknown(Reason::Other(error.to_string())),
         };
-        let solved = match self.entries.get(&canon.key) {
+        let known = self.entries().solved.get(&canon.key).cloned();
+        let solved = match known {
             Some(known) => {
                 effort.cached += 1;
-                known.clone()
+                known
             }
             None => {
                 effort.solved += 1;
@@ -74,7 +78,7 @@ impl Verdicts {
                 effort.rlimit = effort.rlimit.saturating_add(solved.spent.rlimit);
                 // what the clock or the queue cut short is not the problem's answer
                 if !matches!(solved.answer, Answer::Unknown(Reason::Deadline | Reason::QueueFull)) {
-                    self.keep(canon.key.clone(), solved.clone());
+                    self.entries().keep(canon.key.clone(), solved.clone());
                 }
                 solved
             }
@@ -89,13 +93,19 @@ impl Verdicts {
         }
     }
 
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
     fn keep(&mut self, key: Vec<u8>, solved: Solved) {
         self.bytes = self.bytes.saturating_add(cost(&key, &solved));
-        if let Some((old_key, old)) = self.entries.push(key, solved) {
+        if let Some((old_key, old)) = self.solved.push(key, solved) {
             self.bytes = self.bytes.saturating_sub(cost(&old_key, &old));
         }
         while self.bytes > self.bytes_max {
-            let Some((old_key, old)) = self.entries.pop_lru() else { break };
+            let Some((old_key, old)) = self.solved.pop_lru() else { break };
             self.bytes = self.bytes.saturating_sub(cost(&old_key, &old));
         }
     }

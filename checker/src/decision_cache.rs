@@ -9,6 +9,7 @@
 //! | by the whole change and all that is in flight, the uids of requests aside | what an expression could tell one request from its repetition by (`request`, `time`), and what exemptions lift until a date |
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
 use suture_encode::analysis::Analysis;
@@ -67,10 +68,13 @@ struct Known {
     bytes: usize,
 }
 
-/// The decisions, bounded by bytes.
+/// The decisions, bounded by bytes; clones are one cache.
+#[derive(Clone, Debug)]
+pub struct DecisionCache(Arc<Mutex<Entries>>);
+
 #[derive(Debug)]
-pub struct DecisionCache {
-    entries: LruCache<Place, Known>,
+struct Entries {
+    known: LruCache<Place, Known>,
     bytes: usize,
     bytes_max: usize,
 }
@@ -78,12 +82,17 @@ pub struct DecisionCache {
 impl DecisionCache {
     /// None so far; at most so many bytes of them.
     pub fn new(bytes_max: usize) -> Self {
-        Self { entries: LruCache::unbounded(), bytes: 0, bytes_max }
+        Self(Arc::new(Mutex::new(Entries { known: LruCache::unbounded(), bytes: 0, bytes_max })))
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was decided when this was asked before, if nothing that was read for it differs in this snapshot.
-    pub fn find(&mut self, asked: &CacheKey, snapshot: &Snapshot) -> Option<Decision> {
-        let known = self.entries.get_mut(&asked.place()).filter(|known| known.asked == *asked)?;
+    pub fn find(&self, asked: &CacheKey, snapshot: &Snapshot) -> Option<Decision> {
+        let mut entries = self.entries();
+        let known = entries.known.get_mut(&asked.place()).filter(|known| known.asked == *asked)?;
         if !snapshot.unchanged_since(known.since, &known.facts) {
             return None;
         }
@@ -93,20 +102,21 @@ impl DecisionCache {
     }
 
     /// Keeps a decision that was found by reading these facts of a snapshot.
-    pub fn keep(&mut self, asked: CacheKey, facts: Facts, snapshot: &Snapshot, decision: &Decision) {
+    pub fn keep(&self, asked: CacheKey, facts: Facts, snapshot: &Snapshot, decision: &Decision) {
         let undecided = decision.verdicts.iter().any(|verdict| verdict.outcome == Finding::Undecided);
         if undecided || facts.len() > FACTS_MAX {
             return;
         }
         let bytes = ENTRY_BYTES + weight(&asked) + facts.bytes() + decision.text_bytes();
         let known = Known { asked, facts, since: snapshot.last_event(), decision: decision.clone(), bytes };
-        self.bytes = self.bytes.saturating_add(bytes);
-        if let Some((_, old)) = self.entries.push(known.asked.place(), known) {
-            self.bytes = self.bytes.saturating_sub(old.bytes);
+        let mut entries = self.entries();
+        entries.bytes = entries.bytes.saturating_add(bytes);
+        if let Some((_, old)) = entries.known.push(known.asked.place(), known) {
+            entries.bytes = entries.bytes.saturating_sub(old.bytes);
         }
-        while self.bytes > self.bytes_max {
-            let Some((_, old)) = self.entries.pop_lru() else { break };
-            self.bytes = self.bytes.saturating_sub(old.bytes);
+        while entries.bytes > entries.bytes_max {
+            let Some((_, old)) = entries.known.pop_lru() else { break };
+            entries.bytes = entries.bytes.saturating_sub(old.bytes);
         }
     }
 }

@@ -28,7 +28,8 @@ pub use crate::request::{Input, Settings};
 /// Beyond so many instances nothing is suggested: each suggestion is a decision of its own.
 const SUGGEST_INSTANCES_MAX: u64 = 256;
 
-/// Decides changes against a set of invariants.
+/// Decides changes against a set of invariants. A clone shares what is kept from one decision to the next.
+#[derive(Clone)]
 pub struct Engine {
     /// The invariants, and what is known of each.
     analyses: Arc<[Analysis]>,

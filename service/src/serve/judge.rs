@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,8 @@ pub struct SharedState {
     pub replicas: Replicas,
     /// What the last decisions about objects read.
     last_reads: LastReads,
+    /// The engine of the latest generation of the policy that was asked for: its clones share what they keep.
+    engine: Mutex<Option<(u64, Engine)>>,
 }
 
 /// Makes judges for workers.
@@ -151,7 +153,23 @@ impl Decider for Judge {
 impl SharedState {
     /// What judges share before anything was decided.
     pub fn new(store: Arc<Store>, in_flight_log: Arc<InFlightLog>, replicas: Replicas) -> Self {
-        Self { store, in_flight_log, replicas, last_reads: LastReads::default() }
+        Self { store, in_flight_log, replicas, last_reads: LastReads::default(), engine: Mutex::default() }
+    }
+
+    /// An engine for the policy of a view.
+    fn engine(&self, view: &View) -> Result<Engine, String> {
+        let generation = view.loaded.generation;
+        let mut known = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, engine)) = known.as_ref()
+            && *of == generation
+        {
+            return Ok(engine.clone());
+        }
+        let unsure = matches!(self.replicas, Replicas::Announced(_));
+        let settings = Settings { budget: Budget::WEBHOOK, unsure, ..Settings::default() };
+        let engine = Engine::of(view.loaded.analyses.clone(), settings).map_err(|error| error.to_string())?;
+        *known = Some((generation, engine.clone()));
+        Ok(engine)
     }
 
     /// Enters what is admitted, and says what is answered. `None` when something was entered meanwhile that matters.
@@ -363,10 +381,7 @@ impl Judge {
     fn engine(&mut self, view: &View) -> Result<&mut Engine, String> {
         let generation = view.loaded.generation;
         if self.engine.as_ref().is_none_or(|(of, _)| *of != generation) {
-            let unsure = matches!(self.shared.replicas, Replicas::Announced(_));
-            let settings = Settings { budget: Budget::WEBHOOK, unsure, ..Settings::default() };
-            let engine = Engine::of(view.loaded.analyses.clone(), settings);
-            self.engine = Some((generation, engine.map_err(|error| error.to_string())?));
+            self.engine = Some((generation, self.shared.engine(view)?));
         }
         self.engine.as_mut().map(|(_, engine)| engine).ok_or_else(|| "no engine".to_owned())
     }
