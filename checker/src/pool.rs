@@ -1,8 +1,9 @@
 //! Solver threads with a bounded queue, and the clock that no solver can hold up.
 //!
-//! One question, one thread, one context: a worker makes its context and warms it up, waits for a question, answers, and ends; its
-//! successor has been started by then. Contexts never outlive a question, so that memory is bounded and answers do not depend on what
-//! was asked before (see [`crate::solve`]), and the cost of a context is paid while nobody waits.
+//! One question, one thread, one context: a worker makes its context and warms it up, waits for a question, answers, and ends.
+//! Contexts never outlive a question, so that memory is bounded and answers do not depend on what was asked before (see
+//! [`crate::solve`]), and the cost of a context is paid while nobody waits. Its successor is started once its context is gone,
+//! so that there are never more contexts than workers.
 //!
 //! The caller never waits longer than the question's deadline. A worker that is still busy then is abandoned: it is interrupted,
 //! which Z3 heeds when it likes to, ends by itself, and is replaced at once.
@@ -180,8 +181,8 @@ fn refill(shared: &Arc<Shared>, state: &mut State) {
     state.threads.retain(|thread| !thread.is_finished());
     while !state.closed && state.serving < shared.workers && state.abandoned < ABANDONED_MAX {
         let theirs = Arc::clone(shared);
-        let builder = thread::Builder::new().name("suture-solver".to_owned()).stack_size(WORKER_STACK_BYTES);
-        match builder.spawn(move || work(&theirs)) {
+        let builder = thread::Builder::new().name("suture-solvers".to_owned());
+        match builder.spawn(move || follow(&theirs)) {
             Ok(thread) => state.threads.push(thread),
             // tried again with the next question
             Err(_) => return,
@@ -190,9 +191,19 @@ fn refill(shared: &Arc<Shared>, state: &mut State) {
     }
 }
 
+/// Starts a worker, and signs it off when its context is gone: what that took is free by then, and its successor takes it.
+fn follow(shared: &Arc<Shared>) {
+    let mut end = End { shared, last: Last::Failed };
+    let theirs = Arc::clone(shared);
+    let builder = thread::Builder::new().name("suture-solver".to_owned()).stack_size(WORKER_STACK_BYTES);
+    if let Ok(worker) = builder.spawn(move || work(&theirs)) {
+        // it takes its context down as it ends
+        end.last = worker.join().unwrap_or(Last::Failed);
+    }
+}
+
 /// The life of a worker.
-fn work(shared: &Arc<Shared>) {
-    let end = End { shared, abandoned: false, orderly: false };
+fn work(shared: &Arc<Shared>) -> Last {
     // this thread's own context; it ends with the thread
     let context = z3::Context::thread_local();
     let gate = Arc::new(Gate::default());
@@ -200,28 +211,26 @@ fn work(shared: &Arc<Shared>) {
         let (handle, theirs) = (context.handle(), Arc::clone(&gate));
         scope.spawn(move || theirs.guard(|| handle.interrupt()));
         let _opened = gate.open_on_drop();
-        serve(shared, &gate, end);
-    });
+        serve(shared, &gate)
+    })
 }
 
 /// Answers one question.
-fn serve(shared: &Arc<Shared>, gate: &Arc<Gate>, mut end: End<'_>) {
+fn serve(shared: &Arc<Shared>, gate: &Arc<Gate>) -> Last {
     let prepared = Prepared::new();
-    let Some(ticket) = next_ticket(shared, gate) else { return };
+    let Some(ticket) = next_ticket(shared, gate) else { return Last::Failed };
     let answered =
         catch_unwind(AssertUnwindSafe(|| prepared.solve(&ticket.problem, ticket.budget, None, gate.stopped())));
     let panicked = |_| Solved::free(Answer::Unknown(Reason::Other("the solver failed".to_owned())));
     let solved = answered.unwrap_or_else(panicked);
     let mut progress = lock(&ticket.progress);
-    end.orderly = true;
-    match *progress {
-        Progress::Abandoned => end.abandoned = true,
-        _ => *progress = Progress::Done(solved),
+    if matches!(*progress, Progress::Abandoned) {
+        return Last::Abandoned;
     }
+    *progress = Progress::Done(solved);
     drop(progress);
     ticket.changed.notify_all();
-    // the successor makes its context while this one is taken down
-    drop(end);
+    Last::Answered
 }
 
 /// Waits for a question that somebody still waits for; none if the pool closes.
@@ -248,19 +257,29 @@ fn next_ticket(shared: &Shared, gate: &Arc<Gate>) -> Option<Arc<Ticket>> {
     }
 }
 
+/// What a worker did last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// It answered.
+    Answered,
+    /// Nobody waited for its answer any more.
+    Abandoned,
+    /// It could not make its context, or the pool has closed.
+    Failed,
+}
+
 /// Signs a worker off, however it ends, and starts its successor.
 struct End<'a> {
     shared: &'a Arc<Shared>,
-    abandoned: bool,
-    orderly: bool,
+    last: Last,
 }
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.shared.state);
-        let count = if self.abandoned { &mut state.abandoned } else { &mut state.serving };
+        let count = if self.last == Last::Abandoned { &mut state.abandoned } else { &mut state.serving };
         *count = count.saturating_sub(1);
-        if self.orderly {
+        if self.last != Last::Failed {
             // one that could not even make its context is replaced when the next question comes, lest it fail in a loop
             refill(self.shared, &mut state);
         }
