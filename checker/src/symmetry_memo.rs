@@ -19,6 +19,7 @@ use std::sync::Arc;
 use suture_encode::impact::PodClass;
 use suture_encode::question::Judged;
 use suture_encode::scene::Scene;
+use suture_model::annotations::CONFIRM_DELETE;
 use suture_model::deletion::{Expected, expected_to_go, takes_along};
 use suture_model::effects::DELETION_TIME;
 use suture_model::fields::constraint_of;
@@ -230,7 +231,8 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
     fn trivially_holds(&self, pod: &Arc<Object>) -> bool {
         // no other pod takes the name of one of these
         let unnamed = pod.controller().is_some_and(|owner| owner.kind.has(KindTraits::generates_names));
-        let alone = self.blind && self.run.analysis.footprint.reads_presence_only && unnamed && self.is_same(pod);
+        let present = self.blind && self.run.analysis.footprint.reads_presence_only;
+        let alone = present && unnamed && may_have_equals(pod) && self.is_same(pod);
         alone
             && self.run.with.iter().all(|scenario| all_named_stay(&scenario.state, pod))
             && self.holds_if_deleted(&self.run.instance(pod))
@@ -292,7 +294,8 @@ fn is_quiet(scenario: &Scenario<'_>, before: &State<'_>) -> bool {
 }
 
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name, or what is named
-/// after them.
+/// after them, or they confirm their deletion by their uid.
 fn may_have_equals(object: &Object) -> bool {
-    object.key.kind.is("Pod") && !object.has_pod_as_owner() && !names_its_own(object)
+    let confirms = object.annotation(CONFIRM_DELETE).is_some();
+    object.key.kind.is("Pod") && !object.has_pod_as_owner() && !names_its_own(object) && !confirms
 }

@@ -347,6 +347,8 @@ pub const fn relations(func: Func) -> Relations {
         // owners are of any kind, and are watched as they are seen; parents have an adapter
         OwnersIn => swapped(ADAPTED, Source::Object, Inverse::Owners, Lift::Listed(Held::Owner), Detail::Owners),
         UnresolvedOwners => swapped(ADAPTED, Source::Object, Inverse::Owners, Lift::Dangling, Detail::Names),
+        // a confirmation stays as it is, also that of what is gone; it names the uid of its object (`symmetry_memo.rs`)
+        Meant => swapped(CONFIRMING, Source::Object, Inverse::Nothing, Lift::Meant, Detail::Names),
         ResolvesIn => {
             let reads = &[Read::Referred, Read::Adapted];
             swapped(reads, Source::After(References), Inverse::References, Lift::Target, Detail::Names)
@@ -361,7 +363,6 @@ pub const fn relations(func: Func) -> Relations {
         Selects => object(PODS, Inverse::Selecting, Lift::Selected(Held::There)),
         Endpoints => object(PODS, Inverse::Selecting, Lift::Selected(Held::Ready)),
         PodsOwnedBy => object(PODS, Inverse::Controllers, Lift::Below),
-        Meant => object(CONFIRMING, Inverse::Nothing, Lift::Meant),
         StandingSelector => object(PODS, Inverse::Everything, Lift::Refused),
         WantedReplicas => object(WANTED, Inverse::Selecting, Lift::Scenario),
         // by its controller's label as well

@@ -227,7 +227,7 @@ spec: {nodeName: n1, containers: [{name: c, image: i, envFrom: [{secretRef: {nam
     let extra = write(&folder, "extra.yaml", broken);
     let ran = suture(&["audit", "--state", &state, "--state", &extra]);
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
-    let first = "violated: references-resolve is broken for Pod/shop/lost\n  it needs Secret/shop/gone";
+    let first = "violated: references-pending is broken for Pod/shop/lost\n  it needs Secret/shop/gone";
     assert!(ran.out.starts_with(first), "{}", ran.out);
     assert!(ran.out.lines().last().unwrap().starts_with("violated: 1 instance broken, "), "{}", ran.out);
     let invariants = write(&folder, "invariants.yaml", INVARIANT);
