@@ -201,6 +201,16 @@ pub struct Decision {
     /// The instances that were not judged, since an exemption lets whoever asks break them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exempted: Vec<Exempted>,
+    /// The kinds that were looked for and of which the recorded cluster has no object: they are taken as none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taken_as_none: Vec<String>,
+    /// The kinds of the custom resources that the change touches and that no adapter explains: what their operators do is not
+    /// modelled, which every proof relies on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmodelled: Vec<String>,
+    /// What they make of the change, whatever the verdicts are.
+    #[serde(skip)]
+    pub unmodelled_outcome: Outcome,
     /// Whether more instances may break than are listed: the change was denied already, and they were not judged.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
@@ -221,6 +231,9 @@ impl Decision {
             not_worse: 0,
             verdicts: Vec::new(),
             exempted: Vec::new(),
+            taken_as_none: Vec::new(),
+            unmodelled: Vec::new(),
+            unmodelled_outcome: Outcome::Allowed,
             cut_short: false,
             effort: Effort::default(),
         };
@@ -245,10 +258,17 @@ impl Decision {
         self.verdicts.iter().map(of).sum()
     }
 
+    /// What each proof relies on since no adapter explains a custom resource.
+    pub fn unmodelled_in_words(&self) -> impl Iterator<Item = String> {
+        let words = |kind| format!("{kind} has no ResourceAdapter: what its operator does is not modelled");
+        self.unmodelled.iter().map(words)
+    }
+
     /// Adds verdicts that were found elsewhere, such as those of grants: the strictest outcome decides.
     pub fn add(&mut self, verdicts: impl IntoIterator<Item = Verdict>) {
         self.verdicts.extend(verdicts);
         self.verdicts.sort_by(|a, b| (&a.invariant, &a.instance).cmp(&(&b.invariant, &b.instance)));
-        self.decision = self.verdicts.iter().map(Verdict::decides).max().unwrap_or(Outcome::Allowed);
+        let found = self.verdicts.iter().map(Verdict::decides);
+        self.decision = found.fold(self.unmodelled_outcome, Outcome::max);
     }
 }

@@ -12,11 +12,12 @@ use suture_encode::analysis::Analysis;
 use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
+use suture_specs::spec::OnUndecided;
 
 use crate::audit;
 use crate::cache::Verdicts;
 use crate::clock::Stopwatch;
-use crate::decision::{Decision, Duration, Effort, Finding, Verdict};
+use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
 use crate::decision_cache::{CacheKey, DecisionCache, repeatable};
 use crate::judge::{Findings, Judge, Scope};
 use crate::suggest::nearest_allowed;
@@ -131,9 +132,21 @@ impl Engine {
 
     /// What was found, as it is told.
     fn decision(&self, uid: &str, found: Findings, effort: Effort, watch: &Stopwatch) -> Decision {
-        let Findings { verdicts, proved, not_worse, mut exempted, cut_short } = found;
+        let Findings { verdicts, proved, not_worse, mut exempted, unmodelled, cut_short } = found;
         exempted.sort();
-        let mut decision = Decision::of(uid, verdicts);
+        let unmodelled: Vec<String> = unmodelled.iter().map(ToString::to_string).collect();
+        let unmodelled_outcome = match self.settings.unmodelled {
+            _ if unmodelled.is_empty() => Outcome::Allowed,
+            OnUndecided::Deny => Outcome::Denied,
+            OnUndecided::Warn => Outcome::Warned,
+            OnUndecided::Allow => Outcome::Allowed,
+        };
+        let mut decision = Decision { unmodelled, unmodelled_outcome, ..Decision::of(uid, []) };
+        decision.add(verdicts);
+        let assumed: Vec<String> = decision.unmodelled_in_words().collect();
+        for verdict in decision.verdicts.iter_mut().filter(|verdict| verdict.outcome == Finding::Proved) {
+            verdict.assumptions.extend(assumed.iter().cloned());
+        }
         if !self.settings.verbose {
             decision.verdicts.retain(|v| !v.outcome.is_passed());
         }

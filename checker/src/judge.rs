@@ -11,6 +11,7 @@ use suture_encode::impact::{Impact, Reached};
 use suture_encode::scene::Preparations;
 use suture_model::change::Request;
 use suture_model::futures::Moment;
+use suture_model::kinds::Kind;
 use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
 use suture_model::state::State;
@@ -26,6 +27,7 @@ use crate::prove::Proof;
 use crate::request::{DecisionContext, Input, NoScenarios, ScenarioSet, ScenarioSource, Settings, expression_inputs};
 use crate::suggest::confirmation;
 use crate::symmetry_memo::{ClassKey, ClassVerdict, SharedVerdict, SymmetryMemo};
+use crate::unmodelled::unmodelled;
 
 /// Once so many instances are refused the others are left out: people read the first few, and a deletion that thousands
 /// of objects depend on is denied in the time of one that some do.
@@ -53,6 +55,8 @@ pub(crate) struct Findings {
     pub not_worse: u64,
     /// The instances that were not judged, since an exemption covers them.
     pub exempted: Vec<Exempted>,
+    /// The kinds of custom resources that the change touches and that no adapter explains.
+    pub unmodelled: BTreeSet<Kind>,
     /// Whether some were left out, since the change is denied whatever they say.
     pub cut_short: bool,
 }
@@ -117,7 +121,8 @@ impl<'e> Judge<'e> {
     fn in_scenarios(&mut self, source: ScenarioSource<'_>, scope: Scope<'_>, set: &ScenarioSet<'_>) -> Findings {
         let ScenarioSource { input, in_flight, .. } = source;
         let before = State::new(input.snapshot);
-        let mut found = Findings::default();
+        let touched = set.during.iter().chain(set.after.iter().flatten());
+        let mut found = Findings { unmodelled: unmodelled(&before, touched), ..Findings::default() };
         let landed = set.baseline.iter().filter(|scenario| scenario.landed != 0);
         let mut impact = Impact::new(&before, set.during.iter().chain(landed));
         let inputs = expression_inputs(&input.change.requests, input.time);

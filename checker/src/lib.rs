@@ -19,6 +19,7 @@ mod request;
 pub mod solve;
 mod suggest;
 mod symmetry_memo;
+mod unmodelled;
 pub mod version;
 
 #[cfg(test)]

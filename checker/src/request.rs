@@ -14,7 +14,7 @@ use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::error::EvalError;
-use suture_specs::spec::Exemption;
+use suture_specs::spec::{Exemption, OnUndecided};
 use suture_specs::time::parse_timestamp;
 use suture_specs::value::{MapKey, Value};
 
@@ -34,11 +34,20 @@ pub struct Settings {
     /// Whether what is in flight may be refused yet by whoever decides about it: then each may land, and none excuses a
     /// change that breaks the same.
     pub unsure: bool,
+    /// What becomes of a change that touches a custom resource which no adapter explains.
+    pub unmodelled: OnUndecided,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { budget: Budget::OFFLINE, verbose: false, cache_bytes: 8 << 20, suggest: true, unsure: false }
+        Self {
+            budget: Budget::OFFLINE,
+            verbose: false,
+            cache_bytes: 8 << 20,
+            suggest: true,
+            unsure: false,
+            unmodelled: OnUndecided::Allow,
+        }
     }
 }
 

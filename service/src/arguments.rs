@@ -8,6 +8,7 @@ use suture_specs::spec::Profile;
 
 use crate::failure_policy::FailurePolicy;
 use crate::manifest::KUBECTL;
+use crate::unmodelled::Unmodelled;
 
 /// Decides whether a change to a Kubernetes cluster can break an invariant in any future.
 ///
@@ -64,6 +65,10 @@ pub enum Command {
     Audit(Audit),
     /// Parses and compiles invariants, templates, adapters, policies and suites
     Lint(Lint),
+    /// Prints what the policy reads of the cluster of the current kubeconfig context, as `--state` takes it; no values of
+    /// Secrets and ConfigMaps
+    #[cfg(feature = "serve")]
+    Snapshot(Snapshot),
     /// Decides admission requests in front of a cluster
     #[cfg(feature = "serve")]
     Serve(Box<crate::serve::options::Options>),
@@ -85,7 +90,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct State {
     /// Manifests as `kubectl get -o yaml` prints them: a file, a folder (*.yaml, *.yml, *.json in it, hidden ones left out),
-    /// or `-` for standard input; may be given more than once
+    /// `-` for standard input, or `cluster` for that of the current kubeconfig context; may be given more than once
     #[arg(long, required = true, value_name = "PATH")]
     pub state: Vec<PathBuf>,
     /// A kind that was not read: unknown instead of absent
@@ -144,6 +149,9 @@ pub struct Check {
     /// What is to be done.
     #[command(flatten)]
     pub asked: Asked,
+    /// What becomes of a change that touches a custom resource which no ResourceAdapter explains
+    #[arg(long, value_enum, default_value_t = Unmodelled::Warn, value_name = "ANSWER")]
+    pub unmodelled: Unmodelled,
     /// The form of the answer
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
@@ -245,6 +253,14 @@ pub struct Lint {
     /// Files or folders
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+}
+
+/// `suture snapshot`.
+#[derive(Debug, Args)]
+pub struct Snapshot {
+    /// What says which kinds are read.
+    #[command(flatten)]
+    pub policy: Policy,
 }
 
 /// `suture bench`.

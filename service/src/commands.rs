@@ -10,9 +10,10 @@ use suture_checker::decision::{Decision, Finding, Outcome};
 use suture_checker::engine::{Engine, Settings};
 use suture_checker::version::z3_version;
 use suture_model::change::User;
+use suture_model::kinds::Kind;
 use suture_model::object::Key;
 use suture_model::snapshot::Facts;
-use suture_specs::spec::Profile;
+use suture_specs::spec::{OnUndecided, Profile};
 
 use crate::arguments::{
     self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, Lint, State, Test,
@@ -29,8 +30,9 @@ use crate::output::progress::Progress;
 use crate::output::terminal::{self, Paint};
 use crate::output::{self, junit, tests};
 use crate::policy::{self, Documents, Policy, diagnosed};
-use crate::recorded::{self, RecordedCluster};
+use crate::recorded::{self, LiveCluster, RecordedCluster};
 use crate::request::{Against, RequestedChange, Write, review_of};
+use crate::rules::watched;
 use crate::suite;
 
 #[cfg(feature = "serve")]
@@ -58,6 +60,8 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Audit(arguments) => audit(common, arguments),
         Command::Lint(arguments) => lint(common, arguments),
         #[cfg(feature = "serve")]
+        Command::Snapshot(arguments) => snapshot(&arguments),
+        #[cfg(feature = "serve")]
         Command::Serve(options) => crate::serve::run(&options).map(|()| Exit::Good),
         Command::Bench(arguments) => bench(common, arguments),
         #[cfg(feature = "serve")]
@@ -70,7 +74,7 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
 }
 
 fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
-    let Check { state, policy, asked, output } = arguments;
+    let Check { state, policy, asked, unmodelled, output } = arguments;
     let Asked { review, apply, namespace, user, .. } = &asked;
     one_standard_input(&[&state.state, &policy.invariants, &policy.adapters, apply, review.as_slice()])?;
     let policy = load_policy(&policy)?;
@@ -79,7 +83,7 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
     let (recorded, time) = load_state(&state, &policy, &asked.applied_keys(namespace))?;
     let RecordedCluster { snapshot, ownership, .. } = &recorded;
     let change = asked.change(&Against { snapshot, user: &user, ownership, namespace })?;
-    let mut engine = engine(common, &policy)?;
+    let mut engine = engine(common, &policy, unmodelled.into())?;
     let question = Question {
         snapshot,
         change: &change,
@@ -92,7 +96,8 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
         unread: &[],
     };
     let decision = decide(&policy, Some(&mut engine), &question).decision;
-    show(common, output, decision, About::Change)
+    let taken_as_none = taken_as_none(&policy, &recorded);
+    show(common, output, Decision { taken_as_none, ..decision }, About::Change)
 }
 
 /// What the flags ask for; one of them is given.
@@ -143,12 +148,23 @@ fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
     one_standard_input(&[&state.state, &policy.invariants, &policy.adapters])?;
     let policy = load_policy(&policy)?;
     let (recorded, time) = load_state(&state, &policy, &BTreeSet::new())?;
-    let decision = engine(common, &policy)?.audit(&recorded.snapshot, time.map(|time| time.to_string()).as_deref());
-    show(common, output, decision, About::Present)
+    let mut engine = engine(common, &policy, OnUndecided::Allow)?;
+    let decision = engine.audit(&recorded.snapshot, time.map(|time| time.to_string()).as_deref());
+    let taken_as_none = taken_as_none(&policy, &recorded);
+    show(common, output, Decision { taken_as_none, ..decision }, About::Present)
 }
 
-fn engine(common: Common, policy: &Policy) -> Result<Engine, Failure> {
-    let settings = Settings { verbose: common.verbose, ..Settings::default() };
+/// The kinds that the policy and the effects read and of which a recorded cluster has no object. A live one was asked.
+fn taken_as_none(policy: &Policy, recorded: &RecordedCluster) -> Vec<String> {
+    let RecordedCluster { snapshot, is_live: false, .. } = recorded else { return Vec::new() };
+    let is_none = |kind: &Kind| snapshot.list(kind, None).is_empty() && !snapshot.unknown().contains(&kind.kind);
+    let mut none: Vec<String> = watched(policy).iter().filter(|kind| is_none(kind)).map(ToString::to_string).collect();
+    none.sort();
+    none
+}
+
+fn engine(common: Common, policy: &Policy, unmodelled: OnUndecided) -> Result<Engine, Failure> {
+    let settings = Settings { verbose: common.verbose, unmodelled, ..Settings::default() };
     Engine::new(policy.invariants.clone(), settings).map_err(Failure::invalid)
 }
 
@@ -159,18 +175,40 @@ fn load_state(
     wanted: &BTreeSet<Key>,
 ) -> Result<(RecordedCluster, Option<Clock>), Failure> {
     let State { state, unknown, time } = state;
-    let recorded = recorded::load(state, unknown, wanted, policy.adapters.clone())?;
+    let recorded = recorded::load(state, unknown, wanted, policy.adapters.clone(), || live(policy))?;
     let time = match time {
         Some(time) => Some(Clock::parse(time).map_err(|error| Failure::invalid(format!("--time: {error}")))?),
+        None if recorded.is_live => Some(Clock::now()),
         None => recorded.newest,
     };
     Ok((recorded, time))
+}
+
+/// The cluster of the current kubeconfig context.
+#[cfg(feature = "serve")]
+fn live(policy: &Policy) -> Result<LiveCluster, Failure> {
+    crate::serve::live::read(policy)
+}
+
+#[cfg(not(feature = "serve"))]
+fn live(_: &Policy) -> Result<LiveCluster, Failure> {
+    Err(Failure::invalid("`--state cluster` needs a build with what runs in front of a cluster: `make build`"))
 }
 
 /// Standard input can be read once.
 fn one_standard_input(paths: &[&[PathBuf]]) -> Result<(), Failure> {
     let count = paths.iter().flat_map(|paths| paths.iter()).filter(|path| path.as_os_str() == "-").count();
     if count > 1 { Err(Failure::invalid("only one input can be `-`, standard input")) } else { Ok(()) }
+}
+
+#[cfg(feature = "serve")]
+fn snapshot(arguments: &arguments::Snapshot) -> Result<Exit, Failure> {
+    let live = live(&load_policy(&arguments.policy)?)?;
+    output::print(&live.dump()?)?;
+    for (what, why) in &live.unread {
+        terminal::note(&format!("not read: {what}: {why}"));
+    }
+    Ok(Exit::Good)
 }
 
 fn test(common: Common, arguments: Test) -> Result<Exit, Failure> {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use suture_checker::decision::{Decision, Finding, Verdict};
+use suture_checker::decision::{Decision, Finding, Outcome, Verdict};
 use suture_checker::engine::{Engine, Input};
 use suture_model::annotations::CONFIRM_DELETE;
 use suture_model::change::{Change, Request};
@@ -232,7 +232,8 @@ pub fn consequence(verdict: &Verdict, policy: &Policy) -> Option<Consequence> {
 
 /// Whether the webhook lets the request pass.
 pub fn admits(decision: &Decision, policy: &Policy) -> bool {
-    decision.verdicts.iter().all(|verdict| consequence(verdict, policy) != Some(Consequence::Denies))
+    decision.unmodelled_outcome != Outcome::Denied
+        && decision.verdicts.iter().all(|verdict| consequence(verdict, policy) != Some(Consequence::Denies))
 }
 
 /// The `onUndecided` of the invariant of that name.

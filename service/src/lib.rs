@@ -1,8 +1,7 @@
 //! The command line of Suture and its admission backend: what reads files, watches and the clock, decides with
 //! `checker`, and answers. Everything but `main` is callable from a test.
 //!
-//! Not there yet, and therefore not offered: `explain`, `replay`, `prove`, `diff`, `snapshot`, `audit --one-step`,
-//! `--state cluster`, and the output formats `sarif` and `openreports`.
+//! Not there yet, and therefore not offered: `explain`, `replay`, `prove`, `diff`, `audit --one-step`, and the output formats `sarif` and `openreports`.
 
 pub mod arguments;
 pub mod bench;
@@ -20,6 +19,8 @@ pub mod output;
 pub mod policy;
 pub mod recorded;
 pub mod request;
+pub mod rules;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod suite;
+pub mod unmodelled;

@@ -26,8 +26,70 @@ pub struct RecordedCluster {
     pub newest: Option<Clock>,
     /// Who owns which fields, of the objects asked for.
     pub ownership: Ownership,
+    /// Whether a live cluster was read: what that showed none of is not there.
+    pub is_live: bool,
     /// Where objects were read.
     places: BTreeMap<Key, Place>,
+}
+
+/// What a live cluster showed.
+#[derive(Clone, Debug, Default)]
+pub struct LiveCluster {
+    /// Its objects, whole: what must not be kept of them goes when they are added to a snapshot.
+    pub objects: Vec<Val>,
+    /// What could not be read, and why: kinds, or `*.GROUP` for an API that does not answer.
+    pub unread: BTreeMap<String, String>,
+}
+
+impl LiveCluster {
+    /// The kinds that could not be read.
+    pub fn unknown(&self) -> impl Iterator<Item = &String> {
+        self.unread.keys().filter(|name| !name.starts_with('*'))
+    }
+
+    /// The header of a dump.
+    fn header(&self) -> Val {
+        let unread = self.unread.iter().map(|(name, why)| (name.as_str().into(), Val::str(why.as_str())));
+        Val::object([
+            ("apiVersion", Val::str("suture.dev/v1alpha1")),
+            ("kind", Val::str("SnapshotHeader")),
+            ("unknown", Val::list(self.unknown().map(|kind| Val::str(kind.as_str())).collect())),
+            ("unread", Val::map(unread.collect())),
+        ])
+    }
+
+    /// The cluster as `--state` reads it: a header, then a document for each object, by kind, namespace and name. Values of
+    /// Secrets and ConfigMaps are left out.
+    ///
+    /// # Errors
+    /// When an object is none.
+    pub fn dump(&self) -> Result<String, Failure> {
+        let mut documents = BTreeMap::new();
+        for object in &self.objects {
+            let key = Object::from_val(object).map_err(Failure::invalid)?.key;
+            let kept = ingest::project(object);
+            // who owns the fields of a pod is asked of nobody, and is half of it
+            let kept = if key.kind.is("Pod") { kept.without_at(&["metadata", "managedFields"]) } else { kept };
+            documents.insert(key, yaml(&kept)?);
+        }
+        let mut text = yaml(&self.header())?;
+        for document in documents.values() {
+            text.push_str("---\n");
+            text.push_str(document);
+        }
+        Ok(text)
+    }
+}
+
+/// A document as YAML, or as JSON, which is YAML too, where the text would be read as something else: other programs read
+/// more words as Booleans.
+fn yaml(document: &Val) -> Result<String, Failure> {
+    let text = serde_saphyr::to_string(document).map_err(Failure::invalid)?;
+    let read = ingest::parse_documents(&text, "").ok();
+    if read.is_some_and(|read| matches!(read.as_slice(), [only] if only.val == *document)) {
+        return Ok(text);
+    }
+    serde_json::to_string(document).map(|json| json + "\n").map_err(Failure::invalid)
 }
 
 /// Where a document was read: its source's name, and its line where that is known.
@@ -62,13 +124,20 @@ pub fn load(
     unknown: &[String],
     wanted: &BTreeSet<Key>,
     adapters: Arc<dyn Adapters>,
+    live: impl Fn() -> Result<LiveCluster, Failure>,
 ) -> Result<RecordedCluster, Failure> {
-    if paths.iter().any(|path| path == Path::new("cluster") && !path.exists()) {
-        return Err(Failure::invalid("`--state cluster` is not supported yet: this version reads files only"));
-    }
     let mut recorded = RecordedCluster::new(adapters);
-    for source in input::read(paths)? {
-        recorded.read(&source, wanted)?;
+    for path in paths {
+        if is_live(path) {
+            recorded.add_live(&live()?, wanted)?;
+            continue;
+        }
+        for source in input::read(std::slice::from_ref(path))? {
+            recorded.read(&source, wanted)?;
+        }
+    }
+    if recorded.snapshot.is_empty() {
+        return Err(Failure::invalid("the state holds no object: nothing can be said of an empty cluster"));
     }
     let names = Names::of(&recorded.snapshot);
     for name in unknown {
@@ -78,11 +147,27 @@ pub fn load(
     Ok(recorded)
 }
 
+/// Whether `--state` names the cluster of the current kubeconfig context; a file of that name comes first.
+fn is_live(path: &Path) -> bool {
+    path == Path::new("cluster") && !path.exists()
+}
+
 impl RecordedCluster {
+    /// Adds what a live cluster showed.
+    fn add_live(&mut self, live: &LiveCluster, wanted: &BTreeSet<Key>) -> Result<(), Failure> {
+        let place = Place { file: "cluster".into(), line: 0 };
+        for object in &live.objects {
+            self.add(object, &place, wanted)?;
+        }
+        self.is_live = true;
+        live.unknown().for_each(|kind| self.snapshot.mark_unknown(kind));
+        Ok(())
+    }
+
     /// Nothing yet.
     pub fn new(adapters: Arc<dyn Adapters>) -> Self {
         let (newest, ownership, places) = (None, Ownership::new(), BTreeMap::new());
-        Self { snapshot: Snapshot::new(adapters), newest, ownership, places }
+        Self { snapshot: Snapshot::new(adapters), newest, ownership, is_live: false, places }
     }
 
     /// Adds the documents of a text; of the objects that are `wanted`, who owns their fields is kept.

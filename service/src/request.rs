@@ -28,7 +28,7 @@ mod fields;
 mod flags;
 
 use existing::{existing, in_existing_namespace};
-use fields::with_structure;
+use fields::{valid, with_structure};
 
 /// What is asked, before the state is known.
 #[derive(Clone, Debug)]
@@ -203,6 +203,8 @@ fn write_all(
         if let Some((other, there)) = written.insert(create.target.clone(), (file.clone(), *line)) {
             return Err(at(file, *line, format!("`{}` is applied twice, also at {other}:{there}", create.target)));
         }
+        let version = val.str_at(&["apiVersion"]).map_or("", |version| version.rsplit('/').next().unwrap_or(version));
+        valid(&create.target.kind, version, val).map_err(|why| at(file, *line, why))?;
         let request = match state.get(&create.target) {
             None => {
                 in_existing_namespace(&create.target, &state).map_err(|why| at(file, *line, why))?;

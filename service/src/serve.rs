@@ -43,6 +43,7 @@ pub mod kind_events;
 pub mod kinds;
 pub mod last_reads;
 pub mod lease;
+pub mod live;
 pub mod loaded;
 pub mod maintenance;
 pub mod metrics;
@@ -59,7 +60,6 @@ pub mod reporter;
 pub mod resources;
 pub mod review;
 pub mod router;
-pub mod rules;
 pub mod secret;
 pub mod server;
 pub mod status;
@@ -155,7 +155,9 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
         Replicas::Single(active) => readiness.while_active(active.clone()),
         Replicas::Announced(_) | Replicas::Audit => readiness,
     };
-    let shared = Arc::new(SharedState::new(store.clone(), in_flight_log, replicas.clone()));
+    let mut shared = SharedState::new(store.clone(), in_flight_log, replicas.clone());
+    shared.unmodelled = options.unmodelled.into();
+    let shared = Arc::new(shared);
     follow(&client, policies, &shared, &again, options, &readiness, &metrics);
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
     let workers = Workers::start(Arc::new(JudgePool(shared)), limits, metrics.clone());

@@ -219,7 +219,8 @@ exempted: web-serves for Service/shop/web
 
 allowed: 1 exempted, 0 proved (z3 ";
     assert_eq!(ran.code, 0);
-    assert!(ran.out.starts_with(expected), "{}", ran.out);
+    let without: Vec<&str> = ran.out.lines().filter(|line| !line.starts_with("taken as none")).collect();
+    assert!(without.join("\n").starts_with(expected), "{}", ran.out);
     let report: serde_json::Value = serde_json::from_str(&at("ana", before, "json").out).unwrap();
     assert_eq!(report["exempted"][0]["exemption"], "incident-4711");
     for (user, time) in [("bea", before), ("ana", after)] {

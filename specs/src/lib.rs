@@ -10,6 +10,7 @@ pub mod eval;
 pub mod functions;
 pub mod ir;
 pub mod library;
+pub mod manifest;
 pub mod spec;
 mod strings;
 pub mod suggest;

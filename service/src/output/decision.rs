@@ -45,6 +45,13 @@ pub fn text(decision: &Decision, about: About, paint: Paint, verbose: bool) -> S
     if !out.is_empty() {
         out.push('\n');
     }
+    for assumed in decision.unmodelled_in_words() {
+        _ = writeln!(out, "assumed: {assumed}");
+    }
+    if !decision.taken_as_none.is_empty() {
+        let none = decision.taken_as_none.join(", ");
+        _ = writeln!(out, "taken as none: {none}; --unknown KIND if they were not read");
+    }
     _ = writeln!(out, "{}", summary(decision, about, paint));
     out
 }

@@ -67,6 +67,12 @@ fn colored(when: Color, terminal: bool) -> bool {
     }
 }
 
+/// Prints a remark on standard error.
+pub fn note(text: &str) {
+    // nobody is left to tell when standard error is gone too
+    _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// Prints why a command failed on standard error.
 pub fn failure(failure: &Failure, paint: Paint) {
     let text = failure_text(failure, paint);

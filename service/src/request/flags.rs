@@ -7,7 +7,7 @@ use suture_model::state::State;
 use suture_model::value::Val;
 
 use super::existing::existing;
-use super::fields::with_structure;
+use super::fields::{valid, with_structure};
 use crate::failure::Failure;
 use crate::manifest;
 use crate::names::Names;
@@ -54,6 +54,7 @@ pub(super) fn patch(text: &str, state: &State<'_>, names: &Names, user: &User) -
     let patched =
         with_structure(live, state, |structure| manifest::strategic_patch(&live.to_val(), &patch, &structure, custom));
     let patched = patched.map_err(|error| invalid(&error))?;
+    valid(&key.kind, &live.version, &patch).map_err(|error| invalid(&error))?;
     Request::update(user.clone(), state, &patched, "").map_err(|error| invalid(&error))
 }
 

@@ -188,12 +188,16 @@ impl Answer {
         } else {
             Label::from(decision.decision)
         };
-        let mut answer = if denying.is_empty() {
-            Self { label, ..Self::allowed() }
-        } else {
-            Self::refused(label, 403, message(&denying))
+        let unmodelled: Vec<String> = decision.unmodelled_in_words().collect();
+        let mut answer = match decision.unmodelled_outcome {
+            _ if !denying.is_empty() => Self::refused(label, 403, message(&denying)),
+            Outcome::Denied => Self::refused(Label::Denied, 403, unmodelled.join("\n")),
+            _ => Self { label, ..Self::allowed() },
         };
         answer.warnings = warning.iter().flat_map(|verdict| lines(verdict)).collect();
+        if decision.unmodelled_outcome == Outcome::Warned {
+            answer.warnings.extend(unmodelled);
+        }
         answer.micros = decision.duration.map_or(0, |duration| duration.total_micros);
         answer.effort = decision.effort;
         answer.undecided = undecided;

@@ -18,9 +18,9 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta};
 use suture_model::change::Operation;
 
-use super::rules::{self, Judged, Rule};
 use crate::failure_policy::FailurePolicy;
 use crate::policy::Policy;
+use crate::rules::{self, Judged, Rule};
 
 mod conditions;
 mod reconcile;

@@ -19,6 +19,7 @@ use suture_model::object::Object;
 use suture_model::snapshot::Facts;
 use suture_model::state::State;
 use suture_model::value::Str;
+use suture_specs::spec::OnUndecided;
 
 use super::active::Active;
 use super::announce::Announcer;
@@ -69,6 +70,8 @@ pub struct SharedState {
     pub in_flight_log: Arc<InFlightLog>,
     /// How replicas share the work.
     pub replicas: Replicas,
+    /// What becomes of a request that touches a custom resource which no adapter explains.
+    pub unmodelled: OnUndecided,
     /// What the last decisions about objects read.
     last_reads: LastReads,
     /// The engine of the latest generation of the policy that was asked for: its clones share what they keep.
@@ -153,7 +156,8 @@ impl Decider for Judge {
 impl SharedState {
     /// What judges share before anything was decided.
     pub fn new(store: Arc<Store>, in_flight_log: Arc<InFlightLog>, replicas: Replicas) -> Self {
-        Self { store, in_flight_log, replicas, last_reads: LastReads::default(), engine: Mutex::default() }
+        let (unmodelled, last_reads, engine) = (OnUndecided::Allow, LastReads::default(), Mutex::default());
+        Self { store, in_flight_log, replicas, unmodelled, last_reads, engine }
     }
 
     /// An engine for the policy of a view.
@@ -166,7 +170,7 @@ impl SharedState {
             return Ok(engine.clone());
         }
         let unsure = matches!(self.replicas, Replicas::Announced(_));
-        let settings = Settings { budget: Budget::WEBHOOK, unsure, ..Settings::default() };
+        let settings = Settings { budget: Budget::WEBHOOK, unsure, unmodelled: self.unmodelled, ..Settings::default() };
         let engine = Engine::of(view.loaded.analyses.clone(), settings).map_err(|error| error.to_string())?;
         *known = Some((generation, engine.clone()));
         Ok(engine)

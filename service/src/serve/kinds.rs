@@ -44,9 +44,12 @@ struct Task {
 }
 
 /// What discovery says about a kind.
-enum Found {
+pub enum Found {
+    /// There.
     At(Place),
+    /// It is not served.
     Nowhere,
+    /// It cannot be said, for this reason.
     Unclear(String),
 }
 
@@ -107,9 +110,7 @@ impl Kinds {
 
     /// The kinds that the cluster serves. Those of a group that does not answer are the ones followed already.
     async fn all(&self) -> Result<BTreeSet<Kind>, String> {
-        let found = get::<Groups>(&self.client, "/apis").await?;
-        let Groups { groups } = found.ok_or("the API server does not say which groups it serves")?;
-        let names = std::iter::once(String::new()).chain(groups.into_iter().map(|group| group.name));
+        let names = groups(&self.client).await?.into_iter();
         let looked = join_all(names.map(|group| async {
             let resources = resources(&self.client, &group).await;
             (group, resources)
@@ -187,10 +188,13 @@ impl Drop for Kinds {
 }
 
 /// A resource that a group serves, in one version.
-struct Resource {
-    api_version: String,
-    kind: String,
-    path: String,
+pub struct Resource {
+    /// `apiVersion` of its objects.
+    pub api_version: String,
+    /// Their kind.
+    pub kind: String,
+    /// The path of the collection.
+    pub path: String,
 }
 
 /// `APIGroup`, as far as it is needed.
@@ -232,8 +236,15 @@ struct NamedGroup {
     name: String,
 }
 
+/// The names of the groups that a cluster serves, the core group's empty one first.
+pub async fn groups(client: &Client) -> Result<Vec<String>, String> {
+    let found = get::<Groups>(client, "/apis").await?;
+    let Groups { groups } = found.ok_or("the API server does not say which groups it serves")?;
+    Ok(std::iter::once(String::new()).chain(groups.into_iter().map(|group| group.name)).collect())
+}
+
 /// What a group serves, its preferred version first. A group that does not exist serves nothing.
-async fn resources(client: &Client, group: &str) -> Result<Vec<Resource>, String> {
+pub async fn resources(client: &Client, group: &str) -> Result<Vec<Resource>, String> {
     let versions = if group.is_empty() {
         vec!["v1".to_owned()]
     } else {
@@ -273,7 +284,8 @@ async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<Option<
     }
 }
 
-fn find(kind: &Kind, group: Option<&Result<Vec<Resource>, String>>) -> Found {
+/// Where a kind is served, by what its group serves.
+pub fn find(kind: &Kind, group: Option<&Result<Vec<Resource>, String>>) -> Found {
     match group {
         None => Found::Unclear("not looked up yet".to_owned()),
         Some(Err(why)) => Found::Unclear(why.clone()),

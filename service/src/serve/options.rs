@@ -9,6 +9,7 @@ use suture_specs::spec::{OnUndecided, Profile};
 use super::configuration::{Installation, Reach, SERVICE_PORT, Target};
 use crate::arguments::ProfileName;
 use crate::failure_policy::FailurePolicy;
+use crate::unmodelled::Unmodelled;
 
 /// `suture serve`.
 #[derive(Debug, Args)]
@@ -25,6 +26,9 @@ pub struct Options {
     /// Also the shipped templates, by the rules of `--profile`, `baseline` if there is none
     #[arg(long)]
     pub shipped_invariants: bool,
+    /// What becomes of a request that touches a custom resource which no ResourceAdapter explains
+    #[arg(long, value_enum, default_value_t = Unmodelled::Warn, value_name = "ANSWER")]
+    pub unmodelled: Unmodelled,
     /// The kubeconfig [default: $KUBECONFIG, ~/.kube/config, or the service account of the pod]
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,

@@ -23,11 +23,11 @@ use super::kind_events::{KindEvent, List};
 use super::loaded::{Edition, Loaded, Problem, Wanted};
 use super::no_op::RelevantFields;
 use super::resources::{RESOURCES, ResourceName};
-use super::rules;
 use super::store::{Change, Store};
 use crate::failure::Failure;
 use crate::grants::{self, Grants};
 use crate::policy::{self, Documents, Policy, diagnosed};
+use crate::rules;
 
 /// Resources that change within this time are compiled together: `kubectl apply` of a folder sends one after the other.
 const TOGETHER: Duration = Duration::from_millis(20);

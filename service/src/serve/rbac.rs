@@ -9,9 +9,9 @@ use suture_model::kinds::Kind;
 
 use super::configuration::{Installation, NAME};
 use super::resources::{GROUP, RESOURCES};
-use super::rules::{watched, watches_every};
 use super::secret;
 use crate::policy::Policy;
+use crate::rules::{watched, watches_every};
 
 /// The service account, its roles, and what binds them.
 pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {

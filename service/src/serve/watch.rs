@@ -46,7 +46,7 @@ const BEGIN_MAX: Duration = Duration::from_secs(5);
 /// A watch that is silent for so long beyond its end is broken.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// How long a page of a list may take to begin, and then to end.
-const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+pub const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// What a page of a list is likely to fit into.
 const PAGE_BYTES: usize = 1 << 20;
 /// Objects of a page: a MiB or two at most. Client-go's pager takes 500 (`client-go/tools/pager/pager.go`), which leaves

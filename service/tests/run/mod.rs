@@ -22,7 +22,8 @@ pub fn suture(arguments: &[&str]) -> Ran {
     run(Command::new(env!("CARGO_BIN_EXE_suture")).args(arguments).current_dir(ROOT).stdin(Stdio::null()))
 }
 
-fn run(command: &mut Command) -> Ran {
+/// Runs a command.
+pub fn run(command: &mut Command) -> Ran {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Ran { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }

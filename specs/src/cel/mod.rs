@@ -27,7 +27,7 @@ pub use error::CelError;
 pub use guard::{LENGTH_BYTES_MAX, NESTING_MAX, OPERATORS_MAX};
 pub use lower::TREE_DEPTH_MAX;
 pub use names::free_names;
-pub use schema::{field_type, fields_of};
+pub use schema::{field_type, fields_of, schema_version};
 pub use scope::{RESERVED, Scope};
 
 use crate::ir::{Expr, Type};

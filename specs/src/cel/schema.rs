@@ -45,6 +45,11 @@ pub fn field_type(base: &Type, field: &str) -> Option<Type> {
     }
 }
 
+/// The version of a built-in kind whose fields are known: the one in the name of its schema, `io.k8s.api.apps.v1.Deployment`.
+pub fn schema_version(kind: &Kind) -> Option<&'static str> {
+    REGISTRY.kinds.get(kind)?.rsplit('.').nth(1)
+}
+
 /// The fields of a type, for messages; empty when it has none, or any.
 pub fn fields_of(base: &Type) -> Vec<String> {
     let names = |fields: &Fields| fields.keys().map(ToString::to_string).collect();

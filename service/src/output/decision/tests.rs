@@ -50,6 +50,9 @@ fn decision(decision: Outcome, verdicts: Vec<Verdict>) -> Decision {
         not_worse: 0,
         verdicts,
         exempted: Vec::new(),
+        taken_as_none: Vec::new(),
+        unmodelled: Vec::new(),
+        unmodelled_outcome: Outcome::Allowed,
         cut_short: false,
         effort: Effort::default(),
     }
@@ -132,11 +135,13 @@ fn what_is_not_worse_is_counted_apart_and_what_is_exempt_is_said() {
         reason: "the disk is lost".to_owned(),
     };
     let decision = decision(Outcome::Allowed, vec![not_worse]);
-    let decision = Decision { not_worse: 1, exempted: vec![exempted], duration: None, ..decision };
+    let taken_as_none = vec!["CronJob".to_owned(), "Job".to_owned()];
+    let decision = Decision { not_worse: 1, exempted: vec![exempted], taken_as_none, duration: None, ..decision };
     let expected = "\
 exempted: quorum-kept for StatefulSet/kv/etcd
   Exemption incident-4711, until 2026-12-01T00:00:00Z: the disk is lost
 
+taken as none: CronJob, Job; --unknown KIND if they were not read
 allowed: 1 not worse, 1 exempted, 7 proved (z3 5.3.2)
 ";
     assert_eq!(text(&decision, About::Change, Paint::PLAIN, false), expected);

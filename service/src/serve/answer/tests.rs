@@ -48,6 +48,9 @@ fn decided(outcome: Outcome, verdicts: Vec<Verdict>) -> Decision {
         not_worse: 0,
         verdicts,
         exempted: Vec::new(),
+        taken_as_none: Vec::new(),
+        unmodelled: Vec::new(),
+        unmodelled_outcome: Outcome::Allowed,
         cut_short: false,
         effort: Effort::default(),
     }

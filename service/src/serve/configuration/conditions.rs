@@ -13,8 +13,8 @@ use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 use suture_model::kinds::Kind;
 use suture_specs::spec::{API_VERSION, Subject, SubjectKind};
 
-use super::super::rules::Judged;
 use super::target::Installation;
+use crate::rules::Judged;
 
 /// Users of the control plane whose requests are never judged.
 ///

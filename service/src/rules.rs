@@ -9,7 +9,7 @@
 //! | an invariant reads a kind in the future | that kind | its CREATE, UPDATE, DELETE, and subresources that write it |
 //! | an invariant reads a kind only as it was | that kind | none: no request changes the past |
 //! | pods are read, or what may have a pod as its owner | what makes, scales, holds, places and protects pods | the same, with eviction, binding, status, scale |
-//! | anything may be collected with its owner | [owners](super::store::View::owners) of what is watched | of every resource DELETE, and UPDATE of its owners and finalizers ([`Judged`]) |
+//! | anything may be collected with its owner | owners, as they are seen, of what is watched | of every resource DELETE, and UPDATE of its owners and finalizers ([`Judged`]) |
 //! | an adapter says what a custom resource means | its kind, and kinds it names | all requests on its group |
 //! | a grant binds somebody | what its budgets count | all writes of its subjects |
 
@@ -49,7 +49,7 @@ impl Rule {
 }
 
 /// The kinds that the loaded invariants, grants and the effects read. Where [`watches_every`] says so, all others of the
-/// cluster are needed too; [owners](super::store::View::owners) are added as they are seen.
+/// cluster are needed too; owners (`serve::store::View::owners`) are added as they are seen.
 pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
     let mut reads = Reads::default();
     for invariant in &policy.invariants {
