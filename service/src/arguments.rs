@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use suture_specs::spec::Profile;
 
 use crate::failure_policy::FailurePolicy;
 use crate::manifest::KUBECTL;
+use crate::profile::ProfileName;
 use crate::unmodelled::Unmodelled;
 
 /// Decides whether a change to a Kubernetes cluster can break an invariant in any future.
@@ -113,28 +113,6 @@ pub struct Policy {
     /// ResourceAdapters: files or folders
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub adapters: Vec<PathBuf>,
-}
-
-/// Which of the shipped templates are judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProfileName {
-    /// Those whose refusal is nearly always a mistake, under rules that let daily work pass.
-    Baseline,
-    /// Each with its defaults.
-    Strict,
-    /// None.
-    None,
-}
-
-impl ProfileName {
-    /// The profile of this name.
-    pub fn profile(self) -> Option<Profile> {
-        match self {
-            Self::Baseline => Some(Profile::Baseline),
-            Self::Strict => Some(Profile::Strict),
-            Self::None => None,
-        }
-    }
 }
 
 /// `suture check`.

@@ -17,6 +17,7 @@ pub mod manifest;
 pub mod names;
 pub mod output;
 pub mod policy;
+pub mod profile;
 pub mod recorded;
 pub mod request;
 pub mod rules;

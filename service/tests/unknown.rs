@@ -26,7 +26,7 @@ fn kinds_that_are_taken_as_none_are_named() {
     let folder = folder("taken-as-none");
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let invariants = write(&folder, "invariants.yaml", INVARIANT);
-    let flags = ["--state", &state, "--invariants", &invariants, "--no-timing"];
+    let flags = ["--state", &state, "--profile", "none", "--invariants", &invariants, "--no-timing"];
     let line = |text: &str| {
         let mut lines = text.lines().filter(|line| line.starts_with("taken as none: "));
         let line = lines.next().unwrap().to_owned();
@@ -53,7 +53,8 @@ fn what_is_broken_anyway_is_not_proved() {
     let state = write(&folder, "cluster.yaml", CLUSTER);
     let lost = "{apiVersion: v1, kind: Pod, metadata: {name: lost, namespace: shop, uid: l}, spec: {containers: [{name: c, image: i, envFrom: [{secretRef: {name: gone}}]}]}}\n";
     let lost = write(&folder, "lost.yaml", lost);
-    let flags = ["check", "--state", &state, "--state", &lost, "--label", "po/shop/lost=a=b", "--no-timing"];
+    let state = ["check", "--profile", "strict", "--state", &state, "--state", &lost];
+    let flags = [&state[..], &["--label", "po/shop/lost=a=b", "--no-timing"]].concat();
     let ran = suture(&flags);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.lines().last().unwrap().starts_with("allowed: 1 not worse, "), "{}", ran.out);

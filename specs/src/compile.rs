@@ -126,30 +126,7 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
             let source = Source { namespace: invariant.namespace.clone(), hold, ..template_source };
             (source, params::bind(template, &given, origin)?)
         }
-        None => {
-            let Some(for_each) = &spec.for_each else {
-                let error = SpecError::new(origin, "spec", "an invariant needs `forEach` and `require`, or `template`");
-                return Err(vec![error]);
-            };
-            if spec.require.is_empty() {
-                return Err(vec![SpecError::new(origin, "spec", "`require` is missing: what must be true?")]);
-            }
-            if given.entries().len() > 0 {
-                let error = SpecError::new(origin, "spec.params", "only a template has parameters");
-                return Err(vec![error.helped("write the values into the expressions, or name a `template`")]);
-            }
-            let source = Source {
-                origin,
-                namespace: invariant.namespace.clone(),
-                for_each,
-                hold: spec.hold.unwrap_or_default().into(),
-                lets: spec.lets.as_ref(),
-                require: &spec.require,
-                degree: spec.degree.as_ref(),
-                params: BTreeMap::new(),
-            };
-            (source, Val::map(Vec::new()))
-        }
+        None => (own_source(invariant, &given)?, Val::map(Vec::new())),
     };
     let mut parts =
         compile_source(&source).map_err(|errors| match (template, errors.first(), &invariant.namespace) {
@@ -188,6 +165,32 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
     prune_all(&mut compiled);
     collect(&mut compiled);
     Ok(compiled)
+}
+
+/// The parts of an invariant that names no template.
+fn own_source<'i>(invariant: &'i Invariant, given: &Val) -> Result<Source<'i>, Vec<SpecError>> {
+    let (spec, origin) = (&invariant.spec, &invariant.origin);
+    let Some(for_each) = &spec.for_each else {
+        let error = SpecError::new(origin, "spec", "an invariant needs `forEach` and `require`, or `template`");
+        return Err(vec![error]);
+    };
+    if spec.require.is_empty() {
+        return Err(vec![SpecError::new(origin, "spec", "`require` is missing: what must be true?")]);
+    }
+    if given.entries().len() > 0 {
+        let error = SpecError::new(origin, "spec.params", "only a template has parameters");
+        return Err(vec![error.helped("write the values into the expressions, or name a `template`")]);
+    }
+    Ok(Source {
+        origin,
+        namespace: invariant.namespace.clone(),
+        for_each,
+        hold: spec.hold.unwrap_or_default().into(),
+        lets: spec.lets.as_ref(),
+        require: &spec.require,
+        degree: spec.degree.as_ref(),
+        params: BTreeMap::new(),
+    })
 }
 
 fn excluded_beside_template(invariant: &Invariant) -> Result<(), Vec<SpecError>> {

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use suture_specs::spec::{OnUndecided, Profile};
 
 use super::configuration::{Installation, Reach, SERVICE_PORT, Target};
-use crate::arguments::ProfileName;
 use crate::failure_policy::FailurePolicy;
+use crate::profile::ProfileName;
 use crate::unmodelled::Unmodelled;
 
 /// `suture serve`.
