@@ -40,6 +40,11 @@ use crate::policy::Policy;
 const TRIES_MAX: usize = 4;
 /// In how many ways changes in flight that matter may have landed in a webhook: each is judged.
 const WAYS_MAX: usize = 64;
+/// In how many ways they may have landed as long as it is hoped that the watch shows some of them soon: to wait costs
+/// nothing, and to judge more ways than these costs more than most watches lag.
+const WAYS_SOON_MAX: usize = 8;
+/// How long that is hoped for.
+const SOON_WAIT_MAX: Duration = Duration::from_millis(24);
 /// How long a denial waits for what is in flight to land, where it would be none then: a client that has the answer to one
 /// request sends the next at once, and a watch shows the first a little later.
 const LANDING_WAIT_MAX: Duration = Duration::from_millis(250);
@@ -297,15 +302,20 @@ impl Judge {
     ) -> (Reader<'l>, Judged) {
         let patience = patience(asked);
         let landing_patience = patience.min(now() + LANDING_WAIT_MAX);
+        let soon = patience.min(now() + SOON_WAIT_MAX);
         loop {
             let reader = begin();
-            let ((mut judged, waits), reads) = Facts::read_by(|| self.judge_beside(request, &reader));
+            let is_soon = soon > now();
+            let ways_max = if is_soon { WAYS_SOON_MAX } else { WAYS_MAX };
+            let ((mut judged, waits), reads) = Facts::read_by(|| self.judge_beside(request, &reader, ways_max));
             let until = match waits {
+                Some(Waits::ForFewer) if is_soon => soon,
                 Some(Waits::ForFewer) => patience,
                 Some(Waits::ForLanding) => landing_patience,
                 None => now(),
             };
-            if waits.is_some() && until > now() {
+            let hopes = is_soon && matches!(waits, Some(Waits::ForFewer));
+            if hopes || (waits.is_some() && until > now()) {
                 let matter = reader.writers(&reads).len();
                 drop(reader);
                 while until > now() {
@@ -323,7 +333,7 @@ impl Judge {
     }
 
     /// Judges beside what is in flight for a reader, and says whether fewer of these would make another judgement of it.
-    fn judge_beside(&mut self, request: &Request, reader: &Reader<'_>) -> (Judged, Option<Waits>) {
+    fn judge_beside(&mut self, request: &Request, reader: &Reader<'_>, ways_max: usize) -> (Judged, Option<Waits>) {
         let case = RequestInView::of(request, reader.view.clone());
         let judged = |answer, basis| Judged { answer, basis, no_op: case.no_op };
         let (view, policy) = (&case.view, &case.view.loaded.policy);
@@ -360,7 +370,7 @@ impl Judge {
                 seen.borrow_mut().extend(found.iter().map(|entry| entry.order));
                 case.open(found)
             },
-            ways_max: WAYS_MAX,
+            ways_max,
             likely_reads: &likely_reads,
             counted: &counted.iter().map(|entry| &*entry.request).collect::<Vec<_>>(),
             history: &reader.history,
