@@ -120,7 +120,7 @@ where
             let value = match call_nav(func, values, &Worlds { before: self.scene.before, now: &state }) {
                 Ok(value) => Sym::Known(value),
                 Err(error) => match error.kind {
-                    EvalErrorKind::UnknownKind(_) | EvalErrorKind::Steps(_) => {
+                    EvalErrorKind::UnknownKind(_) | EvalErrorKind::Unread(_) | EvalErrorKind::Steps(_) => {
                         return Err(Refusal::Unknown(error.to_string()));
                     }
                     _ => Sym::Error(error),

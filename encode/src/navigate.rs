@@ -206,7 +206,9 @@ where
         match call_nav(func, values, &worlds) {
             Ok(value) => Ok(Sym::Known(value)),
             Err(error) => match error.kind {
-                EvalErrorKind::UnknownKind(_) | EvalErrorKind::Steps(_) => Err(Refusal::Unknown(error.to_string())),
+                EvalErrorKind::UnknownKind(_) | EvalErrorKind::Unread(_) | EvalErrorKind::Steps(_) => {
+                    Err(Refusal::Unknown(error.to_string()))
+                }
                 _ => Ok(Sym::Error(error)),
             },
         }

@@ -8,7 +8,7 @@ use crate::change::{Operation, Propagation, Request};
 use crate::ingest::project;
 use crate::kinds::KindTraits;
 use crate::navigate::scale_path;
-use crate::object::{Object, Owner};
+use crate::object::{Object, Owner, UNREAD};
 use crate::state::State;
 use crate::value::Val;
 
@@ -97,7 +97,9 @@ fn update(state: &mut State, request: &Request, write: Write) -> Applied {
     if !asked.is_empty() && !stored.is_empty() && asked != stored {
         return Applied::nothing(format!("`{}` has another uid than the one written", request.target));
     }
-    match Object::from_val(&write(state, &old, &project(new))) {
+    let written = write(state, &old, &project(new));
+    let written = new.get(UNREAD).map_or_else(|| written.clone(), |unread| written.with(UNREAD, unread.clone()));
+    match Object::from_val(&written) {
         Ok(object) => {
             store(state, &old, Object { key: old.key.clone(), in_deletion_closure: old.in_deletion_closure, ..object })
         }

@@ -116,6 +116,9 @@ pub struct Owner {
     pub controller: bool,
 }
 
+/// The field of a manifest of which a part was not read, since it is nested too deep (`ingest`). No API object has it.
+pub const UNREAD: &str = "suture.dev/unread";
+
 /// Everything about an object that does not identify it.
 #[derive(Debug)]
 pub struct Body {
@@ -389,6 +392,11 @@ impl Object {
     /// Whether a pod is among its owners, with which it may go.
     pub fn has_pod_as_owner(&self) -> bool {
         self.owners().iter().any(|owner| owner.kind.is("Pod"))
+    }
+
+    /// Whether a part of it was not read, its metadata aside: what it says cannot be told.
+    pub fn is_unread(&self) -> bool {
+        self.val().get(UNREAD).is_some()
     }
 
     /// Whether it bears a deletionTimestamp.

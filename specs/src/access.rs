@@ -97,8 +97,15 @@ pub fn opt_index(base: &Value, at: &Value, ty: &Type) -> Result<Value, EvalError
 }
 
 /// The value at a path below an object, as the fields of its manifest; `None` when it is absent.
-pub fn object_field(object: &Object, path: &[&str]) -> Option<Value> {
-    object.at(path).map(|val| Value::from(&val))
+///
+/// # Errors
+/// When a part of the object was not read: nothing but its metadata is known.
+pub fn object_field(object: &Object, path: &[&str]) -> Result<Option<Value>, EvalError> {
+    let is_known = || matches!(path.first(), Some(&("apiVersion" | "kind" | "metadata")));
+    if object.is_unread() && !is_known() {
+        return Err(EvalErrorKind::Unread(object.key.to_string()).into());
+    }
+    Ok(object.at(path).map(|val| Value::from(&val)))
 }
 
 fn already_or_some(value: Value) -> Value {
@@ -150,7 +157,7 @@ pub fn coerce(value: Value, ty: &Type) -> Result<Value, EvalError> {
 fn find(base: &Value, field: &str) -> Result<Option<Value>, EvalError> {
     match base {
         Value::Map(map) => Ok(map.field(field)),
-        Value::Object(object) => Ok(object_field(object, &[field])),
+        Value::Object(object) => object_field(object, &[field]),
         Value::Reference(reference) => Ok(reference_field(reference, field)),
         Value::Owner(owner) => Ok(owner_field(owner, field)),
         Value::HostClaim(claim) => Ok(match field {

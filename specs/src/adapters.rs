@@ -235,7 +235,12 @@ struct Reading<'o> {
 impl<'o> Reading<'o> {
     fn new(object: &'o Object) -> Self {
         let mut env = Env::without_worlds();
-        env.bind("self", Ok(Value::from(&object.to_val())));
+        // of an object that was not read in full each field fails
+        let whole = match object.is_unread() {
+            true => Value::Object(Arc::new(object.clone())),
+            false => Value::from(&object.to_val()),
+        };
+        env.bind("self", Ok(whole));
         Self { object, env, errors: Vec::new() }
     }
 

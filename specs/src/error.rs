@@ -37,6 +37,9 @@ pub enum EvalErrorKind {
     /// The answer depends on objects of a kind that was not read. Never an absence.
     #[error("objects of kind `{0}` were not read")]
     UnknownKind(String),
+    /// A part of an object was not read. Never an absence.
+    #[error("{0} is nested too deep to be read")]
+    Unread(String),
     /// An argument of a type that the function does not take.
     #[error("`{function}` is not defined on {types}")]
     NoSuchOverload {

@@ -219,7 +219,7 @@ impl Evaluator<'_, '_> {
         if let Value::Object(object) = &value {
             let fields: Vec<&str> = rest.iter().map(|(field, _)| *field).collect();
             if let Some((_, ty)) = rest.last() {
-                return match access::object_field(object, &fields) {
+                return match access::object_field(object, &fields)? {
                     Some(found) if !(matches!(found, Value::Null) && **ty != Type::Any) => access::coerce(found, ty),
                     _ => Err(EvalErrorKind::NoSuchKey(first_missing(object, &fields)).into()),
                 };
@@ -240,11 +240,11 @@ impl Evaluator<'_, '_> {
         if let Value::Object(object) = &root_value {
             // the fields before the last must be there, as in CEL
             let mut fields: Vec<&str> = path.iter().map(|(field, _)| *field).collect();
-            if !fields.is_empty() && access::object_field(object, &fields).is_none_or(|v| matches!(v, Value::Null)) {
+            if !fields.is_empty() && access::object_field(object, &fields)?.is_none_or(|v| matches!(v, Value::Null)) {
                 return Err(EvalErrorKind::NoSuchKey(first_missing(object, &fields)).into());
             }
             fields.push(field);
-            let found = access::object_field(object, &fields);
+            let found = access::object_field(object, &fields)?;
             return Ok(Value::Bool(found.is_some_and(|v| !(typed && matches!(v, Value::Null)))));
         }
         let mut value = root_value;
@@ -343,7 +343,7 @@ fn chain(expr: &Expr) -> (&Expr, Vec<(&str, &Type)>) {
 fn first_missing(object: &suture_model::object::Object, fields: &[&str]) -> String {
     let found = (1..=fields.len()).find(|n| {
         let path = fields.get(..*n).unwrap_or_default();
-        access::object_field(object, path).is_none_or(|v| matches!(v, Value::Null))
+        access::object_field(object, path).is_ok_and(|found| found.is_none_or(|v| matches!(v, Value::Null)))
     });
     fields.get(..found.unwrap_or(fields.len())).unwrap_or_default().join(".")
 }

@@ -462,3 +462,26 @@ fn functions_and_kinds_in_use_are_noted() {
     assert_eq!(functions, ["+", ">=", "size", "objects", "inNamespace"]);
     assert_eq!(Type::object("Pod").to_string(), "Pod");
 }
+
+#[test]
+fn of_an_object_that_is_nested_too_deep_nothing_but_its_metadata_is_known() {
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let text = format!(
+        r#"{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"w","namespace":"shop","labels":{{"a":"b"}}}},
+            "spec":{{"size":3,"deep":{deep}}}}}"#
+    );
+    let suture_model::ingest::Passed(val) = serde_json::from_str(&text).unwrap();
+    let object = Object::from_val(&val).unwrap();
+    let adapter = r#"
+kind: ResourceAdapter
+metadata: {name: widgets}
+spec: {group: example.com, kind: Widget, replicas: self.spec.size, selector: "{'app': self.metadata.name}"}
+"#;
+    let Ok([Spec::ResourceAdapter(adapter)]) = <[Spec; 1]>::try_from(parse_specs(adapter, "a test").unwrap()) else {
+        panic!("it is an adapter")
+    };
+    let facts = AdapterSet::compile([&*adapter]).unwrap().facts(&object).unwrap();
+    assert!(facts.replicas.is_none() && facts.errors.len() == 1, "{:?}", facts.errors);
+    assert!(facts.errors[0].starts_with("replicas: Widget/shop/w is nested too deep"), "{:?}", facts.errors);
+    assert!(facts.selector.is_some());
+}

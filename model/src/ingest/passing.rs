@@ -1,4 +1,5 @@
-//! Objects as an API server sends them, read in passing: equal texts are one, and what is never kept is not made.
+//! Objects as an API server sends them, read in passing: equal texts are one, what is never kept is not made, and what is
+//! nested too deep is left unread, whereby the object says so.
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer};
 
@@ -14,7 +15,7 @@ pub struct Passing {
 
 impl Default for Passing {
     fn default() -> Self {
-        Self { allowance: Allowance::unlimited() }
+        Self { allowance: Allowance::of_objects() }
     }
 }
 
@@ -41,6 +42,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::object::Object;
 
     fn read(passing: &Passing, text: &str) -> Val {
         passing.deserialize(&mut serde_json::Deserializer::from_str(text)).unwrap()
@@ -65,7 +67,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_as_deep_as_json_may_be_is_read() {
+    fn what_is_nested_too_deep_is_unread_and_the_next_object_is_read() {
+        let nested = |depth: usize| {
+            let (open, close) = ("{\"a\":[".repeat(depth / 2), "]}".repeat(depth / 2));
+            format!(r#"{{"apiVersion":"a/v1","kind":"A","metadata":{{"name":"a"}},"spec":{open}1{close},"x":1}}"#)
+        };
+        let passing = Passing::default();
+        for depth in [200, 100_000] {
+            let deep = Object::from_val(&read(&passing, &nested(depth))).unwrap();
+            assert!(deep.is_unread() && deep.val().int_at(&["x"]) == Some(1), "{depth}");
+            let next = Object::from_val(&read(&passing, &nested(10))).unwrap();
+            assert!(!next.is_unread());
+        }
         let text = format!("{}1{}", "[".repeat(100), "]".repeat(100));
         assert!(serde_json::from_str::<Passed>(&text).is_ok());
     }

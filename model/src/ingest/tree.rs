@@ -6,10 +6,14 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::object::UNREAD;
 use crate::value::{Str, Val};
 
-/// Maps and lists nested deeper than this are refused; no Kubernetes object comes near.
+/// Maps and lists nested deeper than this are refused; no manifest comes near.
 pub const NESTING_MAX: usize = 64;
+/// What is nested deeper than this in an object of an API server is left unread: the schemas of real definitions have some
+/// eighty levels, a custom resource may have any number, and `serde_json` gives up at 128.
+const OBJECT_NESTING_MAX: usize = 112;
 /// Values beyond one per byte of text: what aliases may add.
 const NODES_EXTRA: usize = 1_000_000;
 /// Bytes of strings beyond those of the text: what aliases may add.
@@ -27,6 +31,10 @@ pub(super) struct Allowance {
     nodes: Cell<usize>,
     bytes: Cell<usize>,
     texts: RefCell<BTreeSet<Str>>,
+    /// Whether what is nested deeper is left unread; else it is refused.
+    leaves_unread: bool,
+    /// Whether something of the present object was.
+    unread: Cell<bool>,
 }
 
 impl Allowance {
@@ -36,13 +44,17 @@ impl Allowance {
             nodes: Cell::new(text.len().saturating_add(NODES_EXTRA)),
             bytes: Cell::new(text.len().saturating_add(BYTES_EXTRA)),
             texts: RefCell::new(BTreeSet::new()),
+            leaves_unread: false,
+            unread: Cell::new(false),
         }
     }
 
-    /// Without an end: for what has no aliases, and is bounded by its source (`serde_json` nests 128 levels at most).
-    pub(super) fn unlimited() -> Self {
+    /// For objects of an API server: they have no aliases, their size is bounded by their source, and one that is nested too
+    /// deep keeps no other from being read.
+    pub(super) fn of_objects() -> Self {
         let (nodes, bytes) = (Cell::new(usize::MAX), Cell::new(usize::MAX));
-        Self { nesting_max: usize::MAX, nodes, bytes, texts: RefCell::default() }
+        let (texts, unread) = (RefCell::default(), Cell::new(false));
+        Self { nesting_max: OBJECT_NESTING_MAX, nodes, bytes, texts, leaves_unread: true, unread }
     }
 
     fn node<E: Error>(&self) -> Result<(), E> {
@@ -104,12 +116,17 @@ impl<'a> Tree<'a> {
         Self { place: Place::Object, ..Self::new(allowance) }
     }
 
-    fn inner<E: Error>(self) -> Result<Self, E> {
-        let most = self.allowance.nesting_max;
-        if self.depth >= most {
-            return Err(E::custom(format!("nested deeper than {most} levels")));
+    /// Where the parts of a map or list are read; nothing where they are left unread.
+    fn inner<E: Error>(self) -> Result<Option<Self>, E> {
+        let Allowance { nesting_max: most, leaves_unread, unread, .. } = self.allowance;
+        match self.depth >= *most {
+            true if *leaves_unread => {
+                unread.set(true);
+                Ok(None)
+            }
+            true => Err(E::custom(format!("nested deeper than {most} levels"))),
+            false => Ok(Some(Self { depth: self.depth + 1, ..self })),
         }
-        Ok(Self { depth: self.depth + 1, ..self })
     }
 }
 
@@ -173,7 +190,10 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Val, A::Error> {
-        let inner = self.inner::<A::Error>()?;
+        let Some(inner) = self.inner::<A::Error>()? else {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(Val::Null);
+        };
         let mut items = Vec::new();
         while let Some(item) = seq.next_element_seed(inner)? {
             items.push(item);
@@ -182,7 +202,10 @@ impl<'de> Visitor<'de> for Tree<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Val, A::Error> {
-        let inner = self.inner::<A::Error>()?;
+        let Some(inner) = self.inner::<A::Error>()? else {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(Val::Null);
+        };
         let mut entries: Vec<(Str, Val)> = Vec::new();
         while let Some(key) = map.next_key_seed(Name(self.allowance))? {
             if self.place == Place::Metadata && &*key == MANAGED {
@@ -191,6 +214,10 @@ impl<'de> Visitor<'de> for Tree<'_> {
             }
             let place = self.place.of(&key);
             entries.push((key, map.next_value_seed(Self { place, ..inner })?));
+        }
+        if self.place == Place::Object && self.allowance.unread.replace(false) {
+            entries.retain(|(key, _)| **key != *UNREAD);
+            entries.push((UNREAD.into(), Val::Bool(true)));
         }
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         let twice = entries.iter().zip(entries.iter().skip(1)).find(|(a, b)| a.0 == b.0);

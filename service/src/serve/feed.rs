@@ -82,6 +82,8 @@ struct Known {
     listed: bool,
     absent: bool,
     failed: Option<String>,
+    /// Why it stays unknown: something was told that is no object, and there is no telling which.
+    broken: Option<String>,
     listed_at: Option<Instant>,
     lag: Option<Duration>,
     shown: Option<Reading>,
@@ -167,7 +169,7 @@ impl<A: StoreObserver> Feed<A> {
             }),
             KindEvent::Page(objects, taken) => {
                 for object in objects {
-                    self.put(&object, changes);
+                    self.put(kind, &object, changes);
                 }
                 // the watch may have ended meanwhile
                 _ = taken.send(());
@@ -177,12 +179,12 @@ impl<A: StoreObserver> Feed<A> {
                 changes.push(Change::Retain(kind.clone(), keys.collect()));
                 changes.extend(version.map(|version| Change::Position(kind.clone(), version)));
                 self.update(kind, |state| {
-                    *state =
-                        Known { listed: true, listed_at: Some(began), shown: state.shown.take(), ..Known::default() };
+                    let (shown, broken) = (state.shown.take(), state.broken.take());
+                    *state = Known { listed: true, listed_at: Some(began), shown, broken, ..Known::default() };
                 });
             }
             KindEvent::Put(object) => {
-                self.put(&object, changes);
+                self.put(kind, &object, changes);
                 changes.extend(version_of(&object).map(|version| Change::Position(kind.clone(), version)));
             }
             KindEvent::Gone(object) => {
@@ -197,8 +199,11 @@ impl<A: StoreObserver> Feed<A> {
         self.show(kind, changes);
     }
 
-    fn put(&mut self, object: &Val, changes: &mut Vec<Change>) {
-        let Ok(object) = Object::from_val(&project(object)) else { return };
+    fn put(&mut self, kind: &Kind, object: &Val, changes: &mut Vec<Change>) {
+        let object = match Object::from_val(&project(object)) {
+            Ok(object) => object,
+            Err(error) => return self.update(kind, |state| state.broken = Some(error.to_string())),
+        };
         if object.key.kind.is("CustomResourceDefinition") {
             // its instances may be there before they are listed
             if let Some(kind) = defined_kind(&object)
@@ -232,6 +237,7 @@ impl<A: StoreObserver> Feed<A> {
         let lag_max = self.lag_max;
         let Some(state) = self.kinds.get_mut(kind) else { return };
         let reading = match state {
+            Known { broken: Some(why), .. } => Reading::Unknown(why.clone()),
             Known { listed: true, lag: Some(lag), .. } if *lag > lag_max => {
                 Reading::Unknown(format!("its watch is more than {} s behind", lag_max.as_secs()))
             }

@@ -4,6 +4,7 @@ use suture_encode::analysis::annotations::Annotations;
 use suture_encode::analysis::footprint::Footprint;
 use suture_model::change::{Operation, Request, substance};
 use suture_model::ingest::project;
+use suture_model::object::UNREAD;
 use suture_model::value::{Str, Val};
 use suture_specs::spec::Violations;
 
@@ -39,6 +40,7 @@ impl RelevantFields {
         // an adapter may read anything of its kind's objects
         let adapted = || policy.adapters.kinds().contains(&request.target.kind);
         match (&request.old, &request.object) {
+            (Some(_), Some(new)) if new.get(UNREAD).is_some() => false,
             (Some(old), Some(new)) => !adapted() && self.facts(old) == self.facts(new),
             _ => false,
         }

@@ -98,6 +98,8 @@ impl<'de> Visitor<'de> for Items {
 
 #[cfg(test)]
 mod tests {
+    use suture_model::object::UNREAD;
+
     use super::*;
 
     #[test]
@@ -108,6 +110,17 @@ mod tests {
         let text = br#"{"metadata":{"continue":""},"items":null}"#;
         let Page { version, token, items } = read_page(text).unwrap();
         assert_eq!((&*version, token, items.len()), ("", None, 0));
+    }
+
+    #[test]
+    fn an_object_that_is_nested_too_deep_keeps_no_other_from_being_read() {
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(5_000), "}".repeat(5_000));
+        let text = format!(
+            r#"{{"metadata":{{}},"items":[{{"metadata":{{"name":"a"}},"spec":{deep}}},{{"metadata":{{"name":"b"}},"spec":1}}]}}"#
+        );
+        let items = read_page(text.as_bytes()).unwrap().items;
+        let unread: Vec<bool> = items.iter().map(|item| item.get(UNREAD).is_some()).collect();
+        assert_eq!(unread, [true, false]);
     }
 
     #[test]

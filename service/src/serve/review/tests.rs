@@ -37,6 +37,30 @@ fn nothing_is_left_out_but_who_set_which_field_of_an_object() {
 }
 
 #[test]
+fn a_review_of_an_object_that_is_nested_too_deep_is_read() {
+    let mut whole = review("u-1", "web");
+    for (operation, objects) in [("DELETE", &["oldObject"][..]), ("UPDATE", &["object", "oldObject"])] {
+        whole["request"]["operation"] = operation.into();
+        for object in ["object", "oldObject"] {
+            whole["request"].as_object_mut().unwrap().remove(object);
+        }
+        let mut text = whole.to_string();
+        for object in objects {
+            let deep = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
+            let part = format!(r#""{object}":{{"kind":"A","metadata":{{"name":"web"}},"spec":{deep}}}"#);
+            text = text.replacen("\"request\":{", &format!("\"request\":{{{part},"), 1);
+        }
+        let review = read(text.as_bytes(), instant(), instant()).unwrap().review;
+        for object in objects {
+            assert!(
+                review.at(&["request", object]).unwrap().get("suture.dev/unread").is_some(),
+                "{operation} {object}"
+            );
+        }
+    }
+}
+
+#[test]
 fn what_is_no_review_says_why_and_keeps_the_uid() {
     let mut other = review("u-1", "web");
     other["kind"] = "ConversionReview".into();
