@@ -14,9 +14,9 @@ use suture_model::object::{Body, Key, Object};
 use suture_model::references::{names_its_own, references};
 use suture_model::selector::Selector;
 use suture_model::state::State;
-use suture_model::value::{Str, Val};
+use suture_model::value::Str;
 use suture_specs::error::EvalErrorKind;
-use suture_specs::functions::{Func, Worlds, call_nav};
+use suture_specs::functions::{Func, Worlds, call_nav, label_selector};
 use suture_specs::value::{ListValue, Value};
 
 use crate::class::ClassId;
@@ -545,18 +545,5 @@ where
             }
         }
         Ok(Sym::Bag(items))
-    }
-}
-
-fn label_selector(value: &Value) -> Option<Selector> {
-    let val = value.to_val()?;
-    match &val {
-        Val::Map(map)
-            if !map.is_empty() && val.get("matchLabels").is_none() && val.get("matchExpressions").is_none() =>
-        {
-            Some(Selector::from_pairs(&val))
-        }
-        Val::Map(_) => Some(Selector::from_label_selector(&val)),
-        _ => None,
     }
 }

@@ -17,7 +17,7 @@ use suture_model::kinds::Kind;
 
 pub(crate) use answer::Answer;
 pub use navigate::{Worlds, call_nav, may_be_quorum_group};
-pub use pure::call_pure;
+pub use pure::{call_pure, label_selector};
 pub use table::{Func, UNSUPPORTED, signatures, world_field};
 
 use crate::ir::Type;

@@ -367,7 +367,7 @@ fn object(func: Func, args: &[Value]) -> Answer {
 }
 
 /// A LabelSelector; a map without `matchLabels` and `matchExpressions` is taken as equality pairs. `null` selects nothing.
-pub(super) fn label_selector(value: &Value) -> Option<Selector> {
+pub fn label_selector(value: &Value) -> Option<Selector> {
     let val = value.to_val()?;
     match &val {
         Val::Map(map)
