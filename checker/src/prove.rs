@@ -84,7 +84,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         for rest_open in if may_fail { &[true, false][..] } else { &[true] } {
             let Some(question) = self.instance.in_more_futures(scenario, *rest_open) else { continue };
             self.class.narrow(&question.scene);
-            if may_fail && nodes_are_unread(&question) {
+            if lacks_nodes(&question) || (may_fail && nodes_are_unread(&question)) {
                 return false;
             }
             if matches!(self.proves(&question, worse_than), Examined::Holds) {
