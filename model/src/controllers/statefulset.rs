@@ -105,9 +105,12 @@ pub fn is_stuck(set: &Object) -> bool {
     is_ordered(set) && set.val().int_at(&["status", "readyReplicas"]) != set.val().int_at(&["status", "replicas"])
 }
 
-/// Those of a pod's labels by which its StatefulSet tells it from the others, and which the next pod of its name gets as well
-/// (`initIdentity`).
+/// The labels that a controller gives each of its pods another value of: a StatefulSet (`initIdentity`), an indexed Job
+/// (`pkg/controller/job/indexed_job_utils.go`, `addCompletionIndexLabel`).
+pub const INDIVIDUAL_LABELS: [&str; 3] =
+    ["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"];
+
+/// Those of a pod's labels by which its controller tells it from the others, and which the next pod of its name gets as well.
 pub fn ordinal_labels(labels: &Val) -> impl Iterator<Item = (&'static str, &Val)> {
-    let names = ["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"];
-    names.into_iter().filter_map(|name| Some((name, labels.get(name)?)))
+    INDIVIDUAL_LABELS.into_iter().filter_map(|name| Some((name, labels.get(name)?)))
 }

@@ -3,6 +3,7 @@
 use super::host_port::{HostPort, host_ports};
 use super::room::Room;
 use super::term::{Term, term};
+use crate::controllers::statefulset::INDIVIDUAL_LABELS;
 use crate::fields;
 use crate::object::{Key, Object};
 use crate::value::{Str, Val};
@@ -133,11 +134,15 @@ fn required<'v>(spec: &'v Val, kind: &str) -> &'v [Val] {
     if pinned(spec).is_some() { &[] } else { spec.items_at(&required) }
 }
 
+/// Those of a pod spec that relate its pods to one another. `matchLabelKeys` of a label that differs from pod to pod makes a
+/// term of them that is about no two pods of a template.
 fn terms(spec: &Val, ns: &str) -> Vec<Term> {
+    let is_shared = |term: &Term| !term.shared_keys.iter().any(|key| INDIVIDUAL_LABELS.contains(&&**key));
     let apart = required(spec, "podAntiAffinity").iter().filter_map(|t| term(t, ns, None));
     let spreads = spec.items_at(&["topologySpreadConstraints"]).iter().filter(|_| pinned(spec).is_none());
     let hard = spreads.filter(|spread| spread.str_at(&["whenUnsatisfiable"]).is_none_or(|w| &**w == "DoNotSchedule"));
-    apart.chain(hard.filter_map(|t| term(t, ns, Some(t.int_at(&["maxSkew"]).unwrap_or(1))))).collect()
+    let spread = hard.filter_map(|t| term(t, ns, Some(t.int_at(&["maxSkew"]).unwrap_or(1))));
+    apart.chain(spread).filter(is_shared).collect()
 }
 
 fn controller_reference(owner: &Object) -> Val {
