@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::apply::{apply, is_held};
 use crate::change::{Change, Operation, Propagation, Request};
+use crate::controllers::deployment::most_pods;
 use crate::controllers::pod_template::is_kept;
+use crate::controllers::replicas::replicas;
 use crate::deletion::{Cause, DeletionClosure, cascade, given_up};
 use crate::effects::{propagate_template, released, scaled_down};
 use crate::futures::{Moment, Step};
@@ -51,6 +53,11 @@ impl Scenario<'_> {
         let applied = apply(&mut self.state, request);
         if !applied.effective {
             return Landing { effective: false, whole: true };
+        }
+        if let Some(workload) = self.state.get(&request.target).filter(|o| o.key.kind.has(KindTraits::has_scale)) {
+            let wanted = most_pods(workload, replicas(workload));
+            let most = self.most_wanted.entry(request.target.clone()).or_insert(wanted);
+            *most = wanted.max(*most);
         }
         let written = old.zip(self.state.get(&request.target).cloned());
         if written.as_ref().is_some_and(|(old, new)| !is_kept(old, new)) {

@@ -33,6 +33,8 @@ pub struct Scenario<'a> {
     pub(crate) restarting: BTreeMap<Key, Str>,
     /// How often requests gave a workload another template.
     pub template_changes: BTreeMap<Key, i64>,
+    /// The most pods that a workload wanted at a time, its surge included, of those that requests wrote.
+    pub(crate) most_wanted: BTreeMap<Key, i64>,
     /// What the changes in flight that have landed left otherwise than the watch shows it.
     pub(crate) left_by_landed: Arc<BTreeMap<Key, Option<Arc<Object>>>>,
 }
@@ -51,6 +53,7 @@ impl<'a> Scenario<'a> {
             counted: BTreeMap::new(),
             restarting: BTreeMap::new(),
             template_changes: BTreeMap::new(),
+            most_wanted: BTreeMap::new(),
             left_by_landed: Arc::default(),
         }
     }

@@ -21,6 +21,12 @@ pub fn max_surge(deployment: &Object, wanted: i64) -> i64 {
     if is_recreate(deployment) { 0 } else { scaled(field, wanted, true, "25%") }
 }
 
+/// How many pods a workload with a scale has at most by its own number: a Deployment has a surge while it rolls out.
+pub fn most_pods(workload: &Object, wanted: i64) -> i64 {
+    let surge = if workload.key.kind.is("Deployment") { max_surge(workload, wanted) } else { 0 };
+    wanted.saturating_add(surge)
+}
+
 /// How many of so many pods may be unavailable: rounded down, and one where neither that nor the surge allows any
 /// (`deployment_util.go`, `ResolveFenceposts`).
 pub fn max_unavailable(deployment: &Object, wanted: i64, surge: i64) -> i64 {

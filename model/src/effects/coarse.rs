@@ -2,13 +2,14 @@
 //! nodes have room for.
 //!
 //! Over-approximation: each node is taken to be as roomy as the roomiest one, and empty. Of pods that keep apart by node
-//! it takes one.
+//! it takes one, of pods that are spread over nodes about their share.
 
 use std::rc::Rc;
 
 use super::builder::Described;
 use super::linear::at_most;
 use super::scheduling::affinity::is_alone_on_its_node;
+use super::scheduling::spread::most_on_a_node;
 use super::scheduling::template::Template;
 use super::scheduling::usage::room_when_empty;
 use crate::futures::{Count, Fate, FateKind, Group, LimitLabel};
@@ -27,7 +28,9 @@ pub fn limited(mut builder: Described<'_, '_>) -> Group {
     }
     for (workload, set, template) in std::mem::take(&mut builder.placed) {
         let own = builder.templates.get(template);
-        let Some(pods) = own.and_then(|own| roomiest(builder.state(), own)) else { continue };
+        let spread = own.and_then(|own| most_on_a_node(builder.scenario, &workload.ns, own));
+        let room = own.and_then(|own| roomiest(builder.state(), own));
+        let Some(pods) = spread.into_iter().chain(room).min() else { continue };
         let down = Count { set, fates: vec![FateKind::NewReady], places: Some(vec![DOWN]) };
         builder.limit(LimitLabel::NodesTake { workload, pods }, vec![at_most(vec![down], pods.saturating_mul(failed))]);
     }

@@ -10,15 +10,22 @@ use super::constraint::{Around, Constraint, Differences, Fit, NodeView, Placing,
 use super::room::Room;
 use super::template::Template;
 use super::term::Term;
-use crate::effects::linear::{STAY, always, at_least, count, placed_at};
+use super::topology::domain;
+use crate::controllers::deployment::most_pods;
+use crate::controllers::replicas::replicas;
+use crate::effects::desired::desired_replicas;
+use crate::effects::linear::{STAY, always, at_least, at_most, count, placed_at};
 use crate::fields::HOSTNAME;
-use crate::fields::{SCHEDULING, tolerates};
+use crate::fields::{SCHEDULING, node_constraint, tolerates};
 use crate::futures::{Count, LimitLabel, Linear, SetId};
-use crate::object::Object;
-use crate::selector::node_matches;
+use crate::kinds::{Kind, KindTraits};
+use crate::object::{Key, Object};
+use crate::scenario::Scenario;
+use crate::selector::{Selector, node_matches};
 use crate::value::Str;
 
-/// Beyond so many places, a spread constraint over single nodes is not relied on.
+/// Beyond so many places, nodes are not compared one by one for a spread constraint over single nodes; [`most_on_a_node`] is
+/// relied on alone.
 pub const SPREAD_DOMAINS_MAX: usize = 32;
 
 /// The plugin.
@@ -62,6 +69,71 @@ fn spreads(own: &Template) -> impl Iterator<Item = (&Term, i64)> {
     own.terms.iter().filter_map(|term| Some((term, term.max_skew?)))
 }
 
+/// The most new pods of a template that come to one node by its spread constraints over nodes; `None` where none of them says.
+pub fn most_on_a_node(scenario: &Scenario<'_>, ns: &str, own: &Template) -> Option<i64> {
+    spreads(own).filter_map(|(term, skew)| share_of_a_node(scenario, ns, own, term, skew)).min()
+}
+
+/// The most pods that a spread constraint over nodes means on one of them when the last new one of a template has come there.
+///
+/// All others were there then, and the emptiest domain that counts had no more than an equal share of all that it meant
+/// (`filtering.go`, `Filter`: `matchNum + selfMatchNum - minMatchNum > maxSkew`).
+fn share_of_a_node(scenario: &Scenario<'_>, ns: &str, own: &Template, term: &Term, skew: i64) -> Option<i64> {
+    if &*term.topology != HOSTNAME || !term.selector.matches(own.labels()) {
+        return None;
+    }
+    let others = live_at_once(scenario, ns, &term.selector)?.saturating_sub(1).max(0);
+    let domains = nodes_that_count(scenario, own, term, usize::try_from(others).unwrap_or(usize::MAX));
+    Some(skew.saturating_add(others.checked_div(domains)?))
+}
+
+/// How many nodes count as domains of a spread constraint for certain, of which no more than one beyond `enough` are looked
+/// for: those that have all labels that the pod spreads by (`common.go`, `nodeLabelsMatchSpreadConstraints`).
+fn nodes_that_count(scenario: &Scenario<'_>, own: &Template, term: &Term, enough: usize) -> i64 {
+    let state = &scenario.state;
+    let changed: BTreeSet<&Key> = state.changed_keys(&Kind::new("", "Node")).collect();
+    let mut domains: BTreeSet<Str> = BTreeSet::new();
+    for node in state.admitted(own.spec()).iter().filter(|node| !changed.contains(&node.key)) {
+        let counts = spreads(own).all(|(other, _)| domain(node, &other.topology).is_some())
+            && (!term.heeds_taints || tolerates(own.spec(), node, SCHEDULING));
+        domains.extend(counts.then(|| domain(node, HOSTNAME)).flatten());
+        if domains.len() > enough {
+            break;
+        }
+    }
+    i64::try_from(domains.len()).unwrap_or(i64::MAX)
+}
+
+/// How many pods of a namespace that a selector means there may be at one time, terminating ones left aside: all that there
+/// are, and all that the workloads which make such pods may want beside them. `None` where something makes them of which it
+/// is not told how many it wants at most.
+fn live_at_once(scenario: &Scenario<'_>, ns: &str, selector: &Selector) -> Option<i64> {
+    let state = &scenario.state;
+    let is_here = |key: &&Key| *key.ns == *ns;
+    let runs = |kind: &Kind| state.list(kind, Some(ns)).into_iter().any(|custom| state.adapter(custom).is_some());
+    if state.base().adapters().kinds().iter().any(runs) {
+        return None;
+    }
+    let changed_pods = state.changed_keys(&Kind::new("", "Pod")).filter(is_here).count();
+    let pods = state.pods_matching(ns, selector).len().saturating_add(changed_pods);
+    let kinds: Vec<Kind> = Kind::with(|traits| traits.controller().is_some()).collect();
+    let mut makers: BTreeSet<&Key> = state.making(&kinds, ns, selector).into_iter().map(|maker| &maker.key).collect();
+    makers.extend(kinds.iter().flat_map(|kind| state.changed_keys(kind)).filter(is_here));
+    let wanted = |key: &Key| {
+        let versions = state.get(key).into_iter().chain(state.base().get(key));
+        let by_version = versions.map(|maker| {
+            let own = replicas(maker);
+            most_pods(maker, desired_replicas(scenario, maker, own).map_or(own, |range| range.most.max(own)))
+        });
+        key.kind
+            .has(KindTraits::has_scale)
+            .then(|| by_version.chain(scenario.most_wanted.get(key).copied()).max().unwrap_or(0))
+    };
+    let wanted: Option<Vec<i64>> = makers.into_iter().map(wanted).collect();
+    let pods = i64::try_from(pods).unwrap_or(i64::MAX);
+    Some(wanted?.into_iter().fold(pods, i64::saturating_add))
+}
+
 /// The pods of one domain that a spread constraint means.
 struct Held {
     /// Those of the group.
@@ -82,7 +154,7 @@ struct Spread<'t> {
     eligible: BTreeSet<Str>,
     /// New pods that it means.
     others: Vec<SetId>,
-    /// New pods that have it.
+    /// New pods that have it and count the same domains.
     equals: Vec<SetId>,
 }
 
@@ -107,7 +179,18 @@ fn limit(placing: &mut Placing<'_, '_, '_>, term: &Term, skew: i64) {
     }
     if is_told {
         Spread::of(placing, term, skew, domains).write(placing);
+    } else if let Some(most) = share_of_a_node(placing.builder.scenario, &placing.maker.ns, placing.own, term, skew) {
+        Spread::of(placing, term, skew, domains).share(placing, most);
     }
+}
+
+/// Whether a spread constraint means pods of two templates, and counts the same domains for both.
+fn counts_alike(one: &Template, other: &Template, term: &Term) -> bool {
+    let tolerations = |of: &'_ Template| of.spec().get("tolerations").cloned();
+    one.terms == other.terms
+        && term.selector.matches(one.labels())
+        && node_constraint(one.spec()) == node_constraint(other.spec())
+        && (!term.heeds_taints || tolerations(one) == tolerations(other))
 }
 
 impl<'t> Spread<'t> {
@@ -117,7 +200,7 @@ impl<'t> Spread<'t> {
         // pods that have no such constraint may come at any time
         let bound = |at: &usize| {
             let template = placing.builder.templates.get(*at);
-            template.is_some_and(|t| t.terms.contains(term) && (!term.by_revision || t.val == own.val))
+            template.is_some_and(|t| if term.by_revision { t.val == own.val } else { counts_alike(t, own, term) })
         };
         let equals: Vec<SetId> = placing.asked.iter().filter(|(_, _, at)| bound(at)).map(|(_, set, _)| *set).collect();
         let is_eligible = |at: &usize| {
@@ -149,18 +232,35 @@ impl<'t> Spread<'t> {
         sets.iter().map(|set| placed_at(*set, places))
     }
 
+    /// What the last new pod that came to these places found there, and itself.
+    fn last(&self, held: &Held, places: &[usize]) -> Vec<Count> {
+        let kept = held.existing.filter(|_| !self.term.by_revision).map(|s| count(s, &STAY));
+        self.new_in(&self.equals, places).chain(kept).collect()
+    }
+
+    fn label(&self, placing: &Placing<'_, '_, '_>) -> LimitLabel {
+        let (workload, topology) = (placing.maker.clone(), self.term.topology.clone());
+        LimitLabel::Spread { workload, topology, max_skew: self.skew }
+    }
+
+    /// No node that gets new pods has more than `most` then, whatever the others have.
+    fn share(&self, placing: &mut Placing<'_, '_, '_>, most: i64) {
+        for (here, places) in &self.domains {
+            let Some(held) = self.held.get(here) else { continue };
+            let size = placing.topology.size(&self.term.topology, places);
+            let last = at_most(self.last(held, places), most.saturating_mul(size));
+            placing.limit(self.label(placing), vec![placing.none_at(places), last]);
+        }
+    }
+
     fn write(&self, placing: &mut Placing<'_, '_, '_>) {
         let Self { term, skew, .. } = *self;
-        let workload = placing.maker.clone();
-        let label =
-            || LimitLabel::Spread { workload: workload.clone(), topology: term.topology.clone(), max_skew: skew };
         let too_few_domains = i64::try_from(self.eligible.len()).is_ok_and(|domains| domains < term.min_domains);
         let outside: i64 = self.held.values().map(|held| held.outside).sum();
         let max_live_pods = placing.builder.max_live_pods.filter(|_| outside == 0);
         for (here, places) in &self.domains {
             let Some(held) = self.held.get(here) else { continue };
-            let kept = held.existing.filter(|_| !term.by_revision).map(|s| count(s, &STAY));
-            let last: Vec<Count> = self.new_in(&self.equals, places).chain(kept).collect();
+            let last = self.last(held, places);
             let elsewhere = self.eligible.iter().filter(|value| **value != *here).count();
             let in_here = self.new_in(&self.others, places).chain(held.existing.map(|s| count(s, &STAY)));
             let in_here: Vec<Count> = in_here.collect();
@@ -172,7 +272,7 @@ impl<'t> Spread<'t> {
                 // each of the others held at least `last - skew` then
                 let terms = last.iter().map(|c| (elsewhere + 1, c.clone())).collect();
                 let at_most = max_live_pods.saturating_add(elsewhere.saturating_mul(skew));
-                placing.limit(label(), vec![placing.none_at(places), Linear { terms, at_most }]);
+                placing.limit(self.label(placing), vec![placing.none_at(places), Linear { terms, at_most }]);
             }
             for (there, others) in self.domains.iter().filter(|(value, _)| *value != here) {
                 let Some(held_there) = self.held.get(there) else { continue };
@@ -180,7 +280,7 @@ impl<'t> Spread<'t> {
                     let mut terms: Vec<(i64, Count)> = last.iter().map(|c| (1, c.clone())).collect();
                     terms.extend(self.new_in(&self.others, others).map(|c| (-1, c)));
                     let at_most = skew.saturating_add(held_there.present).saturating_add(held_there.outside);
-                    placing.limit(label(), vec![placing.none_at(places), Linear { terms, at_most }]);
+                    placing.limit(self.label(placing), vec![placing.none_at(places), Linear { terms, at_most }]);
                 }
                 // one more pod here would exceed the skew: here - there >= skew
                 let mut fuller: Vec<(i64, Count)> = in_here.iter().map(|c| (-1, c.clone())).collect();
@@ -191,3 +291,6 @@ impl<'t> Spread<'t> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
