@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lru::LruCache;
 use suture_encode::problem::{Presolved, Problem};
+use suture_model::steps;
 
 use crate::answer::{Answer, Budget, Reason, Solved};
 use crate::decision::Effort;
@@ -17,6 +18,11 @@ use crate::solve::solve_here;
 
 /// What an entry costs beside its key and its values.
 const ENTRY_BYTES: usize = 128;
+
+/// The steps that a question to the solver counts, beside those for each of the solver's resource units: a unit is about
+/// a third of a microsecond, a context a millisecond.
+const STEPS_PER_QUESTION: u64 = 30_000;
+const STEPS_PER_UNIT: u64 = 10;
 
 /// The cache, with the way past it; clones are one cache.
 #[derive(Clone)]
@@ -83,6 +89,8 @@ impl Verdicts {
                 solved
             }
         };
+        // what is known costs as much: a decision comes out the same whatever was asked before
+        steps::count(solved.spent.rlimit.saturating_mul(STEPS_PER_UNIT).saturating_add(STEPS_PER_QUESTION));
         match solved.answer {
             Answer::Sat(assignment) => match canon.restore(problem, &assignment) {
                 Ok(restored) => Answer::Sat(restored),

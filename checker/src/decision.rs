@@ -2,10 +2,11 @@
 //!
 //! The serialized form is the report of FORMATS (`check -o json`); texts are made once, in `explain`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
+use suture_model::value::Str;
 use suture_specs::spec::{Action, Exemption, ExemptionSpec};
 
 /// The strictest outcome over all instances that a change touches.
@@ -173,6 +174,8 @@ pub struct Effort {
     pub cached: u64,
     /// Resource units that the solver spent.
     pub rlimit: u64,
+    /// Steps that the decision took ([`suture_model::steps`]).
+    pub steps: u64,
     /// Microseconds in folding, caching and solving problems.
     pub solver_micros: u64,
     /// Whether the whole decision was made before: then all else counts nothing.
@@ -211,6 +214,9 @@ pub struct Decision {
     /// What they make of the change, whatever the verdicts are.
     #[serde(skip)]
     pub unmodelled_outcome: Outcome,
+    /// The invariants that took all the steps that they may take of one decision, and are undecided for that.
+    #[serde(skip)]
+    pub overran: BTreeSet<Str>,
     /// Whether more instances may break than are listed: the change was denied already, and they were not judged.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
@@ -234,6 +240,7 @@ impl Decision {
             taken_as_none: Vec::new(),
             unmodelled: Vec::new(),
             unmodelled_outcome: Outcome::Allowed,
+            overran: BTreeSet::new(),
             cut_short: false,
             effort: Effort::default(),
         };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use suture_encode::analysis::Analysis;
 use suture_model::snapshot::{Facts, Snapshot};
+use suture_model::steps;
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::OnUndecided;
@@ -42,6 +43,8 @@ pub struct Engine {
     solver: &'static str,
     /// The invariants that do not bind the authors of the change at hand.
     unbound: BTreeSet<Str>,
+    /// The invariants that get a small share of the steps.
+    hurried: BTreeSet<Str>,
 }
 
 impl Engine {
@@ -67,7 +70,14 @@ impl Engine {
             verdicts,
             solver: z3_version()?,
             unbound: BTreeSet::new(),
+            hurried: BTreeSet::new(),
         })
+    }
+
+    /// From now on, gives these invariants a small share of the steps of a decision, and all others theirs: those that have
+    /// overrun of late. What is decided within it is decided as ever; the rest is undecided sooner.
+    pub fn hurry(&mut self, invariants: BTreeSet<Str>) {
+        self.hurried = invariants;
     }
 
     /// Decides a change that all invariants but those named bind: the ones that a grant leaves its subjects free of.
@@ -103,12 +113,16 @@ impl Engine {
 
     fn decide_anew(&mut self, input: &Input<'_>) -> Decision {
         let watch = Stopwatch::start();
-        let mut judge = self.judge();
-        let mut found = judge.all(input, Scope::default());
-        let effort = judge.effort;
-        if self.settings.suggest && effort.instances <= SUGGEST_INSTANCES_MAX {
-            self.suggest(input, &mut found.verdicts);
-        }
+        let (found, effort) = steps::within(self.settings.steps, || {
+            let mut judge = self.judge();
+            let mut found = judge.all(input, Scope::default());
+            let mut effort = judge.effort;
+            if self.settings.suggest && effort.instances <= SUGGEST_INSTANCES_MAX {
+                self.suggest(input, &mut found.verdicts);
+            }
+            effort.steps = self.settings.steps.saturating_sub(steps::left());
+            (found, effort)
+        });
         self.decision(&input.uid(), found, effort, &watch)
     }
 
@@ -125,6 +139,7 @@ impl Engine {
             analyses: &self.analyses,
             settings: &self.settings,
             unbound: &self.unbound,
+            hurried: &self.hurried,
             verdicts: &mut self.verdicts,
             effort: Effort::default(),
         }
@@ -132,7 +147,7 @@ impl Engine {
 
     /// What was found, as it is told.
     fn decision(&self, uid: &str, found: Findings, effort: Effort, watch: &Stopwatch) -> Decision {
-        let Findings { verdicts, proved, not_worse, mut exempted, unmodelled, cut_short } = found;
+        let Findings { verdicts, proved, not_worse, mut exempted, unmodelled, overran, cut_short } = found;
         exempted.sort();
         let unmodelled: Vec<String> = unmodelled.iter().map(ToString::to_string).collect();
         let unmodelled_outcome = match self.settings.unmodelled {
@@ -157,6 +172,7 @@ impl Engine {
             proved,
             not_worse,
             exempted,
+            overran,
             cut_short,
             effort,
             ..decision

@@ -25,6 +25,11 @@ pub enum Undecided {
     /// The question cannot be encoded, or a kind was not read.
     #[error("{0}")]
     Refused(String),
+    /// What the invariant may cost of a decision is spent.
+    #[error(
+        "it takes too long: what it may cost of one decision is spent before all that the change reaches is looked at"
+    )]
+    Overran,
     /// The solver's budget ran out.
     #[error("{0}")]
     Solver(String),

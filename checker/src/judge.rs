@@ -15,6 +15,7 @@ use suture_model::kinds::Kind;
 use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
 use suture_model::state::State;
+use suture_model::steps;
 use suture_model::value::Str;
 use suture_specs::spec::Action;
 
@@ -34,6 +35,11 @@ use crate::unmodelled::unmodelled;
 const REFUSALS_MAX: usize = 64;
 /// A deletion that takes more objects along than these is first judged without them: to mark them takes a millisecond.
 const FOLLOWERS_MAX: usize = 512;
+
+/// An invariant takes no more than this part of the steps of a decision: one that overruns leaves enough for the others.
+const SHARES: u64 = 2;
+/// The same of one that has overrun of late: about ten times what everyday changes take.
+const HURRIED_SHARES: u64 = 64;
 
 /// What is judged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,6 +63,8 @@ pub(crate) struct Findings {
     pub exempted: Vec<Exempted>,
     /// The kinds of custom resources that the change touches and that no adapter explains.
     pub unmodelled: BTreeSet<Kind>,
+    /// The invariants that took all their steps.
+    pub overran: BTreeSet<Str>,
     /// Whether some were left out, since the change is denied whatever they say.
     pub cut_short: bool,
 }
@@ -78,6 +86,8 @@ pub(crate) struct Judge<'e> {
     pub settings: &'e Settings,
     /// The invariants that do not bind the authors of the change.
     pub unbound: &'e BTreeSet<Str>,
+    /// The invariants that get a small share of the steps.
+    pub hurried: &'e BTreeSet<Str>,
     pub verdicts: &'e mut Verdicts,
     pub effort: Effort,
 }
@@ -128,7 +138,7 @@ impl<'e> Judge<'e> {
         let inputs = expression_inputs(&input.change.requests, input.time);
         let context =
             DecisionContext { input, in_flight, inputs, before: &before, preparations: Preparations::default() };
-        let steps = StepCache::default();
+        let told = StepCache::default();
         let analyses = self.analyses;
         for analysis in analyses {
             if !self.asks(analysis, input, scope) {
@@ -137,8 +147,10 @@ impl<'e> Judge<'e> {
             let with = set.at(analysis.compiled.hold);
             let run = InvariantRun { context: &context, analysis, with, baseline: &set.baseline };
             let memo = SymmetryMemo::new(run);
-            let mut judged = InvariantJudge { judge: self, run, memo, scope, steps: &steps, found: &mut found };
-            if judged.all(&mut impact).is_break() {
+            let is_hurried = self.hurried.contains(&analysis.compiled.name);
+            let share = self.settings.steps / if is_hurried { HURRIED_SHARES } else { SHARES };
+            let mut judged = InvariantJudge { judge: self, run, memo, scope, told: &told, found: &mut found };
+            if steps::within(share, || judged.all(&mut impact)).is_break() {
                 break;
             }
         }
@@ -166,7 +178,7 @@ struct InvariantJudge<'j, 'e, 's, 'a> {
     run: InvariantRun<'s, 'a>,
     memo: SymmetryMemo<'s, 'a>,
     scope: Scope<'j>,
-    steps: &'j StepCache,
+    told: &'j StepCache,
     found: &'j mut Findings,
 }
 
@@ -179,6 +191,9 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             keys.extend(impact.pods_of_classes(|known| exposed.contains(known)));
         }
         for key in &keys {
+            if self.overran() {
+                return ControlFlow::Continue(());
+            }
             if self.asks(key) {
                 self.instance(key, None);
             }
@@ -189,6 +204,9 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             false => keys.iter().filter_map(|key| self.run.context.before.get(key)).map(Arc::as_ptr).collect(),
         };
         for object in admitting {
+            if self.overran() {
+                return ControlFlow::Continue(());
+            }
             for mut same_constraint in impact.of_node_constraint(object, self.run.analysis) {
                 same_constraint.retain(|object| !reached.contains(&Arc::as_ptr(object)));
                 self.same_constraint(&same_constraint)?;
@@ -197,6 +215,17 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         }
         self.unread(impact);
         ControlFlow::Continue(())
+    }
+
+    /// Whether the invariant has taken its share of the decision: then it is undecided, and its other instances are left out.
+    fn overran(&mut self) -> bool {
+        let (spent, compiled) = (steps::check().is_err(), self.run.compiled());
+        if spent && !self.found.overran.contains(&compiled.name) {
+            let target = self.run.context.input.target();
+            self.found.verdicts.push(explain::undecided(compiled, &target, &Undecided::Overran));
+            self.found.overran.insert(compiled.name.clone());
+        }
+        spent
     }
 
     /// Adds that the invariant is undecided where it reads a kind that was not read, unless that was said.
@@ -275,13 +304,15 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
                 self.memo.share(class, verdict);
             }
             Ok(Blame::Change(violation)) => {
-                let verdict = explain::refuted(&instance, &violation, self.steps);
+                let verdict = explain::refuted(&instance, &violation, self.told);
                 if class.shares(&instance, &violation) {
                     self.memo.share(class, ClassVerdict::Refuted(Box::new(verdict.clone())));
                 }
                 let nearest_allowed = confirmation(compiled, object).into_iter().collect();
                 self.found.verdicts.push(Verdict { nearest_allowed, ..verdict });
             }
+            // whatever failed then failed for that
+            Err(_) if self.overran() => {}
             Err(why) => self.found.verdicts.push(explain::undecided(compiled, key, &why)),
         }
     }

@@ -20,11 +20,16 @@ use suture_specs::value::{MapKey, Value};
 
 use crate::answer::Budget;
 
+/// The steps that one decision may take: about two seconds.
+const STEPS_MAX: u64 = 80_000_000;
+
 /// How an engine works.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What one question may cost.
     pub budget: Budget,
+    /// What one decision may cost, in steps ([`suture_model::steps`]): one invariant takes half of it at most.
+    pub steps: u64,
     /// Whether proved instances are listed too.
     pub verbose: bool,
     /// How many bytes of decisions are kept, and how many of answers of the solver.
@@ -42,6 +47,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             budget: Budget::OFFLINE,
+            steps: STEPS_MAX,
             verbose: false,
             cache_bytes: 8 << 20,
             suggest: true,

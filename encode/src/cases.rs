@@ -8,12 +8,11 @@ use suture_model::fields;
 use suture_model::futures::Group;
 use suture_model::object::{Key, Object};
 use suture_model::state::State;
-use suture_specs::error::EvalErrorKind;
 use suture_specs::functions::{Func, Worlds, call_nav};
 use suture_specs::value::Value;
 
 use crate::class::{Class, ClassId};
-use crate::eval::{Evaluator, Refusal};
+use crate::eval::{Evaluator, Refusal, check_absence};
 use crate::sym::Sym;
 use crate::term::{Bool, Int};
 
@@ -119,12 +118,10 @@ where
         for (guard, state) in cases {
             let value = match call_nav(func, values, &Worlds { before: self.scene.before, now: &state }) {
                 Ok(value) => Sym::Known(value),
-                Err(error) => match error.kind {
-                    EvalErrorKind::UnknownKind(_) | EvalErrorKind::Unread(_) | EvalErrorKind::Steps(_) => {
-                        return Err(Refusal::Unknown(error.to_string()));
-                    }
-                    _ => Sym::Error(error),
-                },
+                Err(error) => {
+                    check_absence(&error)?;
+                    Sym::Error(error)
+                }
             };
             alternatives.push((guard, value));
         }

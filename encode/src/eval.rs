@@ -10,6 +10,7 @@ use std::sync::Arc;
 use suture_model::futures::FateKind;
 use suture_model::object::Object;
 use suture_model::references::names_its_own;
+use suture_model::steps;
 use suture_model::value::Str;
 use suture_specs::error::{EvalError, EvalErrorKind};
 use suture_specs::eval::{Env, eval};
@@ -75,6 +76,8 @@ where
 
     /// The value of an expression in all futures.
     pub fn eval(&mut self, expr: &Expr) -> Answer {
+        steps::count(1);
+        steps::check().map_err(TermError::from)?;
         match &expr.node {
             Node::Const(value) => return Ok(Sym::Known(value.clone())),
             Node::Var(name) => return self.var(name),
@@ -506,6 +509,7 @@ pub(crate) fn check_absence(error: &EvalError) -> Result<(), Refusal> {
         EvalErrorKind::UnknownKind(_) | EvalErrorKind::Unread(_) | EvalErrorKind::Steps(_) => {
             Err(Refusal::Unknown(error.to_string()))
         }
+        EvalErrorKind::Spent(spent) => Err(TermError::from(*spent).into()),
         _ => Ok(()),
     }
 }

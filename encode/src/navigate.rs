@@ -20,7 +20,7 @@ use suture_specs::functions::{Func, Worlds, call_nav, label_selector};
 use suture_specs::value::{ListValue, Value};
 
 use crate::class::ClassId;
-use crate::eval::{Evaluator, Fates, Refusal};
+use crate::eval::{Evaluator, Fates, Refusal, check_absence};
 use crate::relations::{Inverse, Lift, relations};
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int};
@@ -205,12 +205,7 @@ where
         let worlds = Worlds { before: self.scene.before, now: self.scene.state() };
         match call_nav(func, values, &worlds) {
             Ok(value) => Ok(Sym::Known(value)),
-            Err(error) => match error.kind {
-                EvalErrorKind::UnknownKind(_) | EvalErrorKind::Unread(_) | EvalErrorKind::Steps(_) => {
-                    Err(Refusal::Unknown(error.to_string()))
-                }
-                _ => Ok(Sym::Error(error)),
-            },
+            Err(error) => check_absence(&error).map(|()| Sym::Error(error)),
         }
     }
 

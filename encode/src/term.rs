@@ -20,6 +20,7 @@ pub use self::lin::Lin;
 
 use std::fmt;
 
+use suture_model::steps::Spent;
 use suture_model::value::Str;
 
 /// How far from zero a variable may range. Counts of entities and bounded numbers fit with room to spare, and a sum of 2^23
@@ -186,6 +187,9 @@ pub enum TermError {
     /// A term is over another table of variables.
     #[error("the variable {0} is not in the table")]
     UnknownVar(VarId),
+    /// What the decision may cost is spent.
+    #[error(transparent)]
+    Spent(#[from] Spent),
     /// A term is larger than [`TERM_NODES_MAX`].
     #[error("a condition of {nodes} nodes exceeds {TERM_NODES_MAX}")]
     TooLarge {

@@ -25,6 +25,7 @@ pub mod scenario;
 pub mod selector;
 pub mod snapshot;
 pub mod state;
+pub mod steps;
 pub mod value;
 
 #[cfg(test)]

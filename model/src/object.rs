@@ -228,6 +228,15 @@ const HEADER_META: [&str; 5] = ["name", "namespace", "uid", "creationTimestamp",
 const DROPPED_META: [&str; 3] = ["managedFields", "selfLink", "generateName"];
 
 impl Object {
+    /// Whether it is the very same: all of its header, and the body in memory.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let header = |o: &Self| (o.key.clone(), o.version.clone(), o.uid.clone(), o.node.clone(), o.created.clone());
+        Arc::ptr_eq(&self.body, &other.body)
+            && self.in_deletion_closure == other.in_deletion_closure
+            && self.resource_version == other.resource_version
+            && header(self) == header(other)
+    }
+
     /// The object of this value.
     ///
     /// # Errors

@@ -462,9 +462,9 @@ impl Snapshot {
         self.under((Str::from(ns), key.clone(), value.clone()))
     }
 
-    /// The Ingresses and routes that may claim this host.
-    pub fn claiming(&self, host: &str) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), HOST.into(), host.into()))
+    /// The Ingresses and routes that name this host and path.
+    pub fn claiming(&self, host: &str, path: &str) -> Vec<&Arc<Object>> {
+        self.under((Str::from(path), HOST.into(), host.into()))
     }
 
     /// The pods whose required anti-affinity may be about pods of a namespace.

@@ -4,13 +4,15 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::adapter::AdapterFacts;
+use crate::adapter::{AdapterFacts, Adapters};
+use crate::fields::hosts::places_of;
 use crate::fields::{anti_affinity, node_constraint, node_matches, template_labels_by, volume_affinity};
-use crate::kinds::{Kind, KindTraits};
+use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
 use crate::references::named;
 use crate::selector::Selector;
 use crate::snapshot::Snapshot;
+use crate::steps;
 use crate::value::{Str, Val};
 
 pub(crate) use under_way::UnderWay;
@@ -24,10 +26,11 @@ const ADMITTED_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub struct State<'a> {
     base: &'a Snapshot,
-    delta: BTreeMap<Key, Option<Arc<Object>>>,
+    /// Shared with copies, as the two below, until one of them differs.
+    delta: Arc<BTreeMap<Key, Option<Arc<Object>>>>,
     /// Where what differs is in memory, there and here (and some that was here): most objects are told from it by that.
-    places: BTreeSet<usize>,
-    index: Index,
+    places: Arc<BTreeSet<usize>>,
+    index: Arc<Index>,
     /// The nodes that match a constraint, where nodes differ; until another one does.
     admitted: RefCell<BTreeMap<Val, Arc<[Arc<Object>]>>>,
     /// The deletions under way, until something differs.
@@ -43,6 +46,47 @@ struct Index {
     by_owner: BTreeMap<Str, BTreeSet<Key>>,
     by_node: BTreeMap<Str, BTreeSet<Key>>,
     by_reference: BTreeMap<Key, BTreeSet<Key>>,
+    /// Ingresses and routes by host and path.
+    by_place: BTreeMap<(Str, Str), BTreeSet<Key>>,
+}
+
+impl Index {
+    fn insert(&mut self, object: &Object, adapters: &dyn Adapters) {
+        let key = &object.key;
+        self.keys.insert(key.clone());
+        if !object.uid.is_empty() {
+            self.by_uid.insert(object.uid.clone(), key.clone());
+        }
+        for owner in object.owners() {
+            self.by_owner.entry(owner.uid.clone()).or_default().insert(key.clone());
+        }
+        if !object.node.is_empty() {
+            self.by_node.entry(object.node.clone()).or_default().insert(key.clone());
+        }
+        for target in named(object, adapters) {
+            self.by_reference.entry(target).or_default().insert(key.clone());
+        }
+        for place in places_of(object) {
+            self.by_place.entry(place).or_default().insert(key.clone());
+        }
+    }
+
+    fn remove(&mut self, object: &Object, adapters: &dyn Adapters) {
+        let key = &object.key;
+        if self.by_uid.get(&object.uid) == Some(key) {
+            self.by_uid.remove(&object.uid);
+        }
+        for owner in object.owners() {
+            drop_key(&mut self.by_owner, &owner.uid, key);
+        }
+        drop_key(&mut self.by_node, &object.node, key);
+        for target in named(object, adapters) {
+            drop_key(&mut self.by_reference, &target, key);
+        }
+        for place in places_of(object) {
+            drop_key(&mut self.by_place, &place, key);
+        }
+    }
 }
 
 impl<'a> State<'a> {
@@ -50,9 +94,9 @@ impl<'a> State<'a> {
     pub fn new(base: &'a Snapshot) -> Self {
         Self {
             base,
-            delta: BTreeMap::new(),
-            places: BTreeSet::new(),
-            index: Index::default(),
+            delta: Arc::default(),
+            places: Arc::default(),
+            index: Arc::default(),
             admitted: RefCell::default(),
             under_way: OnceCell::new(),
         }
@@ -81,37 +125,27 @@ impl<'a> State<'a> {
 
     /// Adds or replaces an object that is shared already.
     pub fn put_shared(&mut self, object: Arc<Object>) {
-        self.forget(&object.key);
-        self.note(&object.key);
-        self.places.insert(place(&object));
-        if self.base.get(&object.key).is_some_and(|base| only_marked(base, &object)) {
-            self.delta.insert(object.key.clone(), Some(object));
+        if self.delta.get(&object.key).is_some_and(|here| here.as_ref().is_some_and(|here| here.is_same(&object))) {
             return;
         }
-        self.index.keys.insert(object.key.clone());
-        if !object.uid.is_empty() {
-            self.index.by_uid.insert(object.uid.clone(), object.key.clone());
+        self.forget(&object.key);
+        self.note(&object.key);
+        own(&mut self.places, BTreeSet::len).insert(place(&object));
+        if self.base.get(&object.key).is_none_or(|base| !only_marked(base, &object)) {
+            own(&mut self.index, |index| index.keys.len()).insert(&object, self.base.adapters().as_ref());
         }
-        for owner in object.owners() {
-            self.index.by_owner.entry(owner.uid.clone()).or_default().insert(object.key.clone());
-        }
-        if !object.node.is_empty() {
-            self.index.by_node.entry(object.node.clone()).or_default().insert(object.key.clone());
-        }
-        for target in named(&object, self.base.adapters().as_ref()) {
-            self.index.by_reference.entry(target).or_default().insert(object.key.clone());
-        }
-        self.delta.insert(object.key.clone(), Some(object));
+        own(&mut self.delta, BTreeMap::len).insert(object.key.clone(), Some(object));
     }
 
     /// Takes an object away.
     pub fn take(&mut self, key: &Key) {
         self.forget(key);
         self.note(key);
+        let delta = own(&mut self.delta, BTreeMap::len);
         if self.base.get(key).is_some() {
-            self.delta.insert(key.clone(), None);
+            delta.insert(key.clone(), None);
         } else {
-            self.delta.remove(key);
+            delta.remove(key);
         }
     }
 
@@ -125,7 +159,9 @@ impl<'a> State<'a> {
         if key.kind.is("Node") {
             self.admitted.get_mut().clear();
         }
-        self.places.extend(self.base.get(key).map(place));
+        if let Some(before) = self.base.get(key) {
+            own(&mut self.places, BTreeSet::len).insert(place(before));
+        }
     }
 
     /// Whether an object of this state or of the snapshot may differ between them; false only where it does not.
@@ -135,19 +171,13 @@ impl<'a> State<'a> {
 
     /// Takes a changed object out of the index.
     fn forget(&mut self, key: &Key) {
-        if !self.index.keys.remove(key) {
+        if !self.index.keys.contains(key) {
             return;
         }
-        let Some(Some(old)) = self.delta.get(key).cloned() else { return };
-        if self.index.by_uid.get(&old.uid) == Some(key) {
-            self.index.by_uid.remove(&old.uid);
-        }
-        for owner in old.owners() {
-            drop_key(&mut self.index.by_owner, &owner.uid, key);
-        }
-        drop_key(&mut self.index.by_node, &old.node, key);
-        for target in named(&old, self.base.adapters().as_ref()) {
-            drop_key(&mut self.index.by_reference, &target, key);
+        let index = own(&mut self.index, |index| index.keys.len());
+        index.keys.remove(key);
+        if let Some(Some(old)) = self.delta.get(key) {
+            index.remove(old, self.base.adapters().as_ref());
         }
     }
 
@@ -341,11 +371,10 @@ impl<'a> State<'a> {
         found
     }
 
-    /// The Ingresses and routes that may claim this host, in the order of their keys.
-    pub fn claiming(&self, host: &str) -> Vec<&Arc<Object>> {
-        let routes = Kind::with(KindTraits::is_route);
-        let changed: Vec<&Arc<Object>> = routes.flat_map(|k| self.changed_in(&k, None).collect::<Vec<_>>()).collect();
-        self.merged(self.base.claiming(host), changed.into_iter())
+    /// The Ingresses and routes that name this host and path, in the order of their keys.
+    pub fn claiming(&self, host: &str, path: &str) -> Vec<&Arc<Object>> {
+        let changed = self.index.by_place.get(&(Str::from(host), Str::from(path)));
+        self.merged(self.base.claiming(host, path), self.indexed(changed))
     }
 
     /// The PersistentVolumes that may be bound to a claim by their claimRef, in the order of their keys.
@@ -423,6 +452,14 @@ fn place(object: &Arc<Object>) -> usize {
 /// Whether two versions of an object differ in nothing that one navigates by.
 fn only_marked(base: &Object, here: &Object) -> bool {
     Arc::ptr_eq(&base.body, &here.body) && base.uid == here.uid && base.node == here.node
+}
+
+/// What was shared with copies, to be changed; a copy of all that it holds, where it is shared still.
+fn own<T: Clone>(shared: &mut Arc<T>, items: impl FnOnce(&T) -> usize) -> &mut T {
+    if Arc::get_mut(shared).is_none() {
+        steps::count_items(items(shared));
+    }
+    Arc::make_mut(shared)
 }
 
 fn drop_key<K: Ord>(index: &mut BTreeMap<K, BTreeSet<Key>>, at: &K, key: &Key) {

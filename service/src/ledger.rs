@@ -25,6 +25,7 @@ use suture_model::object::{Key, Object};
 use suture_model::snapshot::{FactIndex, Facts, Snapshot};
 use suture_model::value::Str;
 
+use self::room::Room;
 use crate::clock::Clock;
 
 /// How long a change may be in flight where nothing else is said. An API server gives up on a request after 60 s, watches
@@ -54,6 +55,8 @@ pub struct Ledger {
     readers: BTreeMap<u64, usize>,
     /// The entries that have ended, by the event that ended them.
     ended: BTreeSet<(u64, u64)>,
+    /// What authors and namespaces take of it.
+    room: Room,
     /// The place that the next one gets.
     next: u64,
     lifetime_seconds: i128,
@@ -111,6 +114,7 @@ impl Ledger {
             latest: None,
             readers: BTreeMap::new(),
             ended: BTreeSet::new(),
+            room: Room::default(),
             next: 0,
             lifetime_seconds,
         }
@@ -141,10 +145,16 @@ impl Ledger {
         self.enter(Entry { access, ..Entry::new(order, request, snapshot, now) }, snapshot);
     }
 
+    /// Whether the author of a request and its namespace may have one more in flight.
+    pub fn has_room(&self, request: &Request) -> bool {
+        self.room.has(request)
+    }
+
     /// Takes back an entry by its place in the order: it was refused after all.
     pub fn withdraw(&mut self, order: u64) {
         if let Some(entry) = self.entries.remove(&order) {
             self.unindex(&entry);
+            self.room.give_back(&entry.request);
             if let Some(at) = entry.ended_at {
                 self.ended.remove(&(at, order));
             }
@@ -274,6 +284,7 @@ impl Ledger {
             }
         }
         self.next = self.next.max(entry.order + 1);
+        self.room.take(&entry.request);
         self.index(entry);
     }
 
@@ -432,6 +443,8 @@ fn removes(request: &Request) -> bool {
 fn text<'v>(object: Option<&'v suture_model::value::Val>, field: &str) -> Option<&'v Str> {
     object?.str_at(&["metadata", field]).filter(|text| !text.is_empty())
 }
+
+mod room;
 
 #[cfg(test)]
 mod tests;

@@ -49,6 +49,7 @@ pub mod maintenance;
 pub mod metrics;
 pub mod no_op;
 pub mod options;
+mod overruns;
 pub mod page;
 pub mod peers;
 pub mod policies;

@@ -1,5 +1,7 @@
 //! Why an expression has no value.
 
+use suture_model::steps::Spent;
+
 use crate::ir::Span;
 
 /// An error of evaluation. It is a value of CEL: `&&`, `||`, `all` and `exists` may absorb it.
@@ -80,6 +82,9 @@ pub enum EvalErrorKind {
     /// The step budget ran out. Never absorbed.
     #[error("stopped after {0} steps: the expression does too much on this cluster")]
     Steps(u64),
+    /// What the decision may cost is spent. Never absorbed.
+    #[error(transparent)]
+    Spent(#[from] Spent),
 }
 
 impl EvalError {
@@ -113,7 +118,7 @@ impl EvalError {
 
     /// Whether `&&`, `||`, `all` and `exists` may absorb it.
     pub fn is_absorbable(&self) -> bool {
-        !matches!(self.kind, EvalErrorKind::Steps(_))
+        !matches!(self.kind, EvalErrorKind::Steps(_) | EvalErrorKind::Spent(_))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use suture_model::steps;
 use suture_model::value::Str;
 
 use crate::access;
@@ -95,8 +96,10 @@ struct Evaluator<'e, 'a> {
 }
 
 impl Evaluator<'_, '_> {
-    fn charge(&mut self, steps: u64) -> Result<(), EvalError> {
-        self.steps = self.steps.saturating_add(steps);
+    fn charge(&mut self, taken: u64) -> Result<(), EvalError> {
+        steps::count(taken);
+        steps::check().map_err(EvalErrorKind::from)?;
+        self.steps = self.steps.saturating_add(taken);
         let max = self.env.steps_max;
         if self.steps > max { Err(EvalErrorKind::Steps(max).into()) } else { Ok(()) }
     }

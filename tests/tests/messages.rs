@@ -64,6 +64,7 @@ fn what_takes_a_bug_or_a_busy_machine_is_as_shown() {
     let reasons = solver.map(|reason| Undecided::Solver(reason.to_string())).into_iter();
     let reasons = reasons.chain([
         Undecided::Refused(TooManyOutages.to_string()),
+        Undecided::Overran,
         Undecided::ReplayMismatch("the concrete evaluator finds no violation".to_owned()),
     ]);
     let shown: Vec<String> = reasons.map(|reason| reason.to_string()).collect();

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
+use suture_model::steps;
+
 use super::{Assignment, Int, Lin, TermError, VarId, Vars};
 
 /// A Boolean term. Cheap to clone.
@@ -233,6 +235,7 @@ impl Bool {
     }
 
     fn new(kind: Kind) -> Bool {
+        steps::count_items(1 + parts(&kind));
         let mut hasher = DefaultHasher::new();
         kind.hash(&mut hasher);
         let size = match &kind {
@@ -268,6 +271,15 @@ impl PartialOrd for Bool {
 impl Hash for Bool {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.0.hash);
+    }
+}
+
+/// Of how many parts a term is made.
+fn parts(kind: &Kind) -> usize {
+    match kind {
+        Kind::True | Kind::False | Kind::Not(_) => 1,
+        Kind::Le(term) => term.cases().len() + term.lin().terms().len(),
+        Kind::And(inner) | Kind::Or(inner) => inner.len(),
     }
 }
 
@@ -340,6 +352,7 @@ fn join(by: Join, conditions: impl IntoIterator<Item = Bool>) -> Bool {
             None => flat.push(condition),
         }
     }
+    steps::count_items(flat.len());
     flat.sort_unstable();
     flat.dedup();
     keep_tightest(by, &mut flat);

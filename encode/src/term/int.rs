@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use suture_model::steps;
+
 use super::{Assignment, Bool, Bounds, Lin, TermError, VarId, Vars};
 
 /// An integer term. At most one case per guard, no guard is a constant, no value is zero. Ordered so that terms that differ only in
@@ -247,6 +249,8 @@ impl Builder {
 
     /// What a guard and its negation have in common needs no guard.
     fn build(mut self) -> Result<Int, TermError> {
+        steps::count_items(self.cases.len());
+        steps::check()?;
         self.cases.retain(|_, value| !value.is_zero());
         let same = self.cases.iter().filter_map(|(guard, value)| {
             let negation = guard.not();

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::iter::Peekable;
 
+use suture_model::steps;
+
 use super::{Assignment, Bounds, TermError, VarId, Vars};
 
 /// `Σ coefficient · variable + constant`. Ordered by its variable part first, so that sums that differ only in their constant are
@@ -79,6 +81,8 @@ impl Lin {
     /// `self + factor · other`
     pub fn add_scaled(&self, other: &Lin, factor: i64) -> Result<Lin, TermError> {
         let constant = fused(self.constant, other.constant, factor)?;
+        steps::count_items(1 + self.terms.len() + other.terms.len());
+        steps::check()?;
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         for (var, mine, theirs) in merge(&self.terms, &other.terms) {
             let coefficient = fused(mine, theirs, factor)?;

@@ -3,16 +3,34 @@
 use std::collections::BTreeSet;
 
 use crate::object::Object;
+use crate::steps;
 use crate::value::Str;
 
-/// The hosts of an Ingress or HTTPRoute, as it names them itself.
-pub fn hosts_of(object: &Object) -> BTreeSet<Str> {
-    rules_of(object).into_iter().map(|(host, _)| host).collect()
+/// Hosts and paths of an Ingress or HTTPRoute, as it names them itself; nothing for other kinds.
+pub(crate) fn places_of(object: &Object) -> BTreeSet<(Str, Str)> {
+    let places: BTreeSet<(Str, Str)> = match is_route(object) {
+        Some(Route::Ingress) => ingress_rules(object).into_iter().collect(),
+        Some(Route::Http) => each(&route_hosts(object), &route_paths(object)).collect(),
+        None => BTreeSet::new(),
+    };
+    steps::count_items(places.len());
+    places
 }
 
-/// Hosts and paths of an Ingress or HTTPRoute.
-pub(crate) fn rules_of(object: &Object) -> Vec<(Str, Str)> {
-    if *object.key.kind.kind == *"Ingress" { ingress_rules(object) } else { route_rules(object) }
+/// What claims hosts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    Ingress,
+    Http,
+}
+
+/// What claims hosts, of whichever of its groups.
+pub(crate) fn is_route(object: &Object) -> Option<Route> {
+    match (&*object.key.kind.group, &*object.key.kind.kind) {
+        ("networking.k8s.io" | "extensions", "Ingress") => Some(Route::Ingress),
+        ("gateway.networking.k8s.io", "HTTPRoute") => Some(Route::Http),
+        _ => None,
+    }
 }
 
 /// Hosts and paths; an Ingress with nothing but a default backend takes everything.
@@ -33,15 +51,13 @@ pub(crate) fn ingress_rules(ingress: &Object) -> Vec<(Str, Str)> {
     claims
 }
 
-fn route_rules(route: &Object) -> Vec<(Str, Str)> {
-    each(&route_hosts(route), &route_paths(route))
-}
-
-pub(crate) fn each(hosts: &[Str], paths: &[Str]) -> Vec<(Str, Str)> {
-    hosts.iter().flat_map(|host| paths.iter().map(|path| (host.clone(), path.clone()))).collect()
+/// Each of these hosts with each of these paths.
+pub(crate) fn each<'h>(hosts: impl IntoIterator<Item = &'h Str>, paths: &[Str]) -> impl Iterator<Item = (Str, Str)> {
+    hosts.into_iter().flat_map(|host| paths.iter().map(|path| (host.clone(), path.clone())))
 }
 
 pub(crate) fn route_hosts(route: &Object) -> Vec<Str> {
+    steps::count_items(route.val().items_at(&["spec", "hostnames"]).len().saturating_mul(8));
     let listed: Vec<Str> = route.val().items_at(&["spec", "hostnames"]).iter().map(|h| host(h.as_str())).collect();
     if listed.is_empty() { vec![Str::from("*")] } else { listed }
 }

@@ -17,7 +17,6 @@ pub use budget::disruptions_allowed;
 pub use definition::{defined_kind, served_versions};
 pub(crate) use finalizers::is_held;
 pub use finalizers::orphans;
-pub use hosts::hosts_of;
 pub use in_place::has_deadline;
 pub(crate) use in_place::restarts_containers;
 pub(crate) use resources::requests_of;

@@ -1,12 +1,14 @@
 //! Which host and path an Ingress or route takes, on which class of proxies.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::annotations;
-use crate::fields::hosts::{each, host, ingress_rules, route_hosts, route_paths, rules_of};
+use crate::fields::hosts::{Route, each, host, ingress_rules, is_route, route_hosts, route_paths};
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::state::State;
+use crate::steps;
 use crate::value::{Str, Val};
 
 /// What one rule takes for itself.
@@ -28,41 +30,44 @@ const GATEWAY: &str = "gateway.networking.k8s.io";
 /// (`pkg/apis/networking/types.go`); that of a route the gatewayClassName of its Gateways. A route whose parent is
 /// missing, or is no Gateway, has a class of that parent's own.
 pub fn host_claims(state: &State, object: &Object) -> Vec<HostClaim> {
-    let places: Vec<(Str, Vec<(Str, Str)>)> = match (&*object.key.kind.group, &*object.key.kind.kind) {
-        ("networking.k8s.io" | "extensions", "Ingress") => vec![(ingress_class(state, object), ingress_rules(object))],
-        (GATEWAY, "HTTPRoute") => attachments(state, object),
-        _ => return Vec::new(),
+    let claim = |class: &Str, (host, path)| HostClaim { class: class.clone(), host, path };
+    let claims: BTreeSet<HostClaim> = match is_route(object) {
+        Some(Route::Ingress) => {
+            let class = ingress_class(state, object);
+            ingress_rules(object).into_iter().map(|place| claim(&class, place)).collect()
+        }
+        Some(Route::Http) => {
+            let paths = route_paths(object);
+            let attached = attachments(state, object);
+            let each = attached.iter().flat_map(|(class, hosts)| each(hosts, &paths).map(|place| claim(class, place)));
+            each.collect()
+        }
+        None => BTreeSet::new(),
     };
-    let mut claims: Vec<HostClaim> = Vec::new();
-    for (class, rules) in places {
-        claims.extend(rules.into_iter().map(|(host, path)| HostClaim { class: class.clone(), host, path }));
-    }
-    claims.sort();
-    claims.dedup();
-    claims
+    steps::count_items(claims.len());
+    claims.into_iter().collect()
 }
 
 /// The live objects that take the same, in the order of their keys.
 pub fn host_claimants<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Object>> {
-    let all = host_rivals(state, claim).into_iter();
-    let mut found: Vec<&Arc<Object>> = all.filter(|o| o.live() && host_claims(state, o).contains(claim)).collect();
-    found.sort_by(|a, b| a.key.cmp(&b.key));
-    found
+    let takes = |o: &&Arc<Object>| match is_route(o) {
+        Some(Route::Ingress) => ingress_class(state, o) == claim.class,
+        Some(Route::Http) => attachments(state, o).get(&claim.class).is_some_and(|hosts| hosts.contains(&claim.host)),
+        None => false,
+    };
+    host_rivals(state, claim).into_iter().filter(|o| o.live()).filter(takes).collect()
 }
 
-/// The objects that take the same of some class, or of some listener: which ones may change.
+/// The objects that take the same of some class, or of some listener, in the order of their keys: which ones may change.
 pub fn host_rivals<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Object>> {
-    let old = state.list(&Kind::new("extensions", "Ingress"), None);
-    let takes =
-        |o: &&Arc<Object>, named: &str| rules_of(o).iter().any(|(host, path)| **host == *named && *path == claim.path);
-    let mut all: Vec<&Arc<Object>> = state.claiming(&claim.host).into_iter().chain(old).collect();
-    all.retain(|o| takes(o, &claim.host));
+    let mut all = state.claiming(&claim.host, &claim.path);
     for wider in wider(&claim.host) {
-        let routes = state.claiming(&wider).into_iter().filter(|o| &*o.key.kind.kind == "HTTPRoute");
-        all.extend(routes.filter(|o| takes(o, &wider)));
+        let routes = state.claiming(&wider, &claim.path).into_iter();
+        all.extend(routes.filter(|o| is_route(o) == Some(Route::Http)));
     }
     all.sort_by(|a, b| a.key.cmp(&b.key));
     all.dedup_by(|a, b| a.key == b.key);
+    steps::count_items(1 + all.len());
     all
 }
 
@@ -91,18 +96,20 @@ fn default_class<'s>(state: &'s State) -> Option<&'s Str> {
     defaults.max_by_key(age).map(|class| &class.key.name)
 }
 
-/// For each parent of a route its class, and the hosts and paths that the route takes there.
-fn attachments(state: &State, route: &Object) -> Vec<(Str, Vec<(Str, Str)>)> {
-    let (named, paths) = (route_hosts(route), route_paths(route));
+/// The classes of a route's parents, each with the hosts that the route takes there.
+fn attachments(state: &State, route: &Object) -> BTreeMap<Str, BTreeSet<Str>> {
+    let named = route_hosts(route);
     let parents = route.val().items_at(&["spec", "parentRefs"]);
+    let mut attached: BTreeMap<Str, BTreeSet<Str>> = BTreeMap::new();
     if parents.is_empty() {
-        return vec![("".into(), each(&named, &paths))];
+        attached.entry("".into()).or_default().extend(named.iter().cloned());
     }
-    let at = |parent| {
+    for parent in parents {
         let (class, gateway) = route_class(state, route, parent);
-        (class, each(&gateway.map_or_else(|| named.clone(), |gateway| common(gateway, parent, &named)), &paths))
-    };
-    parents.iter().map(at).collect()
+        let hosts = gateway.map_or_else(|| named.clone(), |gateway| common(gateway, parent, &named));
+        attached.entry(class).or_default().extend(hosts);
+    }
+    attached
 }
 
 fn route_class<'s>(state: &'s State, route: &Object, parent: &Val) -> (Str, Option<&'s Arc<Object>>) {
@@ -127,6 +134,7 @@ fn common(gateway: &Object, parent: &Val, named: &[Str]) -> Vec<Str> {
     if listeners.is_empty() {
         return named.to_vec();
     }
+    steps::count_items(listeners.len().saturating_mul(named.len()));
     let hosts = listeners.iter().map(|listener| host(listener.str_at(&["hostname"])));
     hosts.flat_map(|own| named.iter().filter_map(move |named| narrower(&own, named))).collect()
 }

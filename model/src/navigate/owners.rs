@@ -13,7 +13,11 @@ use crate::fields::{finished, gives_up, orphans, same_template};
 use crate::kinds::Kind;
 use crate::object::{Key, Object, Owner};
 use crate::state::State;
+use crate::steps;
 use crate::value::Str;
+
+/// What it takes to look up an object by its uid, then by its name.
+const LOOKUP_STEPS: u64 = 10;
 
 /// Controllers nest no deeper than this; a longer chain is a cycle or no controller's work.
 const OWNERS_MAX: usize = 16;
@@ -32,6 +36,7 @@ pub fn owner_object<'s>(state: &'s State, child: &Object, owner: &Owner) -> Opti
     let is_named = |o: &&Arc<Object>| {
         o.key.kind == owner.kind && o.key.name == owner.name && (o.key.ns == child.key.ns || o.key.ns.is_empty())
     };
+    steps::count(LOOKUP_STEPS);
     if let Some(found) = state.by_uid(&owner.uid).filter(is_named) {
         return Some(found);
     }

@@ -1,6 +1,7 @@
 //! The labels by which objects are found: those that they bear, and others that say what else is looked for.
 
-use crate::fields::{anti_affinity, hosts_of, template_path, volume_affinity};
+use crate::fields::hosts::{is_route, places_of};
+use crate::fields::{anti_affinity, template_path, volume_affinity};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
 use crate::selector::text;
@@ -9,7 +10,7 @@ use crate::value::{Str, Val};
 /// Namespace, label, value.
 pub(super) type LabelKey = (Str, Str, Str);
 
-/// The label under which the hosts of Ingresses and routes are indexed; no Kubernetes label is called so.
+/// The label under which the hosts of Ingresses and routes are indexed, with the path in the place of the namespace; no Kubernetes label is called so.
 pub(super) const HOST: &str = "(host)";
 
 /// The label under which pods with required anti-affinity are indexed: by their namespace, if it is all that they are
@@ -39,9 +40,8 @@ fn leads(kind: &Kind) -> bool {
 }
 
 fn labels_by_kind(object: &Object) -> Vec<LabelKey> {
-    if object.key.kind.is("Ingress") || object.key.kind.is("HTTPRoute") {
-        let hosts = hosts_of(object).into_iter();
-        return hosts.map(|host| (Str::from(""), HOST.into(), host)).collect();
+    if is_route(object).is_some() {
+        return places_of(object).into_iter().map(|(host, path)| (path, HOST.into(), host)).collect();
     }
     if object.key.kind.is("PersistentVolume") {
         let part = |field| object.val().str_at(&["spec", "claimRef", field]).cloned();

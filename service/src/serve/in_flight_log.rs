@@ -64,9 +64,14 @@ pub struct Basis {
     pub counts: bool,
 }
 
-/// An entry that matters was not taken into account.
+/// Why an admitted request is not entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overtaken;
+pub enum NotEntered {
+    /// An entry that matters was not taken into account.
+    Overtaken,
+    /// Its author, or its namespace, has too much in flight.
+    Full,
+}
 
 impl InFlightLog {
     /// A log whose entries end after so many seconds.
@@ -190,14 +195,17 @@ impl Reader<'_> {
     /// Enters a request with this access that was admitted on this basis.
     ///
     /// # Errors
-    /// When an entry may change what was read, and was not taken into account.
-    pub fn enter(&self, request: &Request, access: Access, basis: &Basis) -> Result<(), Overtaken> {
+    /// When an entry may change what was read and was not taken into account, or there is no room.
+    pub fn enter(&self, request: &Request, access: Access, basis: &Basis) -> Result<(), NotEntered> {
         let mut inner = self.log.inner();
         let Inner { ledger, history } = &mut *inner;
         let uncounted = ledger.next() != self.entered || !Arc::ptr_eq(history, &self.history);
         let missed = |entry: &Entry| !basis.taken.contains(&entry.order);
         if (basis.counts && uncounted) || ledger.writers(&basis.reads, self.at).any(missed) {
-            return Err(Overtaken);
+            return Err(NotEntered::Overtaken);
+        }
+        if !ledger.has_room(request) {
+            return Err(NotEntered::Full);
         }
         let now = Clock::now();
         ledger.record_access(request, access, &self.view.snapshot, Some(now));

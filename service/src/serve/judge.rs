@@ -24,9 +24,10 @@ use suture_specs::spec::OnUndecided;
 use super::active::Active;
 use super::announce::Announcer;
 use super::answer::{Answer, Label};
-use super::in_flight_log::{Basis, InFlightLog, Reader};
+use super::in_flight_log::{Basis, InFlightLog, NotEntered, Reader};
 use super::last_reads::LastReads;
 use super::no_op::writes;
+use super::overruns::Overruns;
 use super::resources;
 use super::review::AdmissionCall;
 use super::store::{Reading, Store, View};
@@ -79,6 +80,8 @@ pub struct SharedState {
     pub unmodelled: OnUndecided,
     /// What the last decisions about objects read.
     last_reads: LastReads,
+    /// Which invariants overran of late.
+    overruns: Overruns,
     /// The engine of the latest generation of the policy that was asked for: its clones share what they keep.
     engine: Mutex<Option<(u64, Engine)>>,
 }
@@ -162,7 +165,8 @@ impl SharedState {
     /// What judges share before anything was decided.
     pub fn new(store: Arc<Store>, in_flight_log: Arc<InFlightLog>, replicas: Replicas) -> Self {
         let (unmodelled, last_reads, engine) = (OnUndecided::Allow, LastReads::default(), Mutex::default());
-        Self { store, in_flight_log, replicas, unmodelled, last_reads, engine }
+        let overruns = Overruns::default();
+        Self { store, in_flight_log, replicas, unmodelled, last_reads, overruns, engine }
     }
 
     /// An engine for the policy of a view.
@@ -195,7 +199,15 @@ impl SharedState {
             return Some(answer);
         }
         basis.reads.extend(&access.reads);
-        reader.enter(&landing, access, &basis).is_ok().then_some(answer)
+        match reader.enter(&landing, access, &basis) {
+            Ok(()) => Some(answer),
+            Err(NotEntered::Overtaken) => None,
+            // nothing is refused for the sake of an audit
+            Err(NotEntered::Full) if matches!(self.replicas, Replicas::Audit) => Some(answer),
+            Err(NotEntered::Full) => Some(refusal(
+                "too many requests of this author, or in this namespace, are in flight, or too large ones",
+            )),
+        }
     }
 }
 
@@ -353,8 +365,10 @@ impl Judge {
         if let Some(reason) = case.unclear() {
             return (judged(undecided(&reason, &case.request, view), Basis::default()), None);
         }
-        let likely_reads = self.shared.last_reads.likely(&case.request);
-        let engine = if case.no_op { Ok(None) } else { self.engine(view).map(Some) };
+        let shared = self.shared.clone();
+        let likely_reads = shared.last_reads.likely(&case.request);
+        let hurried = self.shared.overruns.hurried(&case.request, now());
+        let engine = if case.no_op { Ok(None) } else { self.engine(view, hurried).map(Some) };
         let engine = match engine {
             Ok(engine) => engine,
             Err(why) => return (judged(refusal(&why), Basis::default()), None),
@@ -378,6 +392,7 @@ impl Judge {
             unread: &case.unread(),
         };
         let Decided { decision, spent, crowded } = decide(policy, engine, &question);
+        shared.overruns.note(&case.request, &decision.overran, now());
         let mut answer = Answer::from_decision(&decision, policy);
         if !answer.allowed && (crowded || is_eviction(&case.request)) {
             answer.code = TRY_AGAIN;
@@ -392,12 +407,15 @@ impl Judge {
         (judged(answer, basis), waits)
     }
 
-    fn engine(&mut self, view: &View) -> Result<&mut Engine, String> {
+    /// The engine for the policy of a view, that hurries these invariants.
+    fn engine(&mut self, view: &View, hurried: BTreeSet<Str>) -> Result<&mut Engine, String> {
         let generation = view.loaded.generation;
         if self.engine.as_ref().is_none_or(|(of, _)| *of != generation) {
             self.engine = Some((generation, self.shared.engine(view)?));
         }
-        self.engine.as_mut().map(|(_, engine)| engine).ok_or_else(|| "no engine".to_owned())
+        let engine = self.engine.as_mut().map(|(_, engine)| engine).ok_or_else(|| "no engine".to_owned())?;
+        engine.hurry(hurried);
+        Ok(engine)
     }
 }
 

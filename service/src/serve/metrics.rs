@@ -157,7 +157,7 @@ impl Metrics {
         let series = self.series();
         series.decisions.get_or_create(&ByOutcome { outcome: outcome.as_str() }).inc();
         series.decision_duration.observe(duration.as_secs_f64());
-        let Effort { instances, folded, solved, cached, rlimit: _, solver_micros, known } = *effort;
+        let Effort { instances, folded, solved, cached, rlimit: _, steps: _, solver_micros, known } = *effort;
         if known {
             series.known.inc();
         }

@@ -205,7 +205,7 @@ impl WebhookHandler {
 
 /// Says what the time of an answer was spent on: waiting for a worker, judging, and within that Z3.
 fn note_slow(answer: &Answer, total_micros: u64) {
-    let Effort { instances, folded, solved, cached, rlimit, solver_micros, known } = answer.effort;
+    let Effort { instances, folded, solved, cached, rlimit, steps, solver_micros, known } = answer.effort;
     tracing::warn!(
         outcome = answer.label.as_str(),
         micros = total_micros,
@@ -218,6 +218,7 @@ fn note_slow(answer: &Answer, total_micros: u64) {
         cached,
         solved,
         rlimit,
+        steps,
         known,
         "slow"
     );

@@ -22,6 +22,7 @@ use crate::kinds::{Kind, KindTraits};
 use crate::object::{Key, Object};
 use crate::scenario::Scenario;
 use crate::selector::{Selector, node_matches};
+use crate::steps;
 use crate::value::Str;
 
 /// Beyond so many places, nodes are not compared one by one for a spread constraint over single nodes; [`most_on_a_node`] is
@@ -196,6 +197,7 @@ fn counts_alike(one: &Template, other: &Template, term: &Term) -> bool {
 impl<'t> Spread<'t> {
     fn of(placing: &mut Placing<'_, '_, '_>, term: &'t Term, skew: i64, domains: BTreeMap<Str, Vec<usize>>) -> Self {
         let (own, topology) = (placing.own, placing.topology);
+        steps::count_items(own.terms.len().saturating_add(topology.nodes.len()));
         let others = placing.selected_new(&term.selector);
         // pods that have no such constraint may come at any time
         let bound = |at: &usize| {

@@ -88,7 +88,7 @@ const READINGS: &[Reading] = &[
     ("usage", |s| format!("{:?}", s.usage("n"))),
     ("selecting", |s| said(s.selecting(&"a".into(), &labels()))),
     ("labelled", |s| said(s.labelled("a", &"app".into(), &"x".into()))),
-    ("claiming", |s| said(s.claiming("h"))),
+    ("claiming", |s| said(s.claiming("h", "/"))),
     ("keeping_apart", |s| said(s.keeping_apart("a"))),
     ("claimed_by", |s| said(s.claimed_by("a", "c"))),
     ("volumes_with_affinity", |s| said(s.volumes_with_affinity())),

@@ -1,6 +1,6 @@
 //! How decisions read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_checker::decision::{Duration, Effort, StepReport};
@@ -53,6 +53,7 @@ fn decision(decision: Outcome, verdicts: Vec<Verdict>) -> Decision {
         taken_as_none: Vec::new(),
         unmodelled: Vec::new(),
         unmodelled_outcome: Outcome::Allowed,
+        overran: BTreeSet::new(),
         cut_short: false,
         effort: Effort::default(),
     }

@@ -1,5 +1,7 @@
 //! What the API server is told about each kind of decision.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use suture_checker::decision::Duration;
 use suture_specs::spec::Action;
@@ -51,6 +53,7 @@ fn decided(outcome: Outcome, verdicts: Vec<Verdict>) -> Decision {
         taken_as_none: Vec::new(),
         unmodelled: Vec::new(),
         unmodelled_outcome: Outcome::Allowed,
+        overran: BTreeSet::new(),
         cut_short: false,
         effort: Effort::default(),
     }

@@ -6,8 +6,16 @@ use crate::serve::fixtures::series;
 #[test]
 fn everything_that_is_measured_is_in_the_text() {
     let metrics = Metrics::default();
-    let effort =
-        Effort { instances: 5, folded: 3, solved: 1, cached: 1, rlimit: 900, solver_micros: 1_500, known: false };
+    let effort = Effort {
+        instances: 5,
+        folded: 3,
+        solved: 1,
+        cached: 1,
+        rlimit: 900,
+        steps: 7_000,
+        solver_micros: 1_500,
+        known: false,
+    };
     metrics.decided(Label::Denied, Duration::from_millis(3), &effort);
     metrics.decided(Label::Allowed, Duration::from_micros(200), &Effort::default());
     metrics.decided(Label::Denied, Duration::from_micros(10), &Effort { known: true, ..Effort::default() });

@@ -1,0 +1,83 @@
+//! What a decision may cost, in steps: the same on every machine, whatever it was asked before.
+//!
+//! A step is about the work of one node of an expression: some tens of nanoseconds. Whoever walks what a client can make
+//! long counts a step for each item; whoever can fail looks whether any are left, and gives up if not.
+
+use std::cell::Cell;
+
+thread_local! {
+    /// The steps that this thread may still take; all the time in the world where nothing is being decided.
+    static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+/// No step is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the steps that this may take are spent")]
+pub struct Spent;
+
+/// Takes so many steps.
+pub fn count(steps: u64) {
+    LEFT.set(LEFT.get().saturating_sub(steps));
+}
+
+/// Takes as many steps as there are items.
+pub fn count_items(items: usize) {
+    count(u64::try_from(items).unwrap_or(u64::MAX));
+}
+
+/// Whether any is left.
+///
+/// # Errors
+/// When none is.
+pub fn check() -> Result<(), Spent> {
+    if LEFT.get() == 0 { Err(Spent) } else { Ok(()) }
+}
+
+/// How many are left.
+pub fn left() -> u64 {
+    LEFT.get()
+}
+
+/// Runs something that may take so many steps, and no more than are left here; they count here as well.
+pub fn within<R>(most: u64, run: impl FnOnce() -> R) -> R {
+    /// Gives back what is left, also where `run` panics.
+    struct Rest {
+        outer: u64,
+        share: u64,
+    }
+    impl Drop for Rest {
+        fn drop(&mut self) {
+            let taken = self.share.saturating_sub(LEFT.get());
+            LEFT.set(self.outer.saturating_sub(taken));
+        }
+    }
+    let outer = LEFT.get();
+    let share = most.min(outer);
+    LEFT.set(share);
+    let _rest = Rest { outer, share };
+    run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_taken_of_what_is_left() {
+        within(100, || {
+            count(30);
+            assert_eq!(within(50, || (count_items(20), check(), left()).2), 30);
+            assert_eq!(left(), 50);
+            assert_eq!(within(80, || (count(70), check())).1, Err(Spent), "no more than are left");
+            assert_eq!(check(), Err(Spent));
+        });
+        assert_eq!(check(), Ok(()), "outside of a decision there is no end to them");
+    }
+
+    #[test]
+    fn a_panic_leaves_the_outer_steps_as_they_are() {
+        let panicked = std::panic::catch_unwind(|| within(1, || panic!("inside")));
+        assert!(panicked.is_err());
+        assert_eq!(check(), Ok(()));
+    }
+}

@@ -1,0 +1,120 @@
+//! How much of the ledger one author, and one namespace, may take.
+//!
+//! What is admitted and then refused by the API server (by a quota, by validation, by another webhook) is in flight for as
+//! long as the API server may take. Who sends such requests again and again fills no more than this, and makes decisions
+//! slower for its own namespace at most.
+
+use std::collections::BTreeMap;
+
+use suture_model::change::Request;
+use suture_model::value::{Str, Val};
+
+/// So many requests of one author, or about one namespace, may be in flight.
+const ENTRIES_MAX: usize = 2_048;
+
+/// So many bytes, about, may their objects have.
+const BYTES_MAX: usize = 16 << 20;
+
+/// Whose requests they are, or in which namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder {
+    Author(Str),
+    Namespace(Str),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Held {
+    entries: usize,
+    bytes: usize,
+}
+
+/// What authors and namespaces take of the ledger.
+#[derive(Clone, Debug, Default)]
+pub struct Room(BTreeMap<Holder, Held>);
+
+impl Room {
+    /// Whether there is room for a request.
+    pub fn has(&self, request: &Request) -> bool {
+        let bytes = bytes(request);
+        holders(request).all(|holder| {
+            let held = self.0.get(&holder).copied().unwrap_or_default();
+            // one that is large comes through by itself
+            held.entries == 0 || (held.entries < ENTRIES_MAX && held.bytes.saturating_add(bytes) <= BYTES_MAX)
+        })
+    }
+
+    /// Counts a request that is entered.
+    pub fn take(&mut self, request: &Request) {
+        let bytes = bytes(request);
+        for holder in holders(request) {
+            let held = self.0.entry(holder).or_default();
+            held.entries += 1;
+            held.bytes += bytes;
+        }
+    }
+
+    /// Counts a request that was entered no more.
+    pub fn give_back(&mut self, request: &Request) {
+        let bytes = bytes(request);
+        for holder in holders(request) {
+            let Some(held) = self.0.get_mut(&holder) else { continue };
+            held.entries = held.entries.saturating_sub(1);
+            held.bytes = held.bytes.saturating_sub(bytes);
+            if held.entries == 0 {
+                self.0.remove(&holder);
+            }
+        }
+    }
+}
+
+fn holders(request: &Request) -> impl Iterator<Item = Holder> + use<> {
+    let ns = &request.target.ns;
+    let author = Holder::Author(request.user.username.clone());
+    std::iter::once(author).chain((!ns.is_empty()).then(|| Holder::Namespace(ns.clone())))
+}
+
+fn bytes(request: &Request) -> usize {
+    [&request.object, &request.old].into_iter().flatten().map(Val::weight).fold(0, usize::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use suture_model::change::User;
+    use suture_model::snapshot::Snapshot;
+    use suture_model::state::State;
+
+    use super::*;
+
+    fn creation(author: &str, ns: &str, bytes: usize) -> Request {
+        let data = "x".repeat(bytes);
+        let manifest = serde_json::json!({"apiVersion": "x.io/v1", "kind": "Foo", "spec": {"data": data}, "metadata":
+            {"name": "foo", "namespace": ns}});
+        let user = User { username: author.into(), ..User::admin() };
+        Request::create(user, &State::new(&Snapshot::default()), &Val::from(&manifest)).unwrap()
+    }
+
+    #[test]
+    fn an_author_fills_no_more_than_its_share() {
+        let mut room = Room::default();
+        let large = creation("ana", "a", BYTES_MAX / 3);
+        room.take(&large);
+        assert!(room.has(&large));
+        room.take(&large);
+        assert!(!room.has(&large), "the bytes are taken");
+        assert!(!room.has(&creation("bob", "a", BYTES_MAX / 3)), "of the namespace as well");
+        assert!(room.has(&creation("bob", "b", BYTES_MAX / 3)));
+        room.give_back(&large);
+        assert!(room.has(&large));
+        room.give_back(&large);
+        assert!(room.0.is_empty());
+        assert!(room.has(&creation("ana", "a", 2 * BYTES_MAX)), "a large one comes through by itself");
+    }
+
+    #[test]
+    fn many_small_ones_are_too_many() {
+        let (mut room, small) = (Room::default(), creation("ana", "a", 1));
+        (0..ENTRIES_MAX).for_each(|_| room.take(&small));
+        assert!(!room.has(&small));
+        assert!(room.has(&creation("bob", "b", 1)));
+    }
+}
