@@ -13,7 +13,7 @@ Z3 := .z3/lib/libz3.so
 unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTDOCFLAGS
 export CARGO_TARGET_DIR := target
 
-.PHONY: help build dist demo test e2e replay races faults load soak bench oracle hostile controlplane plane clean
+.PHONY: help build dist demo test e2e replay races faults attacks load soak bench oracle hostile controlplane plane clean
 
 help: ## lists these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,9 @@ races: plane build ## sends conflicting requests at the same moment, to one repl
 
 faults: plane build ## kills, pauses and cuts off parts under traffic; SUTURE_FAULTS=short for some of them
 	$(E2E) --test faults -- $(PRINT)
+
+attacks: plane build ## does what hostile tenants and the worst day do, and prints what others see of it
+	$(E2E) --test attacks -- $(PRINT)
 
 load: plane build ## measures what Suture adds to requests, beside no webhook and one that allows everything
 	$(E2E) --release --test load -- $(PRINT)

@@ -291,6 +291,9 @@ pub struct Manifests {
     /// What becomes of a request when Suture does not answer
     #[arg(long, value_enum, default_value_t = FailurePolicy::Fail, value_name = "POLICY")]
     pub failure_policy: FailurePolicy,
+    /// Namespaces of the system beside kube-system, kube-public and kube-node-lease: see `suture serve --help`
+    #[arg(long, num_args = 1.., value_name = "NAMESPACE")]
+    pub system_namespaces: Vec<String>,
     /// Where the schemas are written, one file each [default: standard output, as one document]
     #[arg(long, value_name = "FOLDER")]
     pub to: Option<PathBuf>,

@@ -222,7 +222,7 @@ fn close(kinds: &mut BTreeSet<Kind>, pods: bool) {
 }
 
 /// The kinds that every decision needs.
-fn always() -> BTreeSet<Kind> {
+pub fn always() -> BTreeSet<Kind> {
     Kind::with(|traits| traits.watched == Watched::Always).collect()
 }
 

@@ -48,9 +48,11 @@ pub mod loaded;
 pub mod maintenance;
 pub mod metrics;
 pub mod no_op;
+pub mod off;
 pub mod options;
 mod overruns;
 pub mod page;
+pub mod pauses;
 pub mod peers;
 pub mod policies;
 pub mod probe;
@@ -83,6 +85,7 @@ use lease::{Candidacy, Candidate};
 use loaded::Wanted;
 use maintenance::Maintenance;
 use metrics::Metrics;
+use off::Off;
 use options::{Options, ReplicasMode};
 use peers::Peer;
 use policies::Policies;
@@ -151,7 +154,9 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
         Some(succession) => Replicas::Single(succession.active.clone()),
         None => replicas(options, &client, &store, &in_flight_log).await,
     };
-    let readiness = Readiness::expecting(&["policies", "kinds"]);
+    let (off, notices) = Off::new(metrics.clone());
+    tokio::spawn(off::write_events(client.clone(), options.namespace.clone(), options.identity(), notices));
+    let readiness = Readiness::expecting(&["policies", "kinds"]).unless_off(off.clone());
     let readiness = match &replicas {
         Replicas::Single(active) => readiness.while_active(active.clone()),
         Replicas::Announced(_) | Replicas::Audit => readiness,
@@ -159,6 +164,10 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     let mut shared = SharedState::new(store.clone(), in_flight_log, replicas.clone());
     shared.unmodelled = options.unmodelled.into();
     let shared = Arc::new(shared);
+    shared.pauses.watch({
+        let again = again.clone();
+        move || again.send_modify(|times| *times += 1)
+    });
     follow(&client, policies, &shared, &again, options, &readiness, &metrics);
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
     let workers = Workers::start(Arc::new(JudgePool(shared)), limits, metrics.clone());
@@ -166,7 +175,7 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     let followers = succession.as_mut().and_then(|succession| succession.follow(copying, &store, &tls));
     let registered = report(options, &client, &store, &replicas);
     if let Some(target) = options.target() {
-        let registrar = Registrar { store, target, bundle, published, registered, readiness: readiness.clone() };
+        let registrar = Registrar { store, target, bundle, published, registered, off, readiness: readiness.clone() };
         tokio::spawn(registrar.run(client.clone()));
     }
     let terms = Terms {

@@ -119,6 +119,93 @@ fn what_a_cluster_lives_by_never_waits() {
     }
 }
 
+/// Requests: the failure policy of the one webhook that they come to, who, in which namespace, on what, how, the object as
+/// it is to be and as it was (see [`known_object`]), and what that is.
+const NEEDED: &str = "
+    Ignore cloud                 -             /nodes                      CREATE usable  -       a node joins
+    Ignore cloud                 -             /nodes                      UPDATE usable  tainted a node is initialized
+    Ignore cni                   -             /nodes/status               UPDATE ready   waiting a network is up
+    Ignore kube-system:ccm       -             /nodes                      DELETE -       usable  a node that is gone
+    Ignore kube-system:ccm       shop          /services                   UPDATE one     three   a load balancer
+    Ignore kube-system:csi       -             /persistentvolumes          CREATE one     -       a volume is made
+    Ignore kube-system:cilium    shop          cilium.io/ciliumendpoints   DELETE -       one     a network's endpoint
+    Ignore kube-system:horizontal-pod-autoscaler kube-system apps/deployments/scale UPDATE one three DNS is scaled
+    Ignore ana                   kube-system   apps/deployments            UPDATE one     three   DNS is rolled out
+    Ignore ana                   kube-system   /pods                       DELETE -       one     a pod of DNS
+    Ignore ana                   kube-system   /configmaps                 UPDATE one     three   DNS is configured
+    Ignore ana                   calico-system /configmaps                 DELETE -       one     the network's namespace
+    Ignore calico-system:node    shop          /pods/status                UPDATE one     three   an account of it
+    Ignore ana - apiextensions.k8s.io/customresourcedefinitions CREATE definition - Suture's own definitions
+    Ignore ana - rbac.authorization.k8s.io/clusterroles         DELETE -      role  Suture's own rights
+    Fail   ana                   -             /nodes                      UPDATE cordon  usable  a node is cordoned
+    Fail   ana                   -             /nodes                      UPDATE tainted usable  a taint comes
+    Fail   ana                   -             /nodes                      UPDATE bare    usable  a label goes
+    Fail   ana                   -             /nodes                      DELETE -       usable  a node, by a person
+    Fail   kube-system:ccm       shop          /pods/eviction              CREATE one     -       an eviction
+    Fail   kube-system:horizontal-pod-autoscaler shop apps/deployments/scale UPDATE one three a workload's autoscaler
+    Fail   kube-system:keda      shop          apps/deployments/scale      UPDATE one     three   scaled by kube-system
+    Fail   kube-system:autoscaler shop         /pods                       DELETE -       one     a pod, by kube-system
+    Fail   kube-system:csi       shop          /persistentvolumeclaims     DELETE -       one     a claim, by kube-system
+    Fail   kube-system-2:x       shop          apps/deployments            UPDATE one     three   a namespace named alike
+    Fail   ana                   shop          apps/deployments            UPDATE one     three   another namespace
+    Fail   ana - apiextensions.k8s.io/customresourcedefinitions DELETE -      one   another definition
+    Fail   ana - rbac.authorization.k8s.io/clusterroles         DELETE -      one   another role
+";
+
+/// The objects of [`NEEDED`].
+fn known_object(name: &str) -> Json {
+    let taint = json!({"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"});
+    let own = |value: &str| json!({"key": "own", "value": value, "effect": "NoSchedule"});
+    let node = |spec: Json, labels: Json| json!({"metadata": {"name": "n1", "labels": labels}, "spec": spec});
+    let status = |ready: &str| json!({"metadata": {"name": "n1"}, "status": {"conditions": [{"type": "Ready", "status": ready}]}});
+    match name {
+        "-" => Json::Null,
+        "usable" => node(json!({"taints": [own("x")], "providerID": "a"}), json!({"a": "b", "zone": "z"})),
+        "tainted" => node(json!({"taints": [taint, own("y")]}), json!({"a": "b"})),
+        "cordon" => node(json!({"taints": [own("x")], "unschedulable": true}), json!({"a": "b", "zone": "z"})),
+        "bare" => node(json!({"taints": [own("x")]}), json!({"a": "b"})),
+        "ready" => status("True"),
+        "waiting" => status("False"),
+        "definition" => json!({"metadata": {"name": "invariants.suture.dev"}}),
+        "role" => json!({"metadata": {"name": "suture-read-policy"}}),
+        "one" => json!({"metadata": {"name": "one"}, "spec": {"replicas": 1}}),
+        "three" => json!({"metadata": {"name": "one", "finalizers": ["a/b"]}, "spec": {"replicas": 3}}),
+        other => panic!("no object `{other}`"),
+    }
+}
+
+#[test]
+fn what_a_cluster_needs_to_come_up_never_waits() {
+    let policy = shipped();
+    let target = Target { system_namespaces: vec!["calico-system".to_owned()], ..Target::default() };
+    let mut wrong = Vec::new();
+    for row in NEEDED.lines().map(str::trim).filter(|row| !row.is_empty()) {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let [wanted, user, ns, place, operation, object, old] = words[..7] else { panic!("{row}") };
+        let user = if user.contains(':') { format!("system:serviceaccount:{user}") } else { user.to_owned() };
+        let place: Vec<&str> = place.split('/').chain([""]).collect();
+        let operation = match operation {
+            "CREATE" => Operation::Create,
+            "UPDATE" => Operation::Update,
+            _ => Operation::Delete,
+        };
+        let (object, old) = (known_object(object), known_object(old));
+        let place = (place[0], place[1], place[2]);
+        let mut review = review(place, operation, &User::named(&user), object.clone(), old.clone());
+        if ns != "-" {
+            review.request["namespace"] = ns.into();
+        }
+        let named = if object.is_null() { &old } else { &object };
+        review.request["name"] = named["metadata"]["name"].clone();
+        // it is judged all the same, as long as there is somebody to judge it
+        let called = called(&policy, &target, &review);
+        if called != [wanted] {
+            wrong.push(format!("{}: {called:?}", words[7..].join(" ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn a_node_is_judged_when_it_stops_being_ready_and_not_at_each_heartbeat() {
     let policy = shipped();
@@ -238,8 +325,15 @@ fn review(
 }
 
 fn reaches(policy: &Policy, review: &Review) -> bool {
+    let called = called(policy, &Target::default(), review).len();
+    assert!(called <= 1, "a request comes {called} times");
+    called == 1
+}
+
+/// The failure policies of the webhooks that a request comes to.
+fn called(policy: &Policy, target: &Target, review: &Review) -> Vec<String> {
     let (group, resource, subresource) = &review.place;
-    let hooks = webhook(policy, &Target::default()).webhooks.unwrap();
+    let hooks = webhook(policy, target).webhooks.unwrap();
     let called = hooks.iter().filter(|hook| {
         let covered = hook.rules.iter().flatten().any(|rule| {
             let rule = Rule {
@@ -255,9 +349,7 @@ fn reaches(policy: &Policy, review: &Review) -> bool {
         });
         covered && hook.match_conditions.iter().flatten().all(|c| holds(&c.expression, review))
     });
-    let called = called.count();
-    assert!(called <= 1, "a request comes {called} times");
-    called == 1
+    called.filter_map(|hook| hook.failure_policy.clone()).collect()
 }
 
 fn holds(expression: &str, review: &Review) -> bool {

@@ -13,7 +13,8 @@ use crate::serve::configuration::{Installation, Reach, SERVICE_PORT, Target, sta
 use crate::serve::{rbac, resources};
 
 pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
-    let Manifests { part, policy, namespace, service_account, service, url, ca_bundle, failure_policy, to } = arguments;
+    let Manifests { part, policy, namespace, service_account, service, url, ca_bundle, failure_policy, .. } = arguments;
+    let Manifests { system_namespaces, to, .. } = arguments;
     if part == Part::Schemas {
         return schemas(to.as_deref());
     }
@@ -25,6 +26,7 @@ pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
         ca_bundle: ca_bundle.unwrap_or_default(),
         failure_policy,
         installation: Installation { namespace, service_account },
+        system_namespaces,
         ..Target::default()
     };
     let value = |configuration| serde_json::to_value(configuration).map_err(Failure::invalid);

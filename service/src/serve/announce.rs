@@ -217,6 +217,9 @@ impl Announcer {
             }
             KindEvent::Progress(version) => board.position = board.position.max(Some(version)),
             KindEvent::Failed(why) => tracing::warn!(why, "announcements of other replicas cannot be read"),
+            KindEvent::Forbidden(resource) => {
+                tracing::warn!(resource, "announcements of other replicas may not be read")
+            }
             KindEvent::Wanted | KindEvent::Unwanted | KindEvent::Absent | KindEvent::Lost | KindEvent::Every => {}
         }
         drop(board);

@@ -7,6 +7,7 @@
 //! | one breaks, of an invariant that warns | yes, with warnings | |
 //! | one is undecided | as its invariant's `onUndecided` says | 403 |
 //! | nobody judged it: shed, overrun, panic | as `--on-overload` says | 429, 504, 500 |
+//! | one of the last two, and a cluster needs the request to come up | yes, with a warning | |
 //! | it is no review, or too large | no | 400, 413 |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,6 +174,21 @@ impl Answer {
             OnUndecided::Allow => Self { label, ..Self::allowed() },
         };
         Self { undecided: BTreeSet::from([label.as_str()]), ..answer }.annotated("reason", &why.to_string())
+    }
+
+    /// The answer to a request that a cluster needs to come up: what was not decided passes, with a warning.
+    #[must_use]
+    pub fn if_essential(mut self, essential: bool) -> Self {
+        let unsure = match self.label {
+            Label::Undecided | Label::Shed | Label::Overrun | Label::Panicked => true,
+            Label::Allowed | Label::Warned | Label::Denied | Label::Invalid => false,
+        };
+        if essential && unsure && !self.allowed {
+            let first = self.message.lines().next().unwrap_or_default();
+            self.warnings.push(format!("suture lets this pass undecided, a cluster needs it to come up: {first}"));
+            (self.allowed, self.code, self.message, self.retry_after_secs) = (true, 200, String::new(), None);
+        }
+        self
     }
 
     /// What a decision says, by what each invariant declares.

@@ -4,9 +4,10 @@
 //! |---|---|---|
 //! | `decide.suture.dev` | the break surface of the invariants, by anybody without a grant | refused, if so configured |
 //! | `grants.suture.dev` | all writes of the subjects of grants | the same |
+//! | `decide-essential`, `grants-essential` | those of the two that a cluster needs to come up ([`essential`]) | admitted |
 //! | `resources.suture.dev` | Suture's own resources: what does not compile is refused | admitted: it must stay repairable |
 //!
-//! The first two are disjoint, so that no request comes twice. None covers Suture's own namespace.
+//! The first four are disjoint, so that no request comes twice. None covers Suture's own namespace.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ use crate::policy::Policy;
 use crate::rules::{self, Judged, Rule};
 
 mod conditions;
+pub mod essential;
 mod reconcile;
 mod target;
 
@@ -33,6 +35,11 @@ pub use target::{Installation, NAME, OFF_ANNOTATION, Reach, SERVICE_PORT, TIMEOU
 const STATIC_SUFFIX: &str = ".static.k8s.io";
 /// The path that decides.
 pub const PATH: &str = super::router::PATH;
+/// The path that decides about what is essential: it refuses only what was shown to break.
+pub const ESSENTIAL_PATH: &str = super::router::ESSENTIAL_PATH;
+/// The seconds that the API server waits where a request is essential: no start of a cluster is held up for long by a
+/// Suture whose machine is gone.
+const ESSENTIAL_TIMEOUT_SECONDS: i32 = 1;
 /// The label that every namespace bears its name in (`pkg/registry/core/namespace/strategy.go`).
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
@@ -81,12 +88,12 @@ fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
             conditions.push(conditions::subjects(granted(), false));
         }
         conditions.push(conditions::judged(&Judged::of(policy)));
-        hooks.push(hook("decide", rules, conditions, target));
+        hooks.extend(pair("decide", rules, conditions, target));
     }
     if granted().next().is_some() {
         let mut conditions = conditions::common(&target.installation);
         conditions.push(conditions::subjects(granted(), true));
-        hooks.push(hook("grants", rules::grant_rules(), conditions, target));
+        hooks.extend(pair("grants", rules::grant_rules(), conditions, target));
     }
     let own = [
         "exemptions",
@@ -101,14 +108,34 @@ fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
         resources: own.iter().map(ToString::to_string).collect(),
         operations: vec![Operation::Create, Operation::Update, Operation::Delete],
     };
-    let mut resources = hook("resources", vec![own], Vec::new(), target);
+    let mut resources = hook("resources", PATH, vec![own], Vec::new(), target);
     resources.failure_policy = Some(FailurePolicy::Ignore.as_str().to_owned());
     resources.namespace_selector = Some(LabelSelector::default());
     hooks.push(resources);
     hooks
 }
 
-fn hook(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &Target) -> ValidatingWebhook {
+/// Two webhooks that share these requests: what is essential, and all else.
+fn pair(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &Target) -> [ValidatingWebhook; 2] {
+    let essential = essential::expression(&target.system_namespaces);
+    let mut others = conditions.clone();
+    others.push(conditions::condition("not-essential", format!("!({essential})")));
+    let mut own = conditions;
+    own.push(conditions::condition("essential", essential));
+    let others = hook(name, PATH, rules.clone(), others, target);
+    let mut own = hook(&format!("{name}-essential"), ESSENTIAL_PATH, rules, own, target);
+    own.failure_policy = Some(FailurePolicy::Ignore.as_str().to_owned());
+    own.timeout_seconds = Some(target.timeout_seconds.min(ESSENTIAL_TIMEOUT_SECONDS));
+    [others, own]
+}
+
+fn hook(
+    name: &str,
+    path: &str,
+    rules: Vec<Rule>,
+    conditions: Vec<MatchCondition>,
+    target: &Target,
+) -> ValidatingWebhook {
     let elsewhere = LabelSelectorRequirement {
         key: NAMESPACE_NAME.to_owned(),
         operator: "NotIn".to_owned(),
@@ -117,7 +144,7 @@ fn hook(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &
     ValidatingWebhook {
         name: format!("{name}.suture.dev"),
         admission_review_versions: vec!["v1".to_owned()],
-        client_config: client_config(target),
+        client_config: client_config(path, target),
         failure_policy: Some(target.failure_policy.as_str().to_owned()),
         match_conditions: (!conditions.is_empty()).then_some(conditions),
         match_policy: Some("Equivalent".to_owned()),
@@ -130,18 +157,18 @@ fn hook(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &
     }
 }
 
-fn client_config(target: &Target) -> WebhookClientConfig {
+fn client_config(path: &str, target: &Target) -> WebhookClientConfig {
     let ca_bundle = (!target.ca_bundle.is_empty()).then(|| ByteString(target.ca_bundle.clone()));
     match &target.reach {
         Reach::Url(url) => {
-            let url = format!("{}{PATH}", url.trim_end_matches('/'));
+            let url = format!("{}{path}", url.trim_end_matches('/'));
             WebhookClientConfig { ca_bundle, service: None, url: Some(url) }
         }
         Reach::Service { name, port } => {
             let service = ServiceReference {
                 name: name.clone(),
                 namespace: target.installation.namespace.clone(),
-                path: Some(PATH.to_owned()),
+                path: Some(path.to_owned()),
                 port: Some(*port),
             };
             WebhookClientConfig { ca_bundle, service: Some(service), url: None }

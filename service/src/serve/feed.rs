@@ -20,7 +20,7 @@ use suture_model::value::{Str, Val};
 use tokio::sync::Notify;
 
 use super::kind_events::{KindEvent, List, name_of, version_of};
-use super::store::{Change, Reading, Store};
+use super::store::{Change, Reading, Store, lacks};
 use crate::clock::now;
 
 /// How often lag, and with it readiness, is judged where nothing becomes known or unknown.
@@ -82,6 +82,8 @@ struct Known {
     listed: bool,
     absent: bool,
     failed: Option<String>,
+    /// The resource that may not be read.
+    forbidden: Option<String>,
     /// Why it stays unknown: something was told that is no object, and there is no telling which.
     broken: Option<String>,
     listed_at: Option<Instant>,
@@ -166,7 +168,19 @@ impl<A: StoreObserver> Feed<A> {
             KindEvent::Failed(why) => self.update(kind, |state| {
                 state.listed = false;
                 state.failed = Some(why);
+                state.forbidden = None;
             }),
+            KindEvent::Forbidden(resource) => {
+                self.update(kind, |state| {
+                    if state.forbidden.as_ref() != Some(&resource) {
+                        tracing::warn!(resource, why = lacks(&resource), "a kind may not be read");
+                    }
+                    state.listed = false;
+                    state.forbidden = Some(resource);
+                });
+                // what was shown is old from now on, and nothing says how old
+                changes.push(Change::Retain(kind.clone(), BTreeSet::new()));
+            }
             KindEvent::Page(objects, taken) => {
                 for object in objects {
                     self.put(kind, &object, changes);
@@ -242,6 +256,7 @@ impl<A: StoreObserver> Feed<A> {
                 Reading::Unknown(format!("its watch is more than {} s behind", lag_max.as_secs()))
             }
             Known { listed: true, .. } => Reading::Known,
+            Known { forbidden: Some(resource), .. } => Reading::Forbidden(resource.clone()),
             Known { absent: true, .. } => Reading::Absent,
             Known { failed: Some(why), .. } => Reading::Unknown(why.clone()),
             _ => Reading::Unknown("not listed yet".to_owned()),

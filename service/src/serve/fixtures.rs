@@ -52,6 +52,7 @@ impl Decider for Script {
     fn decide(&mut self, asked: &AdmissionCall) -> Answer {
         match asked.text(&["name"]) {
             "denied" => Answer::refused(Label::Denied, 403, "no endpoint would be left\n- web is deleted"),
+            "undecided" => Answer::refused(Label::Undecided, 403, "a kind was not read"),
             "panics" => panic!("scripted to panic"),
             "waits" => {
                 let (open, opened) = &*self.gate.0;

@@ -13,7 +13,11 @@ use axum::routing::get;
 
 use super::active::Active;
 use super::metrics::{self, Metrics};
+use super::off::{Cause, Off};
 use super::workers::Workers;
+
+/// The part that waits for the webhook's configuration.
+pub const CERTIFICATES: &str = "certificates";
 
 /// Which parts can do their work; cheap to clone. Nothing is ready before every part that is expected said so.
 #[derive(Clone, Default)]
@@ -21,6 +25,8 @@ pub struct Readiness {
     parts: Arc<RwLock<BTreeMap<&'static str, Result<(), String>>>>,
     /// What is asked whenever somebody wants to know: whether this replica is the one that decides, by its Lease.
     active: Option<Active>,
+    /// Whether no request is judged, and why.
+    off: Option<Off>,
 }
 
 impl Readiness {
@@ -39,6 +45,24 @@ impl Readiness {
         Self { active: Some(active), ..self }
     }
 
+    /// The same, which says that Suture is off where it is.
+    #[must_use]
+    pub fn unless_off(self, off: Off) -> Self {
+        Self { off: Some(off), ..self }
+    }
+
+    /// Says whether a cause holds by which no request is judged, and why.
+    pub fn turn(&self, cause: Cause, why: Option<&str>) {
+        if let Some(off) = &self.off {
+            off.set(cause, why);
+        }
+    }
+
+    /// Why no request is judged, a line each; empty where requests are.
+    pub fn off(&self) -> Vec<String> {
+        self.off.as_ref().map(Off::lines).unwrap_or_default()
+    }
+
     /// Says how a part is.
     pub fn set(&self, part: &'static str, state: Result<(), String>) {
         self.parts.write().unwrap_or_else(PoisonError::into_inner).insert(part, state);
@@ -53,7 +77,12 @@ impl Readiness {
         if parts.is_empty() {
             return Err(vec!["nothing is set up yet".to_owned()]);
         }
-        let said = parts.iter().filter_map(|(part, state)| Some(format!("{part}: {}", state.as_ref().err()?)));
+        // what is turned off on purpose gives the API server no certificates
+        let waits = |part: &str| part != CERTIFICATES || self.off.as_ref().is_none_or(|off| !off.is(Cause::Switch));
+        let said = parts
+            .iter()
+            .filter(|(part, _)| waits(part))
+            .filter_map(|(part, state)| Some(format!("{part}: {}", state.as_ref().err()?)));
         let lease = self.active.as_ref().and_then(|active| active.check().err()).map(|why| format!("lease: {why}"));
         let missing: Vec<String> = said.chain(lease).collect();
         if missing.is_empty() { Ok(()) } else { Err(missing) }
@@ -83,16 +112,19 @@ async fn livez(State(health): State<Health>) -> (StatusCode, String) {
     }
 }
 
+/// A replica that is off is ready, and says so.
 async fn readyz(State(health): State<Health>) -> (StatusCode, String) {
+    let off = health.readiness.off();
+    let text = |lines: &[String]| {
+        lines.iter().fold(String::new(), |mut text, line| {
+            _ = writeln!(text, "{line}");
+            text
+        })
+    };
     match health.readiness.ready() {
-        Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
-        Err(missing) => {
-            let text = missing.iter().fold(String::new(), |mut text, line| {
-                _ = writeln!(text, "{line}");
-                text
-            });
-            (StatusCode::SERVICE_UNAVAILABLE, text)
-        }
+        Ok(()) if off.is_empty() => (StatusCode::OK, "ok\n".to_owned()),
+        Ok(()) => (StatusCode::OK, text(&off)),
+        Err(missing) => (StatusCode::SERVICE_UNAVAILABLE, text(&[missing, off].concat())),
     }
 }
 

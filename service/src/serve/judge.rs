@@ -28,6 +28,7 @@ use super::in_flight_log::{Basis, InFlightLog, NotEntered, Reader};
 use super::last_reads::LastReads;
 use super::no_op::writes;
 use super::overruns::Overruns;
+use super::pauses::Pauses;
 use super::resources;
 use super::review::AdmissionCall;
 use super::store::{Reading, Store, View};
@@ -76,6 +77,8 @@ pub struct SharedState {
     pub in_flight_log: Arc<InFlightLog>,
     /// How replicas share the work.
     pub replicas: Replicas,
+    /// Whether what was seen still counts.
+    pub pauses: Pauses,
     /// What becomes of a request that touches a custom resource which no adapter explains.
     pub unmodelled: OnUndecided,
     /// What the last decisions about objects read.
@@ -145,6 +148,9 @@ impl Decider for Judge {
                 None => Answer::allowed(),
             };
         }
+        if let Err(why) = self.shared.pauses.check() {
+            return Answer::idle(why);
+        }
         match self.shared.replicas.clone() {
             Replicas::Single(active) => match active.check() {
                 Ok(term) => {
@@ -165,8 +171,8 @@ impl SharedState {
     /// What judges share before anything was decided.
     pub fn new(store: Arc<Store>, in_flight_log: Arc<InFlightLog>, replicas: Replicas) -> Self {
         let (unmodelled, last_reads, engine) = (OnUndecided::Allow, LastReads::default(), Mutex::default());
-        let overruns = Overruns::default();
-        Self { store, in_flight_log, replicas, unmodelled, last_reads, overruns, engine }
+        let (pauses, overruns) = (Pauses::default(), Overruns::default());
+        Self { store, in_flight_log, replicas, pauses, unmodelled, last_reads, overruns, engine }
     }
 
     /// An engine for the policy of a view.
@@ -340,6 +346,8 @@ impl Judge {
             }
             self.shared.last_reads.note(request, &reads);
             judged.basis.reads = reads;
+            // it lands, so that others have to reckon with it
+            judged.answer = judged.answer.if_essential(asked.essential);
             return (reader, judged);
         }
     }

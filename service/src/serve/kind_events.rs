@@ -23,6 +23,8 @@ pub enum KindEvent {
     Every,
     /// It cannot be listed or watched; why. What was told may be out of date.
     Failed(String),
+    /// This account may not list or watch this resource.
+    Forbidden(String),
     /// A page of a list. The sender waits until it is taken in.
     Page(Vec<Val>, oneshot::Sender<()>),
     /// The list is complete.

@@ -32,12 +32,21 @@ pub struct Loaded {
     pub generation: u64,
     /// The kinds that they read.
     pub wanted: Wanted,
-    /// The kinds that each invariant reads, in their order; none where it reads every kind.
-    pub reads: Vec<Option<BTreeSet<Kind>>>,
+    /// The kinds that each invariant reads, in their order.
+    pub reads: Vec<ReadKinds>,
     /// What does not compile and is left out.
     pub problems: Vec<Problem>,
     /// The resources of the cluster, whether they compile or not.
     pub resources: BTreeMap<ResourceName, Edition>,
+}
+
+/// The kinds that an invariant reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadKinds {
+    /// Those that it names, and that the effects read for it.
+    pub kinds: BTreeSet<Kind>,
+    /// Whether it reads all others as well.
+    pub every: bool,
 }
 
 /// A document that is left out.

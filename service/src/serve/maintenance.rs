@@ -30,6 +30,7 @@ pub struct Maintenance {
     was_ready: bool,
     generation: u64,
     told: BTreeMap<Kind, usize>,
+    forbidden: Vec<String>,
 }
 
 impl Maintenance {
@@ -44,6 +45,7 @@ impl Maintenance {
             was_ready: false,
             generation: 0,
             told: BTreeMap::new(),
+            forbidden: Vec::new(),
         };
         let view = maintenance.shared.store.read();
         maintenance.want(&view);
@@ -77,15 +79,17 @@ impl Maintenance {
 
     /// Says since when everything that is watched was read.
     fn settle(&self, view: &View, lags: &BTreeMap<Kind, Duration>) {
-        let Replicas::Single(active) = &self.shared.replicas else { return };
         let time = now();
         let read_at = |(kind, reading): (&Kind, &Reading)| match reading {
-            Reading::Absent => Some(time),
+            Reading::Absent | Reading::Forbidden(_) => Some(time),
             Reading::Known | Reading::Unknown(_) => lags.get(kind).and_then(|lag| time.checked_sub(*lag)),
         };
         let oldest = view.readings.iter().map(read_at).try_fold(time, |oldest, read| Some(oldest.min(read?)));
         if let Some(oldest) = oldest.filter(|_| !view.readings.is_empty()) {
-            active.settle(oldest);
+            self.shared.pauses.settle(oldest);
+            if let Replicas::Single(active) = &self.shared.replicas {
+                active.settle(oldest);
+            }
         }
     }
 }
@@ -110,6 +114,15 @@ impl StoreObserver for Maintenance {
         self.say_ready(&view);
         for (kind, lag) in lags {
             self.metrics.lag(&kind.kind, *lag);
+        }
+        let forbidden = view.readings.values().filter_map(|reading| match reading {
+            Reading::Forbidden(resource) => Some(resource.clone()),
+            Reading::Known | Reading::Absent | Reading::Unknown(_) => None,
+        });
+        let forbidden: Vec<String> = forbidden.collect();
+        if self.forbidden != forbidden {
+            self.metrics.forbidden(forbidden.iter().map(String::as_str));
+            self.forbidden = forbidden;
         }
         let counts: BTreeMap<Kind, usize> =
             view.readings.keys().map(|kind| (kind.clone(), store.count(kind))).collect();

@@ -52,6 +52,11 @@ struct ByKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByResource {
+    resource: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByAnswer {
     by: &'static str,
 }
@@ -74,11 +79,14 @@ struct Series {
     workers_replaced: Counter,
     queue_length: Gauge,
     objects: Family<ByKind, Gauge>,
+    forbidden: Family<ByResource, Gauge>,
     watch_lag: Family<ByKind, Seconds>,
     ledger_entries: Gauge,
     ready: Gauge,
     certificate_end: Gauge,
     certificate_swaps: Counter,
+    off: Family<ByReason, Gauge>,
+    configuration_repairs: Counter,
     resident_memory: Gauge,
 }
 
@@ -100,11 +108,14 @@ impl Default for Metrics {
             workers_replaced: Counter::default(),
             queue_length: Gauge::default(),
             objects: Family::default(),
+            forbidden: Family::default(),
             watch_lag: Family::default(),
             ledger_entries: Gauge::default(),
             ready: Gauge::default(),
             certificate_end: Gauge::default(),
             certificate_swaps: Counter::default(),
+            off: Family::default(),
+            configuration_repairs: Counter::default(),
             resident_memory: Gauge::default(),
         };
         let mut registry = Registry::with_prefix("suture");
@@ -135,6 +146,8 @@ impl Series {
         r.register("workers_replaced", "Threads that were stuck", self.workers_replaced.clone());
         r.register("queue_length", "Requests that wait for a worker", self.queue_length.clone());
         r.register("objects", "Objects that are known, by kind", self.objects.clone());
+        let help = "1 for a resource that is needed and may not be listed and watched";
+        r.register("forbidden", help, self.forbidden.clone());
         let help = "How far a watch may be behind, by kind";
         r.register_with_unit("watch_lag", help, Unit::Seconds, self.watch_lag.clone());
         r.register("ledger_entries", "Admitted changes that no watch has shown yet", self.ledger_entries.clone());
@@ -142,6 +155,9 @@ impl Series {
         let help = "When the certificate that is served ends, in seconds since 1970";
         r.register("certificate_end_timestamp", help, self.certificate_end.clone());
         r.register("certificate_swaps", "Certificates that took the place of one", self.certificate_swaps.clone());
+        r.register("off", "1 where no request is judged, by what turned it off", self.off.clone());
+        let help = "Times that somebody else changed the webhook's configuration and it was put right";
+        r.register("configuration_repairs", help, self.configuration_repairs.clone());
         let help = "Resident memory of the process";
         r.register_with_unit("resident_memory", help, Unit::Bytes, self.resident_memory.clone());
     }
@@ -227,6 +243,15 @@ impl Metrics {
         self.series().watch_lag.remove(&kind);
     }
 
+    /// These resources may not be read, and no others.
+    pub fn forbidden<'r>(&self, resources: impl Iterator<Item = &'r str>) {
+        let series = &self.series().forbidden;
+        series.clear();
+        for resource in resources {
+            series.get_or_create(&ByResource { resource: resource.to_owned() }).set(1);
+        }
+    }
+
     /// So many admitted changes were not seen yet.
     pub fn ledger(&self, entries: usize) {
         self.series().ledger_entries.set(gauge(entries));
@@ -235,6 +260,16 @@ impl Metrics {
     /// Whether requests can be judged.
     pub fn ready(&self, ready: bool) {
         self.series().ready.set(i64::from(ready));
+    }
+
+    /// Whether no request is judged, for this reason.
+    pub fn off(&self, reason: &'static str, off: bool) {
+        self.series().off.get_or_create(&ByReason { reason }).set(i64::from(off));
+    }
+
+    /// The webhook's configuration was put right.
+    pub fn repaired(&self) {
+        self.series().configuration_repairs.inc();
     }
 
     /// A certificate that ends then, in seconds since 1970, is served from now on.

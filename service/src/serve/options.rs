@@ -81,6 +81,10 @@ pub struct Options {
     /// The service account that Suture runs as, whose requests are never judged
     #[arg(long, default_value = "suture", value_name = "NAME")]
     pub service_account: String,
+    /// Namespaces of the system beside kube-system, kube-public and kube-node-lease, such as that of the network or the
+    /// volumes: what a cluster needs to come up never waits for Suture, so it passes while Suture is down
+    #[arg(long, num_args = 1.., value_name = "NAMESPACE")]
+    pub system_namespaces: Vec<String>,
     /// The names and addresses under which the API server calls the webhook
     #[arg(long, default_values = ["localhost", "127.0.0.1"], value_name = "NAME")]
     pub name: Vec<String>,
@@ -178,7 +182,13 @@ impl Options {
         };
         let installation =
             Installation { namespace: self.namespace.clone(), service_account: self.service_account.clone() };
-        Some(Target { reach, failure_policy: self.failure_policy, installation, ..Target::default() })
+        Some(Target {
+            reach,
+            failure_policy: self.failure_policy,
+            installation,
+            system_namespaces: self.system_namespaces.clone(),
+            ..Target::default()
+        })
     }
 
     /// The names under which the webhook is called.

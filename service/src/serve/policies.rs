@@ -20,10 +20,11 @@ use suture_specs::time::parse_timestamp;
 
 use super::health::Readiness;
 use super::kind_events::{KindEvent, List};
-use super::loaded::{Edition, Loaded, Problem, Wanted};
+use super::loaded::{Edition, Loaded, Problem, ReadKinds, Wanted};
 use super::no_op::RelevantFields;
+use super::off::Cause;
 use super::resources::{RESOURCES, ResourceName};
-use super::store::{Change, Store};
+use super::store::{Change, Store, lacks};
 use crate::failure::Failure;
 use crate::grants::{self, Grants};
 use crate::policy::{self, Documents, Policy, diagnosed};
@@ -94,11 +95,22 @@ impl Policies {
     pub fn follow(mut self, told: &Receiver<(Kind, KindEvent)>, store: &Store, readiness: &Readiness) {
         let mut unread: BTreeSet<&str> = RESOURCES.iter().map(|resource| resource.kind).collect();
         let mut problems: Vec<Problem> = Vec::new();
+        let (mut there, mut gone) = (BTreeSet::new(), BTreeSet::new());
         while let Ok(first) = told.recv() {
+            let mut note = |kind: &Kind, told: &KindEvent| match told {
+                KindEvent::Listed(_) => {
+                    gone.remove(kind);
+                    there.insert(kind.clone());
+                }
+                KindEvent::Absent if there.contains(kind) => drop(gone.insert(kind.clone())),
+                _ => {}
+            };
+            note(&first.0, &first.1);
             let mut changed = self.take(first, &mut unread);
             // what comes together is compiled together
             thread::sleep(TOGETHER);
             while let Ok(next) = told.try_recv() {
+                note(&next.0, &next.1);
                 changed |= self.take(next, &mut unread);
             }
             if changed {
@@ -113,6 +125,9 @@ impl Policies {
             }
             let missing = || format!("not read yet: {}", unread.iter().copied().collect::<Vec<_>>().join(", "));
             readiness.set("policies", if unread.is_empty() { Ok(()) } else { Err(missing()) });
+            if unread.is_empty() {
+                say_off(readiness, &store.read().loaded.policy, &gone);
+            }
         }
     }
 
@@ -136,6 +151,9 @@ impl Policies {
                 unread.remove(&*kind.kind);
             }
             KindEvent::Failed(why) => tracing::warn!(kind = &*kind.kind, why, "cannot be read"),
+            KindEvent::Forbidden(resource) => {
+                tracing::warn!(resource, why = lacks(&resource), "a kind may not be read");
+            }
             KindEvent::Wanted | KindEvent::Unwanted | KindEvent::Lost | KindEvent::Every | KindEvent::Progress(_) => {}
         }
         (&self.resources, &self.editions) != (&before.0, &before.1)
@@ -170,7 +188,7 @@ impl Policies {
         let wanted = Wanted { kinds, every: rules::watches_every(&policy) };
         let reads = policy.invariants.iter().map(|invariant| {
             let alone = Policy { invariants: vec![invariant.clone()], grants: Grants::default(), ..policy.clone() };
-            (!rules::watches_every(&alone)).then(|| rules::watched(&alone))
+            ReadKinds { kinds: rules::watched(&alone), every: rules::watches_every(&alone) }
         });
         let reads = reads.collect();
         let resources = self.editions.iter();
@@ -278,6 +296,15 @@ fn compile(documents: &mut Documents, problems: &mut Vec<Problem>) -> Policy {
     }
 }
 
+/// Says whether there is nothing to judge by, or less than there was.
+fn say_off(readiness: &Readiness, policy: &Policy, gone: &BTreeSet<Kind>) {
+    let kinds = gone.iter().map(|kind| &*kind.kind).collect::<Vec<_>>().join(", ");
+    let lost = format!("the definitions of {kinds} are gone, with all that was defined");
+    readiness.turn(Cause::Definitions, (!gone.is_empty()).then_some(lost.as_str()));
+    let nothing = policy.invariants.is_empty() && policy.grants.is_empty();
+    readiness.turn(Cause::Policy, nothing.then_some("no invariant and no grant is loaded"));
+}
+
 fn name(resource: &Val) -> Option<Name> {
     let kind = resource.str_at(&["kind"])?.clone();
     let ns = resource.str_at(&["metadata", "namespace"]).cloned().unwrap_or_else(|| "".into());
@@ -296,6 +323,9 @@ fn told(errors: &[SpecError]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::metrics::Metrics;
+    use crate::serve::off::Off;
+    use crate::serve::resources;
 
     fn resource(text: &str) -> Val {
         serde_json::from_str(text).unwrap()
@@ -326,5 +356,43 @@ mod tests {
         assert!(second.policy.invariants.is_empty());
         assert_eq!(second.resources.len(), 2);
         assert!(second.generation > first.generation);
+    }
+
+    #[test]
+    fn definitions_that_go_and_a_policy_without_invariants_are_told() {
+        let (events, told) = std::sync::mpsc::channel();
+        let (off, _notices) = Off::new(Metrics::default());
+        let readiness = Readiness::expecting(&["policies"]).unless_off(off.clone());
+        let store = Arc::new(Store::new(Arc::new(Policies::default().load())));
+        let own: Vec<Kind> = RESOURCES.iter().map(|resource| Kind::new(resources::GROUP, resource.kind)).collect();
+        let following = thread::spawn({
+            let (readiness, store) = (readiness.clone(), store.clone());
+            move || Policies::default().follow(&told, &store, &readiness)
+        });
+        let until = |lines: &[&str]| {
+            let began = crate::clock::now();
+            while readiness.off() != lines {
+                assert!(began.elapsed() < Duration::from_secs(20), "{:?}", readiness.off());
+                thread::sleep(Duration::from_millis(5));
+            }
+        };
+        let listed = |names: &[&str]| {
+            let names = names.iter().map(|name| ("".into(), (*name).into())).collect();
+            KindEvent::Listed(List { names, version: Some(1), began: crate::clock::now() })
+        };
+        for kind in &own {
+            events.send((kind.clone(), listed(&[]))).unwrap();
+        }
+        let nothing = "off: no invariant and no grant is loaded";
+        until(&[nothing]);
+        let kind = Kind::new(resources::GROUP, "Invariant");
+        let good = r#"{"apiVersion":"suture.dev/v1alpha1","kind":"Invariant","metadata":{"name":"good"},
+            "spec":{"template":"service-keeps-endpoints"}}"#;
+        events.send((kind.clone(), KindEvent::Put(resource(good)))).unwrap();
+        until(&[]);
+        events.send((kind, KindEvent::Absent)).unwrap();
+        until(&["off: the definitions of Invariant are gone, with all that was defined", nothing]);
+        drop(events);
+        following.join().unwrap();
     }
 }

@@ -10,14 +10,22 @@ use suture_model::kinds::Kind;
 use super::configuration::{Installation, NAME};
 use super::resources::{GROUP, RESOURCES};
 use super::secret;
+use super::store::AGGREGATED;
 use crate::policy::Policy;
-use crate::rules::{watched, watches_every};
+use crate::rules::watched;
+
+/// The role that aggregates what Suture may read, and what the names of those that it aggregates begin with.
+pub const READS: &str = "suture-read";
+/// The role of what it may write.
+pub const WRITES: &str = "suture-write";
 
 /// The service account, its roles, and what binds them.
 pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
     let Installation { namespace, service_account } = installation;
     let labels = json!({"app.kubernetes.io/name": "suture"});
     let meta = |name: &str| json!({"name": name, "labels": labels});
+    let aggregated =
+        |name: &str| json!({"name": name, "labels": {"app.kubernetes.io/name": "suture", AGGREGATED: "true"}});
     let inside = |name: &str| json!({"name": name, "namespace": namespace, "labels": labels});
     let subject = json!([{"kind": "ServiceAccount", "namespace": namespace, "name": service_account}]);
     let role = |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
@@ -25,16 +33,23 @@ pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
     vec![
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": meta(namespace)}),
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside(service_account)}),
-        json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": meta("suture-read"), "rules": reads(policy)}),
-        json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": meta("suture-write"), "rules": writes()}),
-        json!({"apiVersion": rbac, "kind": "Role", "metadata": inside("suture"), "rules": own()}),
         json!({
-            "apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": meta("suture-read"),
-            "roleRef": role("ClusterRole", "suture-read"), "subjects": subject,
+            "apiVersion": rbac, "kind": "ClusterRole", "metadata": meta(READS),
+            "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {AGGREGATED: "true"}}]},
         }),
         json!({
-            "apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": meta("suture-write"),
-            "roleRef": role("ClusterRole", "suture-write"), "subjects": subject,
+            "apiVersion": rbac, "kind": "ClusterRole", "metadata": aggregated("suture-read-policy"),
+            "rules": reads(policy),
+        }),
+        json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": meta(WRITES), "rules": writes()}),
+        json!({"apiVersion": rbac, "kind": "Role", "metadata": inside("suture"), "rules": own()}),
+        json!({
+            "apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": meta(READS),
+            "roleRef": role("ClusterRole", READS), "subjects": subject,
+        }),
+        json!({
+            "apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": meta(WRITES),
+            "roleRef": role("ClusterRole", WRITES), "subjects": subject,
         }),
         json!({
             "apiVersion": rbac, "kind": "RoleBinding", "metadata": inside("suture"),
@@ -43,17 +58,16 @@ pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
     ]
 }
 
-/// Get, list and watch of what is read. A Secret's values reach Suture with its keys, and are dropped when it is read.
+/// Get, list and watch of what is read, by name: `*` would cover subresources such as `nodes/proxy` and `pods/exec`, which
+/// are read by GET (`apiserver/pkg/authorization/authorizer/rbac`, `ResourceMatches`). Of custom resources those that adapters
+/// and invariants name, by the usual plural; which others there are, and what they are called, the cluster says when Suture
+/// runs (`serve::store::lacks`). A Secret's values reach Suture with its keys, and are dropped when it is read.
 fn reads(policy: &Policy) -> Vec<Json> {
     let verbs = ["get", "list", "watch"];
-    if watches_every(policy) {
-        return vec![json!({"apiGroups": ["*"], "resources": ["*"], "verbs": verbs})];
-    }
     let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     // whether the cluster asks, beside what is watched
     for kind in watched(policy).into_iter().chain(Kind::builtin("ValidatingWebhookConfiguration")) {
-        let resource = if kind.builtin_namespaced().is_some() { plural(&kind.kind) } else { "*".to_owned() };
-        groups.entry(kind.group.to_string()).or_default().insert(resource);
+        groups.entry(kind.group.to_string()).or_default().insert(plural(&kind.kind));
     }
     groups.entry(GROUP.to_owned()).or_default().extend(RESOURCES.iter().map(|r| r.plural.to_owned()));
     let rule = |(group, resources): (String, BTreeSet<String>)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
@@ -74,7 +88,7 @@ fn writes() -> Vec<Json> {
     ]
 }
 
-/// In Suture's own namespace: the Leases of replicas, announcements, and the certificates.
+/// In Suture's own namespace: the Leases of replicas, announcements, events, and the certificates.
 fn own() -> Vec<Json> {
     vec![
         json!({
@@ -85,6 +99,7 @@ fn own() -> Vec<Json> {
             "apiGroups": [""], "resources": ["configmaps"],
             "verbs": ["create", "delete", "list", "patch", "watch"],
         }),
+        json!({"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}),
         json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}),
         json!({
             "apiGroups": [""], "resources": ["secrets"], "resourceNames": [secret::NAME], "verbs": ["get", "update"],
@@ -94,9 +109,51 @@ fn own() -> Vec<Json> {
 
 #[cfg(test)]
 mod tests {
+    use suture_specs::spec::Profile;
+
     use super::manifests;
+    use crate::input::Source;
     use crate::policy::Documents;
+    use crate::rules::watches_every;
     use crate::serve::configuration::Installation;
+    use crate::serve::store::AGGREGATED;
+
+    #[test]
+    fn what_is_read_is_named_and_is_no_subresource() {
+        let mut documents = Documents::default();
+        documents.add_profile(Some(Profile::Strict)).unwrap();
+        let adapter =
+            "{apiVersion: suture.dev/v1alpha1, kind: ResourceAdapter, metadata: {name: w}, spec: {group: example.com,
+            kind: Widget, replicas: self.spec.replicas}}";
+        documents.extend(Documents::read(&[Source { name: "a test".into(), text: adapter.into() }]).unwrap());
+        let policy = documents.compile().unwrap();
+        assert!(watches_every(&policy), "of what reads every kind nothing else is granted");
+        let manifests = manifests(&policy, &Installation::default());
+        let role = |name: &str| {
+            manifests.iter().find(|m| m["kind"] == "ClusterRole" && m["metadata"]["name"] == name).unwrap()
+        };
+        let read = role("suture-read-policy");
+        // what else is needed is granted by roles of the same label
+        let label = &role("suture-read")["aggregationRule"]["clusterRoleSelectors"][0]["matchLabels"];
+        assert_eq!(read["metadata"]["labels"][AGGREGATED], label[AGGREGATED]);
+        let rules = read["rules"].as_array().unwrap();
+        let texts = |rule: &serde_json::Value, field: &str| -> Vec<String> {
+            rule[field].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+        };
+        for rule in rules {
+            assert_eq!(texts(rule, "verbs"), ["get", "list", "watch"]);
+            let named = texts(rule, "resources").into_iter().chain(texts(rule, "apiGroups"));
+            assert!(named.clone().all(|name| !name.contains('*') && !name.contains('/')), "{rule}");
+        }
+        let granted = |group: &str, resource: &str| {
+            rules.iter().any(|rule| {
+                texts(rule, "apiGroups").contains(&group.into()) && texts(rule, "resources").contains(&resource.into())
+            })
+        };
+        for (group, resource) in [("", "pods"), ("apps", "deployments"), ("example.com", "widgets"), ("", "secrets")] {
+            assert!(granted(group, resource), "{group}/{resource}");
+        }
+    }
 
     /// What a role lets Suture write, outside of its own namespace.
     const WRITTEN: [&str; 2] = ["validatingwebhookconfigurations", "status of its own kinds"];

@@ -8,13 +8,12 @@ use tokio::sync::watch::{Receiver, Sender, channel};
 use tokio::time::sleep;
 
 use super::configuration::{Note, Target, reconcile, webhook};
-use super::health::Readiness;
+use super::health::{CERTIFICATES, Readiness};
+use super::off::{Cause, Off};
 use super::store::Store;
 
 /// How often it is looked whether another policy is loaded.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The part of the readiness that waits for this one, and must not be waited for.
-const CERTIFICATES: &str = "certificates";
 
 /// What the configuration is made from.
 pub struct Registrar {
@@ -28,6 +27,8 @@ pub struct Registrar {
     pub published: Sender<String>,
     /// Told whether the API server asks, or why not.
     pub registered: Sender<Result<(), String>>,
+    /// Told what keeps the API server from asking.
+    pub off: Off,
     /// Nothing is registered before this replica could judge.
     pub readiness: Readiness,
 }
@@ -36,20 +37,30 @@ impl Registrar {
     /// Keeps the configuration, for ever.
     pub async fn run(self, client: Client) {
         let (wanted, wants) = channel(None);
-        let Self { store, target, bundle, published, registered, readiness } = self;
+        let Self { store, target, bundle, published, registered, off, readiness } = self;
         let given = bundle.clone();
         let keeping = reconcile(client, wants, move |note| {
-            match &note {
-                Note::Off(reason) => drop(registered.send_replace(Err(format!("turned off: {reason}")))),
-                Note::InPlace | Note::Written | Note::Drifted | Note::Deleted => drop(registered.send_replace(Ok(()))),
-                Note::Failed(_) => {}
+            let standing = match &note {
+                Note::Off(reason) => Some((Cause::Switch, format!("turned off: {reason}"))),
+                Note::Unwritten(why) => {
+                    Some((Cause::Configuration, format!("the webhook's configuration is not as wanted: {why}")))
+                }
+                Note::InPlace | Note::Written | Note::Drifted | Note::Deleted => None,
+                Note::Failed(_) => return tracing::warn!(note = ?note, "webhook configuration"),
+            };
+            for cause in [Cause::Switch, Cause::Configuration] {
+                let why = standing.as_ref().filter(|(of, _)| *of == cause).map(|(_, why)| why.as_str());
+                off.set(cause, why);
             }
+            _ = registered.send_replace(standing.map_or(Ok(()), |(_, why)| Err(why)));
             match note {
                 Note::InPlace | Note::Written => {
                     published.send_replace(given.borrow().clone());
                     tracing::info!(note = ?note, "webhook configuration");
                 }
-                other => tracing::warn!(note = ?other, "webhook configuration"),
+                Note::Drifted => off.repaired("changed by somebody else"),
+                Note::Deleted => off.repaired("deleted by somebody else"),
+                Note::Off(_) | Note::Unwritten(_) | Note::Failed(_) => {}
             }
         });
         let wanting = async {

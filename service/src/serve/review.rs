@@ -29,6 +29,9 @@ pub struct AdmissionCall {
     pub deadline: Instant,
     /// How long the review is, in bytes.
     pub bytes: usize,
+    /// Whether a cluster needs it to come up ([`super::configuration::essential`]): it is refused only for what was shown
+    /// to break.
+    pub essential: bool,
 }
 
 impl AdmissionCall {
@@ -87,7 +90,7 @@ pub fn read(body: &[u8], arrived: Instant, deadline: Instant) -> Result<Admissio
     if uid.is_empty() {
         return odd("the AdmissionReview has no request with a uid");
     }
-    Ok(AdmissionCall { review, uid, api_version, arrived, deadline, bytes: body.len() })
+    Ok(AdmissionCall { review, uid, api_version, arrived, deadline, bytes: body.len(), essential: false })
 }
 
 /// A body as a value. Nobody reads who set which field of an object, which is often the half of it.

@@ -28,6 +28,8 @@ use crate::clock::now;
 
 /// Where the webhook is.
 pub const PATH: &str = "/validate";
+/// Where it is for what a cluster needs to come up ([`super::configuration::essential`]).
+pub const ESSENTIAL_PATH: &str = "/validate/essential";
 /// Longer bodies are refused. etcd takes objects of 1.5 MiB (`--max-request-bytes`), the API server requests of 3 MiB
 /// (`MaxRequestBodyBytes` in `apiserver/pkg/server/config.go`); a review has the object twice and options, in JSON where
 /// etcd may have protobuf, and with `<`, `>` and `&` as six bytes each.
@@ -67,12 +69,18 @@ struct WebhookHandler {
     metrics: Metrics,
     large: Arc<Semaphore>,
     followers: Option<Followers>,
+    /// Whether what comes is essential.
+    essential: bool,
 }
 
 /// The webhook. Where there are `followers`, no "yes" goes out before they know what was admitted.
 pub fn router(workers: Workers, terms: Terms, metrics: Metrics, followers: Option<Followers>) -> Router {
     let large = Arc::new(Semaphore::new(LARGE_AT_ONCE_MAX));
-    Router::new().route(PATH, post(validate)).with_state(WebhookHandler { workers, terms, metrics, large, followers })
+    let handler = WebhookHandler { workers, terms, metrics, large, followers, essential: false };
+    let essential = WebhookHandler { essential: true, ..handler.clone() };
+    Router::new()
+        .route(PATH, post(validate).with_state(handler))
+        .route(ESSENTIAL_PATH, post(validate).with_state(essential))
 }
 
 async fn validate(State(handler): State<WebhookHandler>, request: Request) -> Response {
@@ -83,7 +91,7 @@ async fn validate(State(handler): State<WebhookHandler>, request: Request) -> Re
         return handler.shed(body, content_length(&parts.headers), arrived, due, why).await;
     }
     match handler.read(&parts.headers, body, arrived, due).await {
-        Ok(asked) => handler.judge(asked, &parts.headers).await,
+        Ok(asked) => handler.judge(AdmissionCall { essential: handler.essential, ..asked }, &parts.headers).await,
         Err(unreadable) => handler.turn_away(unreadable, arrived),
     }
 }
@@ -132,7 +140,7 @@ impl WebhookHandler {
         if found.uid.is_empty() {
             return self.turn_away(found, arrived);
         }
-        let answer = Answer::unjudged(why, self.terms.on_overload);
+        let answer = Answer::unjudged(why, self.terms.on_overload).if_essential(self.essential);
         self.note(&answer, arrived);
         respond(StatusCode::OK, answer.into_review(&found.uid, found.api_version))
     }
@@ -147,6 +155,7 @@ impl WebhookHandler {
             Ok(answer) => self.confirm(answer, due).await,
             Err(why) => Answer::unjudged(why, self.terms.on_overload),
         };
+        let answer = answer.if_essential(self.essential);
         let told = answer.label != Label::Allowed || now().saturating_duration_since(arrived) > SLOW;
         if span.is_disabled() && told {
             span = self::span(&uid, &review);

@@ -4,6 +4,7 @@
 //! it at first, changes that, and publishes it: the two then differ in what was changed and in little beside it
 //! ([`Snapshot`]). Nobody waits for anybody.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,9 +17,13 @@ use suture_specs::compile::CompiledInvariant;
 
 use super::loaded::Loaded;
 use crate::ledger::{Progress, Sight};
+use crate::rules;
 
 /// Parts of objects that may be left over before they are looked for, beside one for each object.
 const LEFT_OVER_MAX: usize = 4_096;
+
+/// The label of roles that Suture's own one aggregates.
+pub const AGGREGATED: &str = "suture.dev/aggregate-to-read";
 
 /// Why nothing is known of a kind of which only an owner was named so far.
 const UNHEARD: &str = "it owns something, and is not listed yet";
@@ -32,6 +37,28 @@ pub enum Reading {
     Absent,
     /// Nothing is known of it, or what is known is old; why.
     Unknown(String),
+    /// Nothing is known of it, since this account may not list and watch this resource (`widgets.example.com`).
+    Forbidden(String),
+}
+
+impl Reading {
+    /// Why nothing certain is known; none if it is.
+    pub fn missing(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Known | Self::Absent => None,
+            Self::Unknown(why) => Some(Cow::Borrowed(why)),
+            Self::Forbidden(resource) => Some(Cow::Owned(lacks(resource))),
+        }
+    }
+}
+
+/// What this account lacks to read a resource, and how it is granted: the role that `suture manifests rbac` prints
+/// aggregates whatever bears the label.
+pub fn lacks(resource: &str) -> String {
+    format!(
+        "`{resource}` may not be listed and watched; kubectl create clusterrole suture-read-{resource} \
+         --verb=get,list,watch --resource={resource} && kubectl label clusterrole suture-read-{resource} {AGGREGATED}=true"
+    )
 }
 
 /// One consistent state of everything that a decision reads.
@@ -55,12 +82,13 @@ impl View {
         Sight { snapshot: &self.snapshot, progress: Progress::Positions(&self.positions) }
     }
 
-    /// What is not known, in words; empty when everything that is wanted is.
+    /// What is not known, in words; empty when everything that is wanted is. What may not be read is not waited for, unless
+    /// every decision needs it: nobody may ever grant it, and what reads it is undecided.
     pub fn unread(&self) -> Vec<String> {
-        let unknown = self.readings.iter().filter_map(|(kind, reading)| match reading {
-            Reading::Unknown(why) => Some(format!("{kind}: {why}")),
-            Reading::Known | Reading::Absent => None,
-        });
+        let needed = rules::always();
+        let waits = |kind: &Kind, reading: &Reading| !matches!(reading, Reading::Forbidden(_)) || needed.contains(kind);
+        let unknown = self.readings.iter().filter(|(kind, reading)| waits(kind, reading));
+        let unknown = unknown.filter_map(|(kind, reading)| Some(format!("{kind}: {}", reading.missing()?)));
         let unsurveyed = self.unsurveyed().then(|| "the kinds of the cluster are not listed yet".to_owned());
         unknown.chain(unsurveyed).collect()
     }
@@ -115,24 +143,23 @@ impl View {
     /// The invariants that read a kind of which nothing certain is known, each with what that is. Objects that were
     /// shown once may be old, and those of a kind that was never listed are none that anything could be judged by.
     pub fn blind(&self) -> Vec<(Arc<CompiledInvariant>, String)> {
-        let unknown: Vec<(&Kind, &String)> = self
-            .readings
-            .iter()
-            .filter_map(|(kind, reading)| match reading {
-                Reading::Unknown(why) => Some((kind, why)),
-                Reading::Known | Reading::Absent => None,
-            })
-            .collect();
+        let unknown: Vec<(&Kind, &Reading)> =
+            self.readings.iter().filter(|(_, reading)| reading.missing().is_some()).collect();
         if unknown.is_empty() && !self.unsurveyed() {
             return Vec::new();
         }
         let invariants = self.loaded.policy.invariants.iter().zip(&self.loaded.reads);
         let blind = invariants.filter_map(|(invariant, reads)| {
-            let read = |kind: &Kind| reads.as_ref().is_none_or(|reads| reads.contains(kind));
-            let found = unknown.iter().find(|(kind, _)| read(kind));
+            // of a kind that may not be read there are no objects that could be old: the snapshot says that it is unknown
+            let read = |kind: &Kind, reading: &Reading| {
+                reads.kinds.contains(kind) || (reads.every && !matches!(reading, Reading::Forbidden(_)))
+            };
+            let found = unknown.iter().find(|(kind, reading)| read(kind, reading));
             let why = match found {
-                Some((kind, why)) => format!("objects of kind `{kind}` were not read ({why})"),
-                None if reads.is_none() && self.unsurveyed() => "the kinds of the cluster were not read yet".to_owned(),
+                Some((kind, reading)) => {
+                    format!("objects of kind `{kind}` were not read ({})", reading.missing().unwrap_or_default())
+                }
+                None if reads.every && self.unsurveyed() => "the kinds of the cluster were not read yet".to_owned(),
                 None => return None,
             };
             Some((invariant.clone(), why))
@@ -185,7 +212,7 @@ impl View {
 
     /// A snapshot knows kinds by their short names: if one kind of a name is unknown, all are.
     fn mark_unknown(&mut self) {
-        let unknown = self.readings.iter().filter(|(_, reading)| matches!(reading, Reading::Unknown(_)));
+        let unknown = self.readings.iter().filter(|(_, reading)| reading.missing().is_some());
         self.snapshot.set_unknown(unknown.map(|(kind, _)| kind.kind.clone()).collect());
     }
 }

@@ -5,6 +5,7 @@
 //! | the watch ends, its time is up | it goes on from the last resourceVersion |
 //! | 410: that version is compacted | it is listed again; what the list lacks is gone |
 //! | 404: the kind is not served any more | following ends |
+//! | 403: this account may not read it | it is tried again, now and then |
 //! | anything else, such as a connection that breaks | it is listed again (or [resumed](Place::resumes)), after longer and longer pauses |
 //!
 //! What happens while a watch is broken may be asked about before the watch shows it. How far one that is resumed has
@@ -57,6 +58,8 @@ const PAGE_LEN: u32 = 200;
 static PAGES: Semaphore = Semaphore::const_new(2);
 /// The pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// The pause where this account may not read a kind: somebody has to grant it first.
+const FORBIDDEN_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 10 } else { 5_000 });
 /// The longest pause: nothing of the kind is known meanwhile.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
@@ -73,6 +76,14 @@ pub struct Place {
     pub label_selector: Option<String>,
     /// Whether a watch that breaks goes on where it was: nothing is decided before it has shown what has to be known.
     pub resumes: bool,
+}
+
+impl Place {
+    /// The resource as kubectl and roles name it: `deployments.apps`.
+    pub fn resource(&self) -> String {
+        let plural = self.path.rsplit('/').next().unwrap_or_default();
+        if self.kind.group.is_empty() { plural.to_owned() } else { format!("{plural}.{}", self.kind.group) }
+    }
 }
 
 /// Follows a kind until it is no longer served; lists it again whenever `again` changes.
@@ -101,6 +112,11 @@ pub async fn follow(client: Client, place: Place, events: EventSender, mut again
                 follower.tell(KindEvent::Failed("it is listed anew".to_owned()));
             }
             Ok(Step::NotServed) => return,
+            Ok(Step::Forbidden) => {
+                from = None;
+                follower.tell(KindEvent::Forbidden(follower.place.resource()));
+                sleep(FORBIDDEN_PAUSE).await;
+            }
             Err(error) => {
                 from.take_if(|_| !follower.place.resumes);
                 follower.tell(KindEvent::Failed(error));
@@ -126,6 +142,7 @@ enum Step {
     From(String),
     ListAgain,
     NotServed,
+    Forbidden,
 }
 
 struct Follower {
@@ -252,6 +269,7 @@ impl Follower {
 fn refused(error: kube::Error) -> Result<Step, String> {
     match &error {
         kube::Error::Api(status) if status.code == 404 => Ok(Step::NotServed),
+        kube::Error::Api(status) if status.code == 403 => Ok(Step::Forbidden),
         kube::Error::Api(status) if status.code == 410 => Ok(Step::ListAgain),
         _ => Err(brief(&error)),
     }

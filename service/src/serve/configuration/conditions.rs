@@ -74,7 +74,7 @@ pub const HOUSEKEEPING: [&str; 6] = [
 ];
 
 /// The subresource, empty where there is none.
-const SUBRESOURCE: &str = "(has(request.subResource) ? request.subResource : '')";
+pub const SUBRESOURCE: &str = "(has(request.subResource) ? request.subResource : '')";
 
 /// The conditions of every webhook that judges.
 pub fn common(installation: &Installation) -> Vec<MatchCondition> {
@@ -100,15 +100,10 @@ pub fn subjects<'s>(subjects: impl Iterator<Item = &'s Subject>, of: bool) -> Ma
 /// goes, or what goes with it.
 pub fn judged(judged: &Judged) -> MatchCondition {
     let Judged { every, customs, places, groups, status_groups } = judged;
-    let builtin: BTreeSet<String> = Kind::builtins()
-        .map(|kind| kind.group.to_string())
-        // these are defined by definitions that are installed like any other
-        .filter(|group| !group.starts_with("gateway.") && !group.starts_with("snapshot."))
-        .collect();
     let in_group = |groups: &BTreeSet<String>| format!("request.resource.group in {}", list(groups.iter().cloned()));
     let whole = match (every, customs) {
         (true, _) => "true".to_owned(),
-        (false, true) => format!("!({})", in_group(&builtin)),
+        (false, true) => format!("!({})", in_group(&builtin_groups().collect())),
         (false, false) => in_group(groups),
     };
     let subresource = format!("({SUBRESOURCE} == '' ? '' : '/' + {SUBRESOURCE})");
@@ -124,6 +119,16 @@ pub fn judged(judged: &Judged) -> MatchCondition {
         differs("finalizers"),
     );
     condition("judged", expression)
+}
+
+/// The groups of the API server's own kinds.
+pub fn builtin_groups() -> impl Iterator<Item = String> {
+    let groups: BTreeSet<String> = Kind::builtins()
+        .map(|kind| kind.group.to_string())
+        // these are defined by definitions that are installed like any other
+        .filter(|group| !group.starts_with("gateway.") && !group.starts_with("snapshot."))
+        .collect();
+    groups.into_iter()
 }
 
 /// That a field of the metadata differs, which is a list.
@@ -206,16 +211,18 @@ fn subject(subject: &Subject) -> String {
     }
 }
 
-fn condition(name: &str, expression: String) -> MatchCondition {
+/// A condition.
+pub fn condition(name: &str, expression: String) -> MatchCondition {
     MatchCondition { name: name.to_owned(), expression }
 }
 
-fn list(items: impl Iterator<Item = String>) -> String {
+/// A list of texts as a CEL literal.
+pub fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.map(|item| quote(&item)).collect::<Vec<_>>().join(", "))
 }
 
 /// A text as a CEL literal.
-fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut out = String::from("'");
     for c in text.chars() {
         match c {

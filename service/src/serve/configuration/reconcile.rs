@@ -31,7 +31,9 @@ pub enum Note {
     Deleted,
     /// It was turned off on purpose, with this reason.
     Off(String),
-    /// It could not be read or written; this is tried again.
+    /// It is not as wanted and could not be written; this is tried again.
+    Unwritten(String),
+    /// It could not be read; this is tried again.
     Failed(String),
 }
 
@@ -75,6 +77,11 @@ pub async fn reconcile(
             changed = wanted.changed() => if changed.is_err() { return },
             () = sleep_until(next_write), if pending => {}
         }
+        if let Some(reason) = live.as_ref().filter(|live| listed && is_off(live)).and_then(off_reason) {
+            // also before this replica could judge: nobody waits for that
+            tell(&mut last, &mut note, Note::Off(reason));
+            continue;
+        }
         let Some(now_wanted) = wanted.borrow().clone().filter(|_| listed) else { continue };
         let found = step(live.as_ref(), &now_wanted);
         match &found {
@@ -82,11 +89,7 @@ pub async fn reconcile(
                 tell(&mut last, &mut note, Note::InPlace);
                 continue;
             }
-            Step::LeaveOff(reason) => {
-                tell(&mut last, &mut note, Note::Off(reason.clone()));
-                continue;
-            }
-            Step::Create | Step::Replace => {}
+            Step::Create | Step::Replace | Step::LeaveOff(_) => {}
         }
         let now = Instant::now();
         if now < next_write {
@@ -107,7 +110,9 @@ pub async fn reconcile(
                 };
                 tell(&mut last, &mut note, told);
             }
-            Err(error) => tell(&mut last, &mut note, Note::Failed(error.to_string())),
+            // somebody else wrote in between: that comes by the watch
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => tell(&mut last, &mut note, Note::Unwritten(error.to_string())),
         }
     }
 }
@@ -119,6 +124,10 @@ fn tell(last: &mut Option<Note>, note: &mut impl FnMut(Note), now: Note) {
         note(now.clone());
         *last = Some(now);
     }
+}
+
+fn off_reason(live: &ValidatingWebhookConfiguration) -> Option<String> {
+    live.annotations().get(OFF_ANNOTATION).cloned()
 }
 
 fn is_off(live: &ValidatingWebhookConfiguration) -> bool {

@@ -54,6 +54,8 @@ pub struct Target {
     pub failure_policy: FailurePolicy,
     /// Where Suture lives.
     pub installation: Installation,
+    /// Namespaces of the system beside [the usual ones](super::essential::SYSTEM_NAMESPACES), such as that of the network.
+    pub system_namespaces: Vec<String>,
 }
 
 impl Default for Target {
@@ -64,6 +66,7 @@ impl Default for Target {
             timeout_seconds: TIMEOUT_SECONDS,
             failure_policy: FailurePolicy::Fail,
             installation: Installation::default(),
+            system_namespaces: Vec::new(),
         }
     }
 }

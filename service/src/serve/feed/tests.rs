@@ -123,6 +123,22 @@ fn a_list_is_what_there_is_and_values_of_secrets_are_not_kept() {
 }
 
 #[test]
+fn what_may_be_read_no_more_is_not_kept() {
+    let fed = feed(Duration::from_secs(60));
+    let kind = Kind::new("", "Secret");
+    fed.tell(&kind, KindEvent::Wanted);
+    fed.list(&kind, vec![secret("a")], 5);
+    fed.until(|snapshot, _| snapshot.len() == 1);
+    fed.tell(&kind, KindEvent::Forbidden("secrets".to_owned()));
+    let forbidden = |reading: &Reading| *reading == Reading::Forbidden("secrets".to_owned());
+    fed.until(|snapshot, readings| snapshot.is_empty() && readings.get(&kind).is_some_and(forbidden));
+    assert!(fed.store.read().snapshot.unknown().contains("Secret"));
+    // and is there again once it is granted
+    fed.list(&kind, vec![secret("a")], 9);
+    fed.until(|snapshot, readings| snapshot.len() == 1 && readings.get(&kind) == Some(&Reading::Known));
+}
+
+#[test]
 fn a_kind_without_definition_is_absent_and_unknown_as_soon_as_it_is_defined() {
     let fed = feed(Duration::from_secs(60));
     let (custom, definitions) = (Kind::new("x.io", "X"), Kind::builtin("CustomResourceDefinition").unwrap());

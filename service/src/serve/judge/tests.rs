@@ -76,7 +76,15 @@ fn asked(uid: &str, pod: &Val) -> AdmissionCall {
         ),
     ]);
     let (arrived, deadline) = (now(), now() + Duration::from_secs(20));
-    AdmissionCall { review, uid: uid.to_owned(), api_version: "admission.k8s.io/v1", arrived, deadline, bytes: 0 }
+    AdmissionCall {
+        review,
+        uid: uid.to_owned(),
+        api_version: "admission.k8s.io/v1",
+        arrived,
+        deadline,
+        bytes: 0,
+        essential: false,
+    }
 }
 
 /// What a judge that enters what it admits says.
@@ -88,6 +96,19 @@ fn enforced(judge: &mut Judge, asked: &AdmissionCall) -> Answer {
 /// Judges whose log takes what is allowed only: that of the active replica.
 fn strict(sets: usize) -> Arc<SharedState> {
     shared(sets, Replicas::Single(Active::held()))
+}
+
+#[test]
+fn nothing_is_decided_on_what_was_seen_before_a_pause() {
+    for replicas in [Replicas::Audit, Replicas::Single(Active::held())] {
+        let shared = shared(1, replicas);
+        let mut judge = Judge::new(shared.clone());
+        shared.pauses.pause();
+        let answer = judge.decide(&asked("u-1", &pod(0, "a")));
+        assert!(!answer.allowed && answer.message.contains("stood still"), "{}", answer.message);
+        shared.pauses.settle(now());
+        assert!(judge.decide(&asked("u-2", &pod(0, "a"))).allowed);
+    }
 }
 
 #[test]

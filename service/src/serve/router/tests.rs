@@ -67,6 +67,23 @@ impl Webhook {
 }
 
 #[tokio::test]
+async fn what_a_cluster_needs_to_come_up_is_refused_only_for_what_was_shown() {
+    let webhook = webhook(terms(OnUndecided::Deny));
+    for (name, passes) in [("web", true), ("denied", false), ("undecided", true), ("panics", true)] {
+        let body = Body::from(review("u-1", name).to_string());
+        let request = Request::post(ESSENTIAL_PATH).body(body).unwrap();
+        let response = webhook.router.clone().oneshot(request).await.unwrap();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let response = &serde_json::from_slice::<Value>(&body).unwrap()["response"];
+        assert_eq!(response["allowed"], passes, "{name}: {response}");
+        let decided = ["web", "denied"].contains(&name);
+        assert_eq!(response["warnings"].is_array(), !decided, "{name}: {response}");
+        // elsewhere it does not pass
+        assert_eq!(webhook.judge("u-2", name).await["allowed"], name == "web", "{name}");
+    }
+}
+
+#[tokio::test]
 async fn requests_are_allowed_and_denied() {
     let webhook = webhook(terms(OnUndecided::Deny));
     let allowed = webhook.judge("u-1", "web").await;
@@ -246,7 +263,8 @@ async fn yes_goes_out_in_the_term_of_the_lease_in_which_it_was_decided() {
     let active = Active::held();
     let followers = Some(Followers::of(Arc::new(InFlightLog::lasting(60)), active.clone(), "a"));
     let large = Arc::new(Semaphore::new(1));
-    let handler = WebhookHandler { workers, terms: terms(OnUndecided::Allow), metrics, large, followers };
+    let handler =
+        WebhookHandler { workers, terms: terms(OnUndecided::Allow), metrics, large, followers, essential: false };
     let confirm =
         |term: Option<u64>| handler.confirm(Answer { term, ..Answer::allowed() }, now() + Duration::from_secs(60));
     let term = active.term();

@@ -190,6 +190,21 @@ fn a_kind_that_a_policy_begins_to_read_is_unknown_at_once() {
 }
 
 #[test]
+fn a_kind_that_may_not_be_read_is_unknown_and_not_waited_for() {
+    let store = store();
+    let widgets = Kind::new("example.com", "Widget");
+    let forbidden = || Reading::Forbidden("widgets.example.com".to_owned());
+    store.write(vec![Change::Read(widgets.clone(), forbidden())]);
+    assert!(store.read().snapshot.unknown().contains("Widget"));
+    assert_eq!(store.read().unread(), Vec::<String>::new());
+    // without this no decision is sound
+    store.write(vec![Change::Read(Kind::new("", "Namespace"), forbidden())]);
+    assert!(store.read().unread()[0].contains("suture.dev/aggregate-to-read=true"));
+    store.write(vec![Change::Read(Kind::new("", "Namespace"), Reading::Known), Change::Read(widgets, Reading::Known)]);
+    assert!(store.read().snapshot.unknown().is_empty());
+}
+
+#[test]
 fn an_owner_of_a_kind_that_was_not_listed_is_not_gone() {
     let store = store();
     store.write(vec![Change::Put(Arc::new(pod(1, 1, 1, 1)))]);

@@ -79,6 +79,7 @@ async fn told_of(place: Place, script: Script) -> Vec<String> {
                 KindEvent::Gone(object) => format!("gone {} at {:?}", name(&object), version_of(&object)),
                 KindEvent::Progress(version) => format!("progress {version}"),
                 KindEvent::Failed(_) => "failed".to_owned(),
+                KindEvent::Forbidden(resource) => format!("forbidden {resource}"),
                 KindEvent::Wanted | KindEvent::Unwanted | KindEvent::Absent | KindEvent::Lost | KindEvent::Every => {
                     "odd".to_owned()
                 }
@@ -122,6 +123,18 @@ async fn lists_in_pages_watches_resumes_and_lists_again_after_a_failure() {
         "failed",
         "listed 0 at Some(50)",
     ];
+    assert_eq!(told(script).await, expected);
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_is_tried_again() {
+    let script = vec![
+        ("limit=200", 403, error(403)),
+        ("limit=200", 200, list("", 10, &[object("a", 3)])),
+        ("resourceVersion=10", 403, error(403)),
+        ("limit=200", 404, error(404)),
+    ];
+    let expected = ["forbidden configmaps", "page a", "listed 1 at Some(10)", "forbidden configmaps"];
     assert_eq!(told(script).await, expected);
 }
 

@@ -1,0 +1,39 @@
+//! The worst day: what tenants, strangers and outages may do to a cluster with Suture in front, and what others see of it.
+//!
+//! | module | attacks |
+//! |---|---|
+//! | `cold_start` | the whole cluster is down and comes up, Suture last, under `failurePolicy: Fail` |
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test may stop where it fails"
+)]
+#![expect(clippy::disallowed_methods, reason = "how long things take is the point")]
+
+mod cold_start;
+
+use std::time::Duration;
+
+use suture_e2e::table::Table;
+use suture_e2e::wait;
+
+/// Far more than any recovery takes, so that only what never comes about fails.
+const RECOVERED_MAX: Duration = Duration::from_secs(90);
+
+/// What each attack's table has.
+fn table() -> Table {
+    Table::new(&["attack", "the attacker may", "others saw", "recovery s"])
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64())
+}
+
+/// Waits until something holds; says how long that took.
+#[track_caller]
+fn until(what: &str, attempt: impl FnMut() -> Result<(), String>) -> Duration {
+    let (reached, took) = wait::timed(|| wait::until(what, RECOVERED_MAX, attempt));
+    reached.expect("reached");
+    took
+}
