@@ -291,6 +291,9 @@ pub struct Manifests {
     /// What becomes of a request when Suture does not answer
     #[arg(long, value_enum, default_value_t = FailurePolicy::Fail, value_name = "POLICY")]
     pub failure_policy: FailurePolicy,
+    /// The file that `suture serve --path-token` is given
+    #[arg(long, value_name = "FILE")]
+    pub path_token: Option<PathBuf>,
     /// Namespaces of the system beside kube-system, kube-public and kube-node-lease: see `suture serve --help`
     #[arg(long, num_args = 1.., value_name = "NAMESPACE")]
     pub system_namespaces: Vec<String>,

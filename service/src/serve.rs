@@ -31,6 +31,7 @@ pub mod api;
 pub mod audits;
 pub mod certificates;
 pub mod configuration;
+pub mod connections;
 pub mod emergency_switch;
 pub mod feed;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub mod off;
 pub mod options;
 mod overruns;
 pub mod page;
+pub mod paths;
 pub mod pauses;
 pub mod peers;
 pub mod policies;
@@ -87,6 +89,7 @@ use maintenance::Maintenance;
 use metrics::Metrics;
 use off::Off;
 use options::{Options, ReplicasMode};
+use paths::Segments;
 use peers::Peer;
 use policies::Policies;
 use register::Registrar;
@@ -171,11 +174,14 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     follow(&client, policies, &shared, &again, options, &readiness, &metrics);
     let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
     let workers = Workers::start(Arc::new(JudgePool(shared)), limits, metrics.clone());
-    let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics).await?;
+    let segments = Segments::default();
+    let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics, &segments).await?;
     let followers = succession.as_mut().and_then(|succession| succession.follow(copying, &store, &tls));
     let registered = report(options, &client, &store, &replicas);
     if let Some(target) = options.target() {
-        let registrar = Registrar { store, target, bundle, published, registered, off, readiness: readiness.clone() };
+        let segments = segments.clone();
+        let registrar =
+            Registrar { store, target, bundle, segments, published, registered, off, readiness: readiness.clone() };
         tokio::spawn(registrar.run(client.clone()));
     }
     let terms = Terms {
@@ -183,7 +189,7 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
         margin: Duration::from_millis(options.margin_ms),
         on_overload: options.on_overload.into(),
     };
-    let webhook = router::router(workers.clone(), terms, metrics.clone(), followers);
+    let webhook = router::router(workers.clone(), terms, metrics.clone(), followers, segments);
     let health = health::router(readiness.clone(), metrics, workers);
     let said = |address: io::Result<SocketAddr>| address.map(|a| a.to_string()).unwrap_or_default();
     tracing::info!(webhook = said(listeners.webhook()), health = said(listeners.health()), "serving");
@@ -388,7 +394,12 @@ async fn certificates(
     client: &Client,
     readiness: &Readiness,
     metrics: &Metrics,
+    segments: &Segments,
 ) -> Result<(Tls, latest::Receiver<String>, latest::Sender<String>), Failure> {
+    if let Some(path) = &options.path_token {
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::read(path, error))?;
+        segments.set(paths::chosen(&text).map_err(Failure::invalid)?, Vec::new());
+    }
     let rules = Rules { tls12: options.tls12, client_names: options.client_name.iter().cloned().collect() };
     let identity = options.tls_cert.clone().zip(options.tls_key.clone());
     let files = Files { identity, client_authority: options.client_ca.clone() };
@@ -398,6 +409,9 @@ async fn certificates(
         let tls = Tls::new(identity, client_authority, rules, metrics.clone()).map_err(Failure::invalid)?;
         let read = |path: &PathBuf| std::fs::read_to_string(path).map_err(|error| Failure::read(path, error));
         let authority = options.tls_ca.as_ref().map(read).transpose()?.unwrap_or_default();
+        if segments.current().is_none() && options.client_ca.is_none() {
+            tracing::warn!("whoever reaches the port may ask: give --path-token or --client-ca");
+        }
         tokio::spawn(files.follow(tls.clone(), FILES_EVERY));
         return Ok((tls, latest::channel(authority).1, published));
     }
@@ -412,7 +426,12 @@ async fn certificates(
     let (sender, bundle) = latest::channel(keeper.bundle());
     // where nobody publishes, what is to be published counts as published
     let given = if options.target().is_some() { given } else { bundle.clone() };
-    tokio::spawn(keeper.keep(tls.clone(), sender, given, readiness.clone(), None));
+    // who writes the configuration by hand cannot know it
+    let derived = (options.target().is_some() && options.path_token.is_none()).then(|| segments.clone());
+    if let Some(segments) = &derived {
+        keeper.tell_segments(segments);
+    }
+    tokio::spawn(keeper.keep(tls.clone(), sender, given, readiness.clone(), None, derived));
     if files.client_authority.is_some() {
         tokio::spawn(files.follow(tls.clone(), FILES_EVERY));
     }

@@ -1,7 +1,7 @@
 //! `suture manifests`: what is to be installed in a cluster.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
@@ -10,16 +10,19 @@ use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::policy;
 use crate::serve::configuration::{Installation, Reach, SERVICE_PORT, Target, static_webhook, webhook};
-use crate::serve::{rbac, resources};
+use crate::serve::{paths, rbac, resources};
 
 pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
     let Manifests { part, policy, namespace, service_account, service, url, ca_bundle, failure_policy, .. } = arguments;
-    let Manifests { system_namespaces, to, .. } = arguments;
+    let Manifests { system_namespaces, path_token, to, .. } = arguments;
     if part == Part::Schemas {
         return schemas(to.as_deref());
     }
     let policy = policy::load(policy.profile.profile(), &policy.invariants, &policy.adapters)?;
     let ca_bundle = ca_bundle.map(|path| fs::read(&path).map_err(|error| Failure::read(&path, error))).transpose()?;
+    let token = |path: PathBuf| fs::read_to_string(&path).map_err(|error| Failure::read(&path, error));
+    let token = path_token.map(token).transpose()?;
+    let segment = token.map(|text| paths::chosen(&text)).transpose().map_err(Failure::invalid)?;
     let reach = url.clone().map_or(Reach::Service { name: service, port: SERVICE_PORT }, Reach::Url);
     let target = Target {
         reach,
@@ -27,6 +30,7 @@ pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
         failure_policy,
         installation: Installation { namespace, service_account },
         system_namespaces,
+        segment,
         ..Target::default()
     };
     let value = |configuration| serde_json::to_value(configuration).map_err(Failure::invalid);

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::health::Readiness;
+use super::paths::{Segments, derived, period};
 use super::tls::{Identity, Tls, TlsError, end_secs};
 
 /// Clocks of API servers may be behind ours by this much.
@@ -163,6 +164,9 @@ struct Next {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Previous {
     certificate: String,
+    /// The segments of the webhook's address that followed from its key.
+    #[serde(default)]
+    segments: Vec<String>,
     until_secs: i64,
 }
 
@@ -229,6 +233,16 @@ impl Kept {
         previous.chain([current.certificate.as_str()]).chain(next).collect()
     }
 
+    /// The segment of the webhook's address, and those that some replica may have told the API server before or next.
+    fn segments(&self, now: i64) -> (String, Vec<String>) {
+        let period = period(now);
+        let keys = self.next.iter().map(|next| &next.authority.key).chain([&self.current.key]);
+        // clocks of replicas differ, and what was told before is heard late
+        let around = keys.flat_map(|key| [period - 1, period, period + 1].map(|period| derived(key, period)));
+        let previous = self.previous.iter().flat_map(|previous| previous.segments.clone());
+        (derived(&self.current.key, period), around.chain(previous).collect())
+    }
+
     /// Goes on by as much as is due; `published` is the bundle that the API server was given last.
     fn turn(&mut self, names: &[String], lives: &Lives, published: &str, now: i64) -> Result<(), CertificateError> {
         let overlap = secs(lives.overlap);
@@ -250,7 +264,8 @@ impl Kept {
             self.next.take_if(|next| over || next.published_secs.is_some_and(|since| since + overlap <= now))
         {
             let current = std::mem::replace(&mut self.current, next.authority);
-            self.previous = Some(Previous { certificate: current.certificate, until_secs: now + overlap });
+            let segments = [period(now) - 1, period(now)].map(|period| derived(&current.key, period)).to_vec();
+            self.previous = Some(Previous { certificate: current.certificate, segments, until_secs: now + overlap });
             self.serving = self.current.sign(names, lives, now)?;
         }
         let left = self.serving.end_secs - now;
@@ -291,9 +306,15 @@ impl Keeper {
         self.kept.bundle()
     }
 
+    /// Says by which segments of the address the webhook is asked now.
+    pub fn tell_segments(&self, segments: &Segments) {
+        let (current, others) = self.kept.segments(now_secs());
+        segments.set(current, others);
+    }
+
     /// Rotates for ever, every `every` or when something was published. `bundle` says what is to be published, and
     /// `published` what was; where nobody publishes, it is a receiver of `bundle`. Part `certificates` of the readiness
-    /// is whether the API server was given the authority by which this replica is served.
+    /// is whether the API server was given the authority by which this replica is served. `segments` are told which they are.
     pub async fn keep(
         mut self,
         tls: Tls,
@@ -301,10 +322,14 @@ impl Keeper {
         mut published: watch::Receiver<String>,
         readiness: Readiness,
         every: Option<Duration>,
+        segments: Option<Segments>,
     ) {
         loop {
             let known = published.borrow_and_update().clone();
             self = self.look(known, &tls, &bundle, &readiness).await;
+            if let Some(segments) = &segments {
+                self.tell_segments(segments);
+            }
             tokio::select! {
                 () = tokio::time::sleep(every.unwrap_or(VAULT_EVERY)) => {}
                 // nobody publishes any more when the sender is gone

@@ -19,6 +19,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta};
 use suture_model::change::Operation;
 
+use super::paths::path;
 use crate::failure_policy::FailurePolicy;
 use crate::policy::Policy;
 use crate::rules::{self, Judged, Rule};
@@ -33,10 +34,6 @@ pub use target::{Installation, NAME, OFF_ANNOTATION, Reach, SERVICE_PORT, TIMEOU
 
 /// How every name in a static manifest must end (KEP-5793).
 const STATIC_SUFFIX: &str = ".static.k8s.io";
-/// The path that decides.
-pub const PATH: &str = super::router::PATH;
-/// The path that decides about what is essential: it refuses only what was shown to break.
-pub const ESSENTIAL_PATH: &str = super::router::ESSENTIAL_PATH;
 /// The seconds that the API server waits where a request is essential: no start of a cluster is held up for long by a
 /// Suture whose machine is gone.
 const ESSENTIAL_TIMEOUT_SECONDS: i32 = 1;
@@ -108,7 +105,7 @@ fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
         resources: own.iter().map(ToString::to_string).collect(),
         operations: vec![Operation::Create, Operation::Update, Operation::Delete],
     };
-    let mut resources = hook("resources", PATH, vec![own], Vec::new(), target);
+    let mut resources = hook("resources", false, vec![own], Vec::new(), target);
     resources.failure_policy = Some(FailurePolicy::Ignore.as_str().to_owned());
     resources.namespace_selector = Some(LabelSelector::default());
     hooks.push(resources);
@@ -122,8 +119,8 @@ fn pair(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &
     others.push(conditions::condition("not-essential", format!("!({essential})")));
     let mut own = conditions;
     own.push(conditions::condition("essential", essential));
-    let others = hook(name, PATH, rules.clone(), others, target);
-    let mut own = hook(&format!("{name}-essential"), ESSENTIAL_PATH, rules, own, target);
+    let others = hook(name, false, rules.clone(), others, target);
+    let mut own = hook(&format!("{name}-essential"), true, rules, own, target);
     own.failure_policy = Some(FailurePolicy::Ignore.as_str().to_owned());
     own.timeout_seconds = Some(target.timeout_seconds.min(ESSENTIAL_TIMEOUT_SECONDS));
     [others, own]
@@ -131,7 +128,7 @@ fn pair(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &
 
 fn hook(
     name: &str,
-    path: &str,
+    essential: bool,
     rules: Vec<Rule>,
     conditions: Vec<MatchCondition>,
     target: &Target,
@@ -144,7 +141,7 @@ fn hook(
     ValidatingWebhook {
         name: format!("{name}.suture.dev"),
         admission_review_versions: vec!["v1".to_owned()],
-        client_config: client_config(path, target),
+        client_config: client_config(&path(target.segment.as_deref(), essential), target),
         failure_policy: Some(target.failure_policy.as_str().to_owned()),
         match_conditions: (!conditions.is_empty()).then_some(conditions),
         match_policy: Some("Equivalent".to_owned()),

@@ -85,6 +85,7 @@ struct Series {
     ready: Gauge,
     certificate_end: Gauge,
     certificate_swaps: Counter,
+    strangers: Counter,
     off: Family<ByReason, Gauge>,
     configuration_repairs: Counter,
     resident_memory: Gauge,
@@ -114,6 +115,7 @@ impl Default for Metrics {
             ready: Gauge::default(),
             certificate_end: Gauge::default(),
             certificate_swaps: Counter::default(),
+            strangers: Counter::default(),
             off: Family::default(),
             configuration_repairs: Counter::default(),
             resident_memory: Gauge::default(),
@@ -155,6 +157,7 @@ impl Series {
         let help = "When the certificate that is served ends, in seconds since 1970";
         r.register("certificate_end_timestamp", help, self.certificate_end.clone());
         r.register("certificate_swaps", "Certificates that took the place of one", self.certificate_swaps.clone());
+        r.register("strangers", "Requests of those who do not know the webhook's address", self.strangers.clone());
         r.register("off", "1 where no request is judged, by what turned it off", self.off.clone());
         let help = "Times that somebody else changed the webhook's configuration and it was put right";
         r.register("configuration_repairs", help, self.configuration_repairs.clone());
@@ -260,6 +263,11 @@ impl Metrics {
     /// Whether requests can be judged.
     pub fn ready(&self, ready: bool) {
         self.series().ready.set(i64::from(ready));
+    }
+
+    /// Somebody asked who does not know the address.
+    pub fn stranger(&self) {
+        self.series().strangers.inc();
     }
 
     /// Whether no request is judged, for this reason.

@@ -81,6 +81,10 @@ pub struct Options {
     /// The service account that Suture runs as, whose requests are never judged
     #[arg(long, default_value = "suture", value_name = "NAME")]
     pub service_account: String,
+    /// A file with the secret part of the webhook's address, 32 characters or more, where somebody else keeps the
+    /// certificates or the webhook's configuration; with certificates of our own one is made
+    #[arg(long, value_name = "FILE")]
+    pub path_token: Option<PathBuf>,
     /// Namespaces of the system beside kube-system, kube-public and kube-node-lease, such as that of the network or the
     /// volumes: what a cluster needs to come up never waits for Suture, so it passes while Suture is down
     #[arg(long, num_args = 1.., value_name = "NAMESPACE")]

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use super::configuration::{Note, Target, reconcile, webhook};
 use super::health::{CERTIFICATES, Readiness};
 use super::off::{Cause, Off};
+use super::paths::Segments;
 use super::store::Store;
 
 /// How often it is looked whether another policy is loaded.
@@ -23,6 +24,8 @@ pub struct Registrar {
     pub target: Target,
     /// What the API server is to trust.
     pub bundle: Receiver<String>,
+    /// The part of the address that nobody can guess.
+    pub segments: Segments,
     /// Told what it was given.
     pub published: Sender<String>,
     /// Told whether the API server asks, or why not.
@@ -37,7 +40,7 @@ impl Registrar {
     /// Keeps the configuration, for ever.
     pub async fn run(self, client: Client) {
         let (wanted, wants) = channel(None);
-        let Self { store, target, bundle, published, registered, off, readiness } = self;
+        let Self { store, target, bundle, segments, published, registered, off, readiness } = self;
         let given = bundle.clone();
         let keeping = reconcile(client, wants, move |note| {
             let standing = match &note {
@@ -64,12 +67,13 @@ impl Registrar {
             }
         });
         let wanting = async {
-            let mut made: Option<(u64, String)> = None;
+            let mut made: Option<(u64, String, Option<String>)> = None;
             loop {
                 let view = store.read();
-                let now = (view.loaded.generation, bundle.borrow().clone());
+                let now = (view.loaded.generation, bundle.borrow().clone(), segments.current());
                 if made.as_ref() != Some(&now) && could_judge(&readiness) {
-                    let target = Target { ca_bundle: now.1.clone().into_bytes(), ..target.clone() };
+                    let (ca_bundle, segment) = (now.1.clone().into_bytes(), now.2.clone());
+                    let target = Target { ca_bundle, segment, ..target.clone() };
                     wanted.send_replace(Some(webhook(&view.loaded.policy, &target)));
                     made = Some(now);
                 }

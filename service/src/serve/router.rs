@@ -14,22 +14,20 @@ use futures::StreamExt;
 use suture_checker::decision::Effort;
 use suture_model::value::Val;
 use suture_specs::spec::OnUndecided;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 use tracing::{Instrument, Span};
 
 use super::answer::{Answer, Label, Unanswered};
+use super::connections::Connection;
 use super::followers::Followers;
 use super::metrics::Metrics;
+use super::paths::{self, Segments};
 use super::review::{self, AdmissionCall, Unreadable};
 use super::telemetry;
 use super::workers::Workers;
 use crate::clock::now;
 
-/// Where the webhook is.
-pub const PATH: &str = "/validate";
-/// Where it is for what a cluster needs to come up ([`super::configuration::essential`]).
-pub const ESSENTIAL_PATH: &str = "/validate/essential";
 /// Longer bodies are refused. etcd takes objects of 1.5 MiB (`--max-request-bytes`), the API server requests of 3 MiB
 /// (`MaxRequestBodyBytes` in `apiserver/pkg/server/config.go`); a review has the object twice and options, in JSON where
 /// etcd may have protobuf, and with `<`, `>` and `&` as six bytes each.
@@ -38,10 +36,13 @@ pub const BODY_MAX_BYTES: usize = 8 << 20;
 const DISCARD_MAX_BYTES: usize = 32 << 20;
 /// An answer that takes longer is logged with what the time was spent on.
 const SLOW: Duration = Duration::from_millis(50);
-/// Bodies from this length on are read a few at a time: reading one takes several times its length in memory.
+/// Bodies from this length on are judged a few at a time: what is read of one takes several times its length in memory, until
+/// it is answered.
 const LARGE_MIN_BYTES: usize = 512 << 10;
 /// How many of these at a time.
-const LARGE_AT_ONCE_MAX: usize = 4;
+const LARGE_AT_ONCE_MAX: usize = 2;
+/// What is kept of a body that nobody will read: it has the uid.
+const HEAD_MAX_BYTES: usize = 4 << 10;
 
 /// When answers are due, and what is answered to what nobody judged.
 #[derive(Clone, Copy, Debug)]
@@ -69,71 +70,83 @@ struct WebhookHandler {
     metrics: Metrics,
     large: Arc<Semaphore>,
     followers: Option<Followers>,
+    segments: Segments,
     /// Whether what comes is essential.
     essential: bool,
 }
 
 /// The webhook. Where there are `followers`, no "yes" goes out before they know what was admitted.
-pub fn router(workers: Workers, terms: Terms, metrics: Metrics, followers: Option<Followers>) -> Router {
+/// Who does not know the address (`segments`) is not answered, and of his request no body is read.
+pub fn router(
+    workers: Workers,
+    terms: Terms,
+    metrics: Metrics,
+    followers: Option<Followers>,
+    segments: Segments,
+) -> Router {
     let large = Arc::new(Semaphore::new(LARGE_AT_ONCE_MAX));
-    let handler = WebhookHandler { workers, terms, metrics, large, followers, essential: false };
-    let essential = WebhookHandler { essential: true, ..handler.clone() };
+    let handler = WebhookHandler { workers, terms, metrics, large, followers, segments, essential: false };
     Router::new()
-        .route(PATH, post(validate).with_state(handler))
-        .route(ESSENTIAL_PATH, post(validate).with_state(essential))
+        .route(paths::PATH, post(validate))
+        .route(&format!("{}/{{*rest}}", paths::PATH), post(validate))
+        .with_state(handler)
 }
 
 async fn validate(State(handler): State<WebhookHandler>, request: Request) -> Response {
     let arrived = now();
     let (parts, body) = request.into_parts();
+    let asked = paths::asked(parts.uri.path()).filter(|(segment, _)| handler.segments.admits(*segment));
+    let Some((_, essential)) = asked else {
+        handler.metrics.stranger();
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    if let Some(connection) = parts.extensions.get::<Arc<Connection>>() {
+        connection.prove();
+    }
+    let handler = WebhookHandler { essential, ..handler };
     let due = handler.terms.due(arrived, parts.uri.query());
     if let Err(why) = handler.workers.admit(due) {
-        return handler.shed(body, content_length(&parts.headers), arrived, due, why).await;
+        return handler.shed(body, arrived, due, why).await;
     }
     match handler.read(&parts.headers, body, arrived, due).await {
-        Ok(asked) => handler.judge(AdmissionCall { essential: handler.essential, ..asked }, &parts.headers).await,
+        Ok((asked, _one_of_few)) => handler.judge(AdmissionCall { essential, ..asked }, &parts.headers).await,
         Err(unreadable) => handler.turn_away(unreadable, arrived),
     }
 }
 
 impl WebhookHandler {
-    /// Reads and parses a body; a large one not on a thread that serves connections.
+    /// Reads and parses a body; a large one not on a thread that serves connections, and as one of few: until the permit is
+    /// dropped.
     async fn read(
         &self,
         headers: &HeaderMap,
         body: Body,
         arrived: Instant,
         due: Instant,
-    ) -> Result<AdmissionCall, Unreadable> {
+    ) -> Result<(AdmissionCall, Option<OwnedSemaphorePermit>), Unreadable> {
         let length = content_length(headers);
         let slow = || Unreadable::scanned(&[], 408, "the body did not come in time".to_owned());
         if length.is_some_and(|length| length < LARGE_MIN_BYTES) {
             let body = timeout_at(due.into(), collect(body, length)).await.map_err(|_| slow())??;
-            return review::read(&body, arrived, due);
+            return Ok((review::read(&body, arrived, due)?, None));
         }
         let permit = timeout_at(due.into(), self.large.clone().acquire_owned()).await.map_err(|_| slow())?;
         let body = timeout_at(due.into(), collect(body, length)).await.map_err(|_| slow())??;
         let reading = tokio::task::spawn_blocking(move || {
             let asked = review::read(&body, arrived, due);
-            drop((permit, body));
+            drop(body);
             asked
         });
         let failed = |_| Unreadable::scanned(&[], 500, "the body could not be read".to_owned());
-        reading.await.map_err(failed)?
+        // never closed
+        Ok((reading.await.map_err(failed)??, permit.ok()))
     }
 
     /// Answers a request that nobody will have the time for: of its body only the uid is looked for.
-    async fn shed(
-        &self,
-        body: Body,
-        length: Option<usize>,
-        arrived: Instant,
-        due: Instant,
-        why: Unanswered,
-    ) -> Response {
+    async fn shed(&self, body: Body, arrived: Instant, due: Instant, why: Unanswered) -> Response {
         let message = why.to_string();
-        let found = match timeout_at(due.into(), collect(body, length)).await {
-            Ok(Ok(body)) => Unreadable::scanned(&body, 400, message),
+        let found = match timeout_at(due.into(), collect_within(body, HEAD_MAX_BYTES, None)).await {
+            Ok(Ok((head, _))) => Unreadable::scanned(&head, 400, message),
             Ok(Err(unreadable)) => unreadable,
             Err(_) => Unreadable::scanned(&[], 408, message),
         };
@@ -258,27 +271,33 @@ fn span(uid: &str, review: &Val) -> Span {
 
 /// The whole body, or as much as is needed to say that it is too long.
 async fn collect(body: Body, length: Option<usize>) -> Result<Vec<u8>, Unreadable> {
-    let mut found = Vec::with_capacity(length.unwrap_or_default().min(BODY_MAX_BYTES));
-    let (mut chunks, mut discarded) = (body.into_data_stream(), 0);
-    while let Some(chunk) = chunks.next().await {
-        let broken = |error: axum::Error| Unreadable::scanned(&[], 400, format!("the body broke off: {error}"));
-        let chunk = chunk.map_err(broken)?;
-        if discarded == 0 && found.len() + chunk.len() <= BODY_MAX_BYTES {
-            found.extend_from_slice(&chunk);
-            continue;
-        }
-        // the head tells the uid
-        found.extend_from_slice(chunk.get(..BODY_MAX_BYTES - found.len()).unwrap_or_default());
-        discarded += chunk.len();
-        if discarded > DISCARD_MAX_BYTES {
-            break;
-        }
-    }
+    let (found, discarded) = collect_within(body, BODY_MAX_BYTES, length).await?;
     if discarded > 0 {
         let message = format!("the AdmissionReview is larger than {} MiB and cannot be judged", BODY_MAX_BYTES >> 20);
         return Err(Unreadable::scanned(&found, 413, message));
     }
     Ok(found)
+}
+
+/// So much of a body, and how many bytes more of it were read and thrown away.
+async fn collect_within(body: Body, max_bytes: usize, length: Option<usize>) -> Result<(Vec<u8>, usize), Unreadable> {
+    let mut found = Vec::with_capacity(length.unwrap_or_default().min(max_bytes));
+    let (mut chunks, mut discarded) = (body.into_data_stream(), 0);
+    while let Some(chunk) = chunks.next().await {
+        let broken = |error: axum::Error| Unreadable::scanned(&[], 400, format!("the body broke off: {error}"));
+        let chunk = chunk.map_err(broken)?;
+        if discarded == 0 && found.len() + chunk.len() <= max_bytes {
+            found.extend_from_slice(&chunk);
+            continue;
+        }
+        // the head tells the uid
+        found.extend_from_slice(chunk.get(..max_bytes - found.len()).unwrap_or_default());
+        discarded += chunk.len();
+        if discarded > DISCARD_MAX_BYTES {
+            break;
+        }
+    }
+    Ok((found, discarded))
 }
 
 fn respond(status: StatusCode, review: Vec<u8>) -> Response {

@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use axum_server::Server;
 use axum_server::accept::{Accept, NoDelayAcceptor};
 use axum_server::tls_rustls::RustlsAcceptor;
@@ -21,11 +21,10 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::server::TlsStream;
 
+use super::connections::{Connections, Guarded};
 use super::health::Readiness;
 use super::tls::Tls;
 
-/// More connections are refused. An API server holds one or a few; probes and scrapes have their own listener.
-const CONNECTIONS_MAX: usize = 512;
 /// Requests at once on one connection; the queue is shorter.
 const STREAMS_MAX: u32 = 512;
 /// A client that takes longer for a handshake is none.
@@ -111,7 +110,7 @@ impl Listeners {
         let acceptor = Acceptor {
             inner: RustlsAcceptor::new(tls.config()).handshake_timeout(HANDSHAKE_MAX).acceptor(NoDelayAcceptor::new()),
             tls,
-            handler: handler.clone(),
+            connections: Connections::default(),
         };
         let serving = limited(axum_server::from_tcp(self.webhook)?.handle(handler.clone()).acceptor(acceptor))
             .serve(webhook.into_make_service());
@@ -168,33 +167,40 @@ fn limited<A>(mut server: Server<SocketAddr, A>) -> Server<SocketAddr, A> {
     server
 }
 
-/// Takes TLS connections, as many as may be, from clients that may come in.
+/// Takes TLS connections, as many as may be ([`Connections`]), from clients that may come in.
 #[derive(Clone)]
 struct Acceptor {
     inner: RustlsAcceptor<NoDelayAcceptor>,
     tls: Tls,
-    handler: axum_server::Handle<SocketAddr>,
+    connections: Connections,
 }
 
-impl<S: Send + 'static> Accept<TcpStream, S> for Acceptor {
-    type Stream = TlsStream<TcpStream>;
-    type Service = S;
-    type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, S)>> + Send>>;
+impl Accept<TcpStream, Router> for Acceptor {
+    type Stream = Guarded<TlsStream<TcpStream>>;
+    type Service = Router;
+    type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, Router)>> + Send>>;
 
-    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        if self.handler.connection_count() > CONNECTIONS_MAX {
-            tracing::warn!(max = CONNECTIONS_MAX, "a connection is refused, too many are open");
+    fn accept(&self, stream: TcpStream, service: Router) -> Self::Future {
+        let entered = stream.peer_addr().map(|peer| self.connections.enter(peer.ip()));
+        let Ok(Some((connection, mut closing))) = entered else {
+            tracing::warn!("a connection is refused, too many are open");
             return Box::pin(std::future::ready(Err(io::ErrorKind::ConnectionRefused.into())));
-        }
+        };
+        // the router says when somebody asks by it who may
+        let service = service.layer(Extension(connection.clone()));
         let (accepting, tls) = (self.inner.accept(stream, service), self.tls.clone());
         Box::pin(async move {
-            let (stream, service) =
-                accepting.await.inspect_err(|error| tracing::debug!(%error, "no TLS connection"))?;
+            let accepted = tokio::select! {
+                biased;
+                _ = &mut closing => return Err(io::ErrorKind::ConnectionAborted.into()),
+                accepted = accepting => accepted,
+            };
+            let (stream, service) = accepted.inspect_err(|error| tracing::debug!(%error, "no TLS connection"))?;
             if !tls.admits(stream.get_ref().1.peer_certificates()) {
                 tracing::warn!("a connection is refused, its client's certificate has another name");
                 return Err(io::ErrorKind::PermissionDenied.into());
             }
-            Ok((stream, service))
+            Ok((Guarded::new(stream, connection, closing), service))
         })
     }
 }

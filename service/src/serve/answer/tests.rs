@@ -177,6 +177,18 @@ fn texts_are_cut_where_the_api_server_would_drop_them() {
 }
 
 #[test]
+fn what_an_object_says_moves_no_cursor() {
+    let hostile = "web\u{1b}[2K\ris \u{202e}fine\nallowed";
+    let mut answer = Answer::refused(Label::Denied, 403, hostile).annotated("invariant", hostile);
+    answer.warnings = vec![hostile.to_owned()];
+    let review = &json_of(answer)["response"];
+    let escaped = "web\\u{1b}[2K\\ris \\u{202e}fine";
+    assert_eq!(review["status"]["message"], format!("{escaped}\nallowed"));
+    assert_eq!(review["auditAnnotations"]["invariant"], format!("{escaped}\nallowed"));
+    assert_eq!(review["warnings"][0], format!("{escaped} allowed"));
+}
+
+#[test]
 fn what_nobody_judged_is_answered_as_declared() {
     for (why, code, reason) in [
         (Unanswered::Shed, 429, "TooManyRequests"),

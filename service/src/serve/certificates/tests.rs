@@ -63,6 +63,7 @@ fn whoever_is_behind_by_less_than_the_overlap_can_always_connect() {
     let mut published = String::new();
     // what API servers trust that are behind by up to the overlap; their clocks are five minutes behind, too
     let mut history: VecDeque<String> = VecDeque::new();
+    let mut addresses: VecDeque<String> = VecDeque::new();
     let mut changes = 0;
     for step_number in 0..2_000 {
         let now = START + step_number * HOUR;
@@ -74,6 +75,15 @@ fn whoever_is_behind_by_less_than_the_overlap_can_always_connect() {
                     assert!(took.is_ok(), "hour {step_number}: {took:?}");
                 }
             }
+        }
+        // whatever address was told up to the overlap ago is taken
+        let (current, others) = kept.segments(now);
+        for told in &addresses {
+            assert!(*told == current || others.contains(told), "hour {step_number}: an address is not taken any more");
+        }
+        addresses.push_back(current);
+        if addresses.len() > history.len().max(1) {
+            addresses.pop_front();
         }
         if kept.next.is_none() && !published.contains(kept.current.certificate.trim()) {
             assert_eq!(published, "", "an authority is served that was never published");

@@ -56,6 +56,8 @@ pub struct Target {
     pub installation: Installation,
     /// Namespaces of the system beside [the usual ones](super::essential::SYSTEM_NAMESPACES), such as that of the network.
     pub system_namespaces: Vec<String>,
+    /// The part of the webhook's address that nobody can guess (`super::super::paths`).
+    pub segment: Option<String>,
 }
 
 impl Default for Target {
@@ -67,6 +69,7 @@ impl Default for Target {
             failure_policy: FailurePolicy::Fail,
             installation: Installation::default(),
             system_namespaces: Vec::new(),
+            segment: None,
         }
     }
 }

@@ -26,13 +26,13 @@ struct Webhook {
 fn webhook(terms: Terms) -> Webhook {
     let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
     let workers = workers(&script, 1, 1, &metrics);
-    let router = router(workers.clone(), terms, metrics.clone(), None);
+    let router = router(workers.clone(), terms, metrics.clone(), None, Segments::default());
     Webhook { script, metrics, workers, router }
 }
 
 impl Webhook {
     async fn send(&self, query: &str, body: impl Into<Body>) -> (StatusCode, Value) {
-        let request = Request::post(format!("{PATH}{query}")).body(body.into()).unwrap();
+        let request = Request::post(format!("{}{query}", paths::PATH)).body(body.into()).unwrap();
         let response = self.router.clone().oneshot(request).await.unwrap();
         assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
         let status = response.status();
@@ -55,7 +55,7 @@ impl Webhook {
     async fn fill(&self) -> [tokio::task::JoinHandle<()>; 2] {
         let waiting = |uid: &str| {
             let body = review(uid, "waits").to_string();
-            let asked = self.router.clone().oneshot(Request::post(PATH).body(Body::from(body)).unwrap());
+            let asked = self.router.clone().oneshot(Request::post(paths::PATH).body(Body::from(body)).unwrap());
             tokio::spawn(async move { assert_eq!(asked.await.unwrap().status(), StatusCode::OK) })
         };
         let first = waiting("first");
@@ -71,7 +71,7 @@ async fn what_a_cluster_needs_to_come_up_is_refused_only_for_what_was_shown() {
     let webhook = webhook(terms(OnUndecided::Deny));
     for (name, passes) in [("web", true), ("denied", false), ("undecided", true), ("panics", true)] {
         let body = Body::from(review("u-1", name).to_string());
-        let request = Request::post(ESSENTIAL_PATH).body(body).unwrap();
+        let request = Request::post(paths::path(None, true)).body(body).unwrap();
         let response = webhook.router.clone().oneshot(request).await.unwrap();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let response = &serde_json::from_slice::<Value>(&body).unwrap()["response"];
@@ -251,10 +251,29 @@ fn an_answer_is_due_within_the_timeout_and_never_later_than_ours() {
 async fn nothing_else_is_served() {
     let webhook = webhook(terms(OnUndecided::Deny));
     let asked = |request: Request| webhook.router.clone().oneshot(request);
-    let status = asked(Request::get(PATH).body(Body::empty()).unwrap()).await.unwrap().status();
+    let status = asked(Request::get(paths::PATH).body(Body::empty()).unwrap()).await.unwrap().status();
     assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
     let status = asked(Request::post("/other").body(Body::empty()).unwrap()).await.unwrap().status();
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn who_does_not_know_the_address_is_not_answered() {
+    let Webhook { metrics, workers, .. } = webhook(terms(OnUndecided::Deny));
+    let segments = Segments::default();
+    let router = super::router(workers, terms(OnUndecided::Deny), metrics.clone(), None, segments.clone());
+    let known = paths::derived("a key", 7);
+    segments.set(known.clone(), Vec::new());
+    let mut statuses = Vec::new();
+    for segment in [None, Some("0123456789abcdef0123456789abcdef"), Some(&*known)] {
+        // a body that never comes is not waited for
+        let body = Body::from_stream(futures::stream::pending::<io::Result<axum::body::Bytes>>());
+        let body = if segment == Some(&*known) { Body::from(review("u-1", "web").to_string()) } else { body };
+        let request = Request::post(paths::path(segment, false)).body(body).unwrap();
+        statuses.push(router.clone().oneshot(request).await.unwrap().status().as_u16());
+    }
+    assert_eq!(statuses, [404, 404, 200]);
+    assert_eq!(series(&metrics, "suture_strangers_total"), 2.0);
 }
 
 #[tokio::test]
@@ -262,9 +281,16 @@ async fn yes_goes_out_in_the_term_of_the_lease_in_which_it_was_decided() {
     let Webhook { metrics, workers, .. } = webhook(terms(OnUndecided::Allow));
     let active = Active::held();
     let followers = Some(Followers::of(Arc::new(InFlightLog::lasting(60)), active.clone(), "a"));
-    let large = Arc::new(Semaphore::new(1));
-    let handler =
-        WebhookHandler { workers, terms: terms(OnUndecided::Allow), metrics, large, followers, essential: false };
+    let (large, segments) = (Arc::new(Semaphore::new(1)), Segments::default());
+    let handler = WebhookHandler {
+        workers,
+        terms: terms(OnUndecided::Allow),
+        metrics,
+        large,
+        followers,
+        segments,
+        essential: false,
+    };
     let confirm =
         |term: Option<u64>| handler.confirm(Answer { term, ..Answer::allowed() }, now() + Duration::from_secs(60));
     let term = active.term();

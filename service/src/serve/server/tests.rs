@@ -22,6 +22,7 @@ use super::*;
 use crate::serve::certificates::{Folder, Keeper, Lives};
 use crate::serve::fixtures::{Scripted, review, series, terms, until, workers};
 use crate::serve::metrics::Metrics;
+use crate::serve::paths::Segments;
 use crate::serve::tls::{Files, Identity, Rules};
 use crate::serve::{health, router};
 
@@ -69,7 +70,7 @@ fn run(identity: Identity, authority: Option<String>, rules: Rules, drain: Drain
     let readiness = Readiness::expecting(&["serving"]);
     let listeners = Listeners::bind(([127, 0, 0, 1], 0).into(), ([127, 0, 0, 1], 0).into(), Handle::current()).unwrap();
     let (webhook, health) = (listeners.webhook().unwrap(), listeners.health().unwrap());
-    let router = router::router(workers.clone(), terms(OnUndecided::Deny), metrics.clone(), None);
+    let router = router::router(workers.clone(), terms(OnUndecided::Deny), metrics.clone(), None, Segments::default());
     let probes = health::router(readiness.clone(), metrics.clone(), workers);
     let (stop, stopped) = oneshot::channel();
     let leave = (async { _ = stopped.await }, async {});
@@ -190,7 +191,7 @@ async fn a_certificate_rotates_under_a_connection_that_goes_on() {
 
     let (bundle, published) = watch::channel(first_bundle.clone());
     let every = Some(Duration::from_millis(100));
-    let keeping = keeper.keep(running.tls.clone(), bundle, published.clone(), running.readiness.clone(), every);
+    let keeping = keeper.keep(running.tls.clone(), bundle, published.clone(), running.readiness.clone(), every, None);
     let keeping = tokio::spawn(keeping);
     until("the first authority is not trusted any more", || {
         !published.borrow().contains(first_bundle.trim()) && running.readiness.ready().is_ok()
@@ -268,6 +269,31 @@ fn client_pair(name: &str) -> (String, Identity) {
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     let chain = params.signed_by(&key, &issuer).unwrap().pem();
     (authority, Identity { chain, key: key.serialize_pem() })
+}
+
+#[tokio::test]
+async fn connections_that_ask_nothing_do_not_shut_the_api_server_out() {
+    let scratch = Scratch::new("strangers");
+    let own = scratch.keeper("own", &["localhost"], Lives::default());
+    let running = run(own.identity(), None, Rules::default(), AT_ONCE);
+    let bundle = own.bundle();
+    let connect = || Client::connect(running.webhook, &bundle, None, Protocol::Two);
+    let mut known = connect().await.unwrap();
+    assert_eq!(known.judge("web").await.unwrap()["allowed"], true);
+    let mut idle = Vec::new();
+    for _ in 0..600 {
+        idle.push(TcpStream::connect(running.webhook).await.unwrap());
+    }
+    // some that have shaken hands, too
+    let mut silent = Vec::new();
+    for _ in 0..40 {
+        silent.push(connect().await.unwrap());
+    }
+    assert_eq!(known.judge("web").await.unwrap()["allowed"], true);
+    for _ in 0..20 {
+        assert_eq!(connect().await.unwrap().judge("denied").await.unwrap()["allowed"], false);
+    }
+    drop((idle, silent));
 }
 
 #[tokio::test]
