@@ -16,8 +16,8 @@ mod yaml;
 
 use fault::Fault;
 pub use fault::IngestError;
-pub use passing::{Passed, Passing};
-pub use project::project;
+pub use passing::{Blanked, Passed, Passing};
+pub use project::{hidden, project};
 pub use tree::NESTING_MAX;
 
 /// Texts longer than this are refused: a cluster of 150,000 pods prints as less.

@@ -30,6 +30,7 @@ pub mod answer;
 pub mod api;
 pub mod audits;
 pub mod certificates;
+pub mod cleared;
 pub mod configuration;
 pub mod connections;
 pub mod emergency_switch;

@@ -3,19 +3,31 @@
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer};
 
+use super::project::hidden;
 use super::tree::{Allowance, Tree};
+use crate::kinds::Kind;
 use crate::value::Val;
 
 /// Reads objects one after the other, from whatever serde reads. Short texts of all of them are shared, which a list of
-/// like objects consists of; `metadata.managedFields` is passed over.
+/// like objects consists of; `metadata.managedFields` is passed over. So are the values of Secrets and ConfigMaps, where it
+/// is said that they are that: of their parts only the keys are made.
 #[derive(Debug)]
 pub struct Passing {
     allowance: Allowance,
+    /// The parts of objects whose values are passed over.
+    hidden: &'static [&'static str],
 }
 
 impl Default for Passing {
     fn default() -> Self {
-        Self { allowance: Allowance::of_objects() }
+        Self { allowance: Allowance::of_objects(), hidden: &[] }
+    }
+}
+
+impl Passing {
+    /// For objects of a kind.
+    pub fn of(kind: &Kind) -> Self {
+        Self { hidden: hidden(kind), ..Self::default() }
     }
 }
 
@@ -23,7 +35,7 @@ impl<'de> DeserializeSeed<'de> for &Passing {
     type Value = Val;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
-        Tree::of_object(&self.allowance).deserialize(deserializer)
+        Tree::of_object(&self.allowance, self.hidden).deserialize(deserializer)
     }
 }
 
@@ -37,11 +49,22 @@ impl<'de> Deserialize<'de> for Passed {
     }
 }
 
+/// One Secret or ConfigMap that was read in passing.
+#[derive(Clone, Debug)]
+pub struct Blanked(pub Val);
+
+impl<'de> Deserialize<'de> for Blanked {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Passing::of(&Kind::new("", "Secret")).deserialize(deserializer).map(Self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::ingest::project;
     use crate::object::Object;
 
     fn read(passing: &Passing, text: &str) -> Val {
@@ -56,6 +79,34 @@ mod tests {
         assert_eq!(read.at(&["metadata", "managedFields"]), None);
         let whole: Val = serde_json::from_str(text).unwrap();
         assert_eq!(read, whole.without_at(&["metadata", "managedFields"]), "and all else is there");
+    }
+
+    #[test]
+    fn values_of_secrets_are_not_made_and_their_keys_are() {
+        let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+        let text = format!(
+            r#"{{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"a","labels":{{"data":"l"}}}},"type":"x/y",
+                "data":{{"k":"c2VjcmV0","deep":{deep},"odd":{{"data":"x"}}}},"stringData":"odd","binaryData":null}}"#
+        );
+        let read = read(&Passing::of(&Kind::new("", "Secret")), &text);
+        assert!(!format!("{read:?}").contains("c2VjcmV0") && read.at(&["stringData"]).is_none());
+        let keys: Vec<&str> = read.at(&["data"]).unwrap().entries().map(|(key, _)| &**key).collect();
+        assert_eq!(keys, ["deep", "k", "odd"]);
+        assert_eq!(read.str_at(&["metadata", "labels", "data"]).map(|text| &**text), Some("l"));
+        // and what is kept is the same as of one whose values were read
+        let whole = Passing::default().deserialize(&mut serde_json::Deserializer::from_str(&text)).unwrap();
+        let unread = |val: &Val| val.without_at(&[crate::object::UNREAD]);
+        assert_eq!(project(&read), project(&unread(&whole)));
+        // of other kinds they are fields like any others
+        assert!(
+            format!(
+                "{:?}",
+                Passing::of(&Kind::new("x.io", "Secret"))
+                    .deserialize(&mut serde_json::Deserializer::from_str(&text))
+                    .unwrap()
+            )
+            .contains("c2VjcmV0")
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What is kept of an object: never a secret's value, and of pods nothing that only tells one from its equals.
 
+use crate::kinds::Kind;
 use crate::value::{Str, Val};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -20,6 +21,14 @@ const CONDITION: [&str; 3] = ["type", "status", "reason"];
 /// What of a node's status is long and read by nothing.
 const NODE_STATUS: [&str; 3] = ["images", "volumesInUse", "volumesAttached"];
 
+/// The parts of Secrets and ConfigMaps that have values.
+const VALUES: [&str; 3] = ["binaryData", "data", "stringData"];
+
+/// The parts of an object of a kind of which keys are kept and values are not.
+pub fn hidden(kind: &Kind) -> &'static [&'static str] {
+    if kind.is("Secret") || kind.is("ConfigMap") { &VALUES } else { &[] }
+}
+
 /// The object as a snapshot keeps it.
 ///
 /// Values of Secrets and ConfigMaps become empty texts, their keys stay. Pods of one workload become equal but for
@@ -29,8 +38,7 @@ pub fn project(object: &Val) -> Val {
     let object = without_keys(object, &["metadata", "annotations"], |key| key == LAST_APPLIED);
     let core = object.str_at(&["apiVersion"]).is_some_and(|v| &**v == "v1");
     match object.str_at(&["kind"]).map_or("", |k| k) {
-        "Secret" if core => blank(&blank(&object, "data"), "stringData"),
-        "ConfigMap" if core => blank(&blank(&object, "data"), "binaryData"),
+        "Secret" | "ConfigMap" if core => VALUES.iter().fold(object, |object, part| blank(&object, part)),
         "Pod" if core => pod(&object),
         "Node" if core => without_keys(&object, &["status"], |key| NODE_STATUS.contains(&key)),
         _ => object,

@@ -87,6 +87,8 @@ pub(super) struct Tree<'a> {
     allowance: &'a Allowance,
     depth: usize,
     place: Place,
+    /// The parts of an object of which only the keys are made.
+    hidden: &'static [&'static str],
 }
 
 /// Where in an object something is read.
@@ -108,12 +110,12 @@ impl Place {
 
 impl<'a> Tree<'a> {
     pub(super) fn new(allowance: &'a Allowance) -> Self {
-        Self { allowance, depth: 0, place: Place::Inside }
+        Self { allowance, depth: 0, place: Place::Inside, hidden: &[] }
     }
 
     /// An object without what no snapshot keeps of any.
-    pub(super) fn of_object(allowance: &'a Allowance) -> Self {
-        Self { place: Place::Object, ..Self::new(allowance) }
+    pub(super) fn of_object(allowance: &'a Allowance, hidden: &'static [&'static str]) -> Self {
+        Self { place: Place::Object, hidden, ..Self::new(allowance) }
     }
 
     /// Where the parts of a map or list are read; nothing where they are left unread.
@@ -212,6 +214,10 @@ impl<'de> Visitor<'de> for Tree<'_> {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
+            if self.place == Place::Object && self.hidden.contains(&&*key) {
+                entries.extend(map.next_value_seed(Keys(self.allowance))?.map(|keys| (key, keys)));
+                continue;
+            }
             let place = self.place.of(&key);
             entries.push((key, map.next_value_seed(Self { place, ..inner })?));
         }
@@ -225,6 +231,65 @@ impl<'de> Visitor<'de> for Tree<'_> {
             Some(((key, _), _)) => Err(A::Error::custom(format!("duplicate key `{}`", short(key)))),
             None => Ok(Val::map(entries)),
         }
+    }
+}
+
+/// Reads the keys of a map, with empty texts in place of their values, which are passed over; nothing of what is no map.
+struct Keys<'a>(&'a Allowance);
+
+impl<'de> DeserializeSeed<'de> for Keys<'_> {
+    type Value = Option<Val>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Val>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Keys<'_> {
+    type Value = Option<Val>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<Val>, E> {
+        Ok(Some(Val::Null))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Option<Val>, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Option<Val>, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Option<Val>, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Option<Val>, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Option<Val>, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Option<Val>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Val>, A::Error> {
+        let mut keys = BTreeSet::new();
+        while let Some(key) = map.next_key_seed(Name(self.0))? {
+            map.next_value::<IgnoredAny>()?;
+            if let Some(twice) = keys.replace(key) {
+                return Err(A::Error::custom(format!("duplicate key `{}`", short(&twice))));
+            }
+        }
+        Ok(Some(Val::map(keys.into_iter().map(|key| (key, Val::str(""))).collect())))
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use suture_model::ingest::Passing;
+use suture_model::kinds::Kind;
 use suture_model::value::Val;
 
 /// What a page says.
@@ -18,13 +19,13 @@ pub struct Page {
     pub items: Vec<Val>,
 }
 
-/// Reads a page.
+/// Reads a page of objects of a kind.
 ///
 /// # Errors
 /// When it is no list.
-pub fn read_page(text: &[u8]) -> Result<Page, serde_json::Error> {
+pub fn read_page(text: &[u8], kind: &Kind) -> Result<Page, serde_json::Error> {
     let mut source = serde_json::Deserializer::from_slice(text);
-    let page = source.deserialize_map(Fields)?;
+    let page = source.deserialize_map(Fields(Passing::of(kind)))?;
     source.end()?;
     Ok(page)
 }
@@ -39,7 +40,7 @@ struct Meta {
 }
 
 /// Reads the fields of a list.
-struct Fields;
+struct Fields(Passing);
 
 impl<'de> Visitor<'de> for Fields {
     type Value = Page;
@@ -53,7 +54,7 @@ impl<'de> Visitor<'de> for Fields {
         while let Some(field) = map.next_key::<String>()? {
             match &*field {
                 "metadata" => meta = Some(map.next_value::<Meta>()?),
-                "items" => items = Some(map.next_value_seed(Items(Passing::default()))?),
+                "items" => items = Some(map.next_value_seed(Items(&self.0))?),
                 _ => _ = map.next_value::<IgnoredAny>()?,
             }
         }
@@ -66,9 +67,9 @@ impl<'de> Visitor<'de> for Fields {
 }
 
 /// Reads the items of a list: null where there are none (`k8s.io/apimachinery/pkg/apis/meta/v1/types.go`).
-struct Items(Passing);
+struct Items<'p>(&'p Passing);
 
-impl<'de> DeserializeSeed<'de> for Items {
+impl<'de> DeserializeSeed<'de> for Items<'_> {
     type Value = Vec<Val>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Val>, D::Error> {
@@ -76,7 +77,7 @@ impl<'de> DeserializeSeed<'de> for Items {
     }
 }
 
-impl<'de> Visitor<'de> for Items {
+impl<'de> Visitor<'de> for Items<'_> {
     type Value = Vec<Val>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,7 +90,7 @@ impl<'de> Visitor<'de> for Items {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Val>, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(&self.0)? {
+        while let Some(item) = seq.next_element_seed(self.0)? {
             items.push(item);
         }
         Ok(items)
@@ -102,14 +103,26 @@ mod tests {
 
     use super::*;
 
+    fn pods() -> Kind {
+        Kind::new("", "Pod")
+    }
+
     #[test]
     fn a_list_is_read_whatever_the_order_of_its_fields() {
         let text = br#"{"kind":"PodList","items":[{"metadata":{"name":"a"}},{}],"metadata":{"resourceVersion":"7","continue":"t"}}"#;
-        let Page { version, token, items } = read_page(text).unwrap();
+        let Page { version, token, items } = read_page(text, &pods()).unwrap();
         assert_eq!((&*version, token.as_deref(), items.len()), ("7", Some("t"), 2));
         let text = br#"{"metadata":{"continue":""},"items":null}"#;
-        let Page { version, token, items } = read_page(text).unwrap();
+        let Page { version, token, items } = read_page(text, &pods()).unwrap();
         assert_eq!((&*version, token, items.len()), ("", None, 0));
+    }
+
+    #[test]
+    fn values_of_secrets_do_not_come_to_memory() {
+        let text = br#"{"metadata":{},"items":[{"metadata":{"name":"a"},"type":"Opaque","data":{"key":"c2VjcmV0"}}]}"#;
+        let items = read_page(text, &Kind::new("", "Secret")).unwrap().items;
+        assert_eq!(items[0].str_at(&["data", "key"]).map(|value| &**value), Some(""));
+        assert_eq!(items[0].str_at(&["type"]).map(|value| &**value), Some("Opaque"));
     }
 
     #[test]
@@ -118,7 +131,7 @@ mod tests {
         let text = format!(
             r#"{{"metadata":{{}},"items":[{{"metadata":{{"name":"a"}},"spec":{deep}}},{{"metadata":{{"name":"b"}},"spec":1}}]}}"#
         );
-        let items = read_page(text.as_bytes()).unwrap().items;
+        let items = read_page(text.as_bytes(), &pods()).unwrap().items;
         let unread: Vec<bool> = items.iter().map(|item| item.get(UNREAD).is_some()).collect();
         assert_eq!(unread, [true, false]);
     }
@@ -126,7 +139,7 @@ mod tests {
     #[test]
     fn what_is_no_list_is_not_an_empty_one() {
         for text in ["{}", r#"{"metadata":{}}"#, r#"{"items":[]}"#, "[]", "", r#"{"metadata":{},"items":[]} x"#] {
-            assert!(read_page(text.as_bytes()).is_err(), "`{text}`");
+            assert!(read_page(text.as_bytes(), &pods()).is_err(), "`{text}`");
         }
     }
 }

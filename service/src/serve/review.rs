@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use suture_model::ingest::Passing;
+use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
 
 /// The versions of `AdmissionReview` that are understood; the answer has the version of the question.
@@ -93,10 +94,11 @@ pub fn read(body: &[u8], arrived: Instant, deadline: Instant) -> Result<Admissio
     Ok(AdmissionCall { review, uid, api_version, arrived, deadline, bytes: body.len(), essential: false })
 }
 
-/// A body as a value. Nobody reads who set which field of an object, which is often the half of it.
+/// A body as a value. Nobody reads who set which field of an object, which is often the half of it; nor the values of Secrets
+/// and ConfigMaps, which are passed over where their kind is named before them, as the API server does.
 fn value(body: &[u8]) -> Result<Val, serde_json::Error> {
     let mut source = serde_json::Deserializer::from_slice(body);
-    let review = Part { passing: &Passing::default(), of: Whole::Review }.deserialize(&mut source);
+    let review = Part { of: Whole::Review }.deserialize(&mut source);
     match review.and_then(|review| source.end().map(|()| review)) {
         Ok(review) => Ok(review),
         // what has another form is read as it is, to say what is wrong with it
@@ -105,8 +107,7 @@ fn value(body: &[u8]) -> Result<Val, serde_json::Error> {
 }
 
 /// Reads a map around the objects of a review.
-struct Part<'p> {
-    passing: &'p Passing,
+struct Part {
     of: Whole,
 }
 
@@ -117,7 +118,7 @@ enum Whole {
     Request,
 }
 
-impl<'de> DeserializeSeed<'de> for Part<'_> {
+impl<'de> DeserializeSeed<'de> for Part {
     type Value = Val;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
@@ -125,7 +126,7 @@ impl<'de> DeserializeSeed<'de> for Part<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Part<'_> {
+impl<'de> Visitor<'de> for Part {
     type Value = Val;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,13 +134,17 @@ impl<'de> Visitor<'de> for Part<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Val, A::Error> {
-        let mut entries = Vec::new();
+        let (mut entries, mut passing) = (Vec::new(), Passing::default());
         while let Some(field) = map.next_key::<Str>()? {
-            let value = match (self.of, &*field) {
-                (Whole::Review, "request") => map.next_value_seed(Part { of: Whole::Request, ..self })?,
-                (Whole::Request, "object" | "oldObject") => map.next_value_seed(self.passing)?,
+            let value: Val = match (self.of, &*field) {
+                (Whole::Review, "request") => map.next_value_seed(Part { of: Whole::Request })?,
+                (Whole::Request, "object" | "oldObject") => map.next_value_seed(&passing)?,
                 _ => map.next_value()?,
             };
+            if let (Whole::Request, "kind") = (self.of, &*field) {
+                let text = |part: &str| value.str_at(&[part]).cloned().unwrap_or_else(|| "".into());
+                passing = Passing::of(&Kind::new(&text("group"), &text("kind")));
+            }
             entries.push((field, value));
         }
         Ok(Val::map(entries))

@@ -17,8 +17,10 @@ use suture_specs::spec::OnUndecided;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 use tracing::{Instrument, Span};
+use zeroize::Zeroizing;
 
 use super::answer::{Answer, Label, Unanswered};
+use super::cleared;
 use super::connections::Connection;
 use super::followers::Followers;
 use super::metrics::Metrics;
@@ -270,7 +272,7 @@ fn span(uid: &str, review: &Val) -> Span {
 }
 
 /// The whole body, or as much as is needed to say that it is too long.
-async fn collect(body: Body, length: Option<usize>) -> Result<Vec<u8>, Unreadable> {
+async fn collect(body: Body, length: Option<usize>) -> Result<Zeroizing<Vec<u8>>, Unreadable> {
     let (found, discarded) = collect_within(body, BODY_MAX_BYTES, length).await?;
     if discarded > 0 {
         let message = format!("the AdmissionReview is larger than {} MiB and cannot be judged", BODY_MAX_BYTES >> 20);
@@ -280,18 +282,23 @@ async fn collect(body: Body, length: Option<usize>) -> Result<Vec<u8>, Unreadabl
 }
 
 /// So much of a body, and how many bytes more of it were read and thrown away.
-async fn collect_within(body: Body, max_bytes: usize, length: Option<usize>) -> Result<(Vec<u8>, usize), Unreadable> {
-    let mut found = Vec::with_capacity(length.unwrap_or_default().min(max_bytes));
+async fn collect_within(
+    body: Body,
+    max_bytes: usize,
+    length: Option<usize>,
+) -> Result<(Zeroizing<Vec<u8>>, usize), Unreadable> {
+    let mut found = Zeroizing::new(Vec::with_capacity(length.unwrap_or_default().min(max_bytes)));
     let (mut chunks, mut discarded) = (body.into_data_stream(), 0);
     while let Some(chunk) = chunks.next().await {
         let broken = |error: axum::Error| Unreadable::scanned(&[], 400, format!("the body broke off: {error}"));
         let chunk = chunk.map_err(broken)?;
         if discarded == 0 && found.len() + chunk.len() <= max_bytes {
-            found.extend_from_slice(&chunk);
+            cleared::add(&mut found, &chunk);
             continue;
         }
         // the head tells the uid
-        found.extend_from_slice(chunk.get(..max_bytes - found.len()).unwrap_or_default());
+        let room = max_bytes - found.len();
+        cleared::add(&mut found, chunk.get(..room).unwrap_or_default());
         discarded += chunk.len();
         if discarded > DISCARD_MAX_BYTES {
             break;

@@ -20,18 +20,20 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures::{AsyncReadExt, TryStreamExt};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use kube::Client;
 use kube::core::WatchEvent;
 use kube::core::params::{ListParams, WatchParams};
 use kube::core::request::Request;
-use suture_model::ingest::Passed;
+use suture_model::ingest::{Blanked, Passed, hidden};
 use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
 use tokio::sync::{Semaphore, oneshot, watch as latest};
 use tokio::time::{sleep, timeout};
 
 use super::api::brief;
+use super::cleared;
 use super::kind_events::{EventSender, KindEvent, List, name_of};
 use super::page::{Page, read_page};
 use crate::clock::now;
@@ -173,11 +175,10 @@ impl Follower {
             };
             // never closed
             let _one_of_few = PAGES.acquire().await;
-            let mut text = Vec::with_capacity(PAGE_BYTES);
-            let read = timeout(PAGE_TIMEOUT, body.read_to_end(&mut text)).await;
-            read.map_err(|_| SLOW.to_owned())?.map_err(|error| format!("a list breaks off: {error}"))?;
+            let read = timeout(PAGE_TIMEOUT, cleared::read_all(&mut body, PAGE_BYTES)).await;
+            let text = read.map_err(|_| SLOW.to_owned())?.map_err(|error| format!("a list breaks off: {error}"))?;
             let Page { version, token: next, items } =
-                read_page(&text).map_err(|error| format!("a list cannot be read: {error}"))?;
+                read_page(&text, &self.place.kind).map_err(|error| format!("a list cannot be read: {error}"))?;
             drop(text);
             let items: Vec<Val> = items.into_iter().map(|item| self.typed(item)).collect();
             names.extend(items.iter().filter_map(name_of));
@@ -201,7 +202,7 @@ impl Follower {
         params.label_selector.clone_from(&self.place.label_selector);
         let request = Request::new(&self.place.path).watch(&params, version).map_err(|error| error.to_string())?;
         let silence = Duration::from_secs(u64::from(WATCH_SECS)) + SILENCE_MAX;
-        let events = match timeout(BEGIN_MAX, self.client.request_events::<Passed>(request)).await {
+        let events = match timeout(BEGIN_MAX, self.events(request)).await {
             Err(_) => return Err("a watch does not begin".to_owned()),
             Ok(Err(error)) => return refused(error),
             Ok(Ok(events)) => events,
@@ -225,7 +226,7 @@ impl Follower {
                 Ok(Ok(None)) => return Ok(Step::From(version.clone())),
                 Ok(Ok(Some(event))) => event,
             };
-            let (gone, Passed(object)) = match event {
+            let (gone, object) = match event {
                 WatchEvent::Bookmark(mark) => {
                     *version = mark.metadata.resource_version;
                     if let Ok(at) = version.parse() {
@@ -243,6 +244,19 @@ impl Follower {
             let object = self.typed(object);
             self.tell(if gone { KindEvent::Gone(object) } else { KindEvent::Put(object) });
         }
+    }
+
+    /// The events of a watch, without the values that are not kept.
+    async fn events(
+        &self,
+        request: axum::http::Request<Vec<u8>>,
+    ) -> kube::Result<BoxStream<'static, kube::Result<WatchEvent<Val>>>> {
+        if hidden(&self.place.kind).is_empty() {
+            let events = self.client.request_events::<Passed>(request).await?;
+            return Ok(events.map(|event| event.map(|event| of_event(event, |Passed(object)| object))).boxed());
+        }
+        let events = cleared::events::<Blanked>(&self.client, request).await?;
+        Ok(events.map_ok(|event| of_event(event, |Blanked(object)| object)).boxed())
     }
 
     /// Makes the API server ask etcd how far it has come with this kind.
@@ -263,6 +277,16 @@ impl Follower {
         object
             .with("apiVersion", Val::Str(self.place.api_version.clone()))
             .with("kind", Val::Str(self.place.kind.kind.clone()))
+    }
+}
+
+fn of_event<T>(event: WatchEvent<T>, of: impl FnOnce(T) -> Val) -> WatchEvent<Val> {
+    match event {
+        WatchEvent::Added(object) => WatchEvent::Added(of(object)),
+        WatchEvent::Modified(object) => WatchEvent::Modified(of(object)),
+        WatchEvent::Deleted(object) => WatchEvent::Deleted(of(object)),
+        WatchEvent::Bookmark(mark) => WatchEvent::Bookmark(mark),
+        WatchEvent::Error(status) => WatchEvent::Error(status),
     }
 }
 

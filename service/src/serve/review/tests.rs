@@ -37,6 +37,27 @@ fn nothing_is_left_out_but_who_set_which_field_of_an_object() {
 }
 
 #[test]
+fn values_of_secrets_do_not_come_to_memory() {
+    let mut whole = review("u-1", "web");
+    let secret = serde_json::json!({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "web"},
+        "data": {"key": "c2VjcmV0"}, "stringData": {"other": "secret"}});
+    whole["request"]["oldObject"] = secret.clone();
+    // the API server writes what it is about first
+    let kind = r#"{"group":"","version":"v1","kind":"Secret"}"#;
+    whole["request"].as_object_mut().unwrap().remove("kind");
+    whole["request"].as_object_mut().unwrap().remove("object");
+    let first = format!("\"request\":{{\"kind\":{kind},\"object\":{secret},");
+    let text = whole.to_string().replacen("\"request\":{", &first, 1);
+    let read = read(text.as_bytes(), instant(), instant()).unwrap().review;
+    for object in ["object", "oldObject"] {
+        let object = read.at(&["request", object]).unwrap();
+        assert_eq!(object.str_at(&["data", "key"]).map(|text| &**text), Some(""));
+        assert_eq!(object.str_at(&["stringData", "other"]).map(|text| &**text), Some(""));
+    }
+    assert!(!format!("{read:?}").contains("ecret\", \"") && !format!("{read:?}").contains("c2VjcmV0"));
+}
+
+#[test]
 fn a_review_of_an_object_that_is_nested_too_deep_is_read() {
     let mut whole = review("u-1", "web");
     for (operation, objects) in [("DELETE", &["oldObject"][..]), ("UPDATE", &["object", "oldObject"])] {
