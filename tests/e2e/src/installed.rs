@@ -11,7 +11,7 @@ use crate::kubectl::Kubectl;
 use crate::parts::REQUEST_TIMEOUT_SECS;
 use crate::ports::Port;
 use crate::process::Process;
-use crate::suture::{NAMESPACE, program, ready, run, user};
+use crate::suture::{NAMESPACE, get, program, ready, run, user, value};
 use crate::wait;
 
 /// How long it may take to be ready on a busy machine.
@@ -23,7 +23,7 @@ pub struct Installed {
     /// Its process.
     pub process: Process,
     name: String,
-    _webhook: Port,
+    webhook: Port,
     health: Port,
 }
 
@@ -63,12 +63,7 @@ impl Installed {
             format!("--request-timeout-secs={REQUEST_TIMEOUT_SECS}"),
         ]);
         arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
-        Ok(Self {
-            process: cluster.attach(name, &program(), arguments),
-            name: name.to_owned(),
-            _webhook: webhook,
-            health,
-        })
+        Ok(Self { process: cluster.attach(name, &program(), arguments), name: name.to_owned(), webhook, health })
     }
 
     /// Its name.
@@ -79,6 +74,26 @@ impl Installed {
     /// Whether it is ready, and what is missing.
     pub fn ready(&self) -> Result<(), String> {
         ready(self.health.number())
+    }
+
+    /// The status and text of its readiness.
+    pub fn readyz(&self) -> Result<(u16, String), Error> {
+        get(self.health.number(), "/readyz")
+    }
+
+    /// Its metrics.
+    pub fn metrics(&self) -> Result<String, Error> {
+        get(self.health.number(), "/metrics").map(|(_, text)| text)
+    }
+
+    /// The value of a series, zero if there is none.
+    pub fn counted(&self, series: &str) -> f64 {
+        self.metrics().map_or(0.0, |text| value(&text, series))
+    }
+
+    /// The number of its webhook's port.
+    pub fn port(&self) -> u16 {
+        self.webhook.number()
     }
 
     /// Waits until it is ready.

@@ -280,7 +280,8 @@ pub fn ready(port: u16) -> Result<(), String> {
     }
 }
 
-fn get(port: u16, path: &str) -> Result<(u16, String), Error> {
+/// The status and text of a path of the health listener on this port.
+pub fn get(port: u16, path: &str) -> Result<(u16, String), Error> {
     let got = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|mut stream| {
         stream.set_read_timeout(Some(PROBE_MAX))?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
@@ -294,7 +295,7 @@ fn get(port: u16, path: &str) -> Result<(u16, String), Error> {
 }
 
 /// The value of a series in the text of Prometheus, such as `suture_shed_total`; with labels, `name{label="value"}`.
-fn value(metrics: &str, series: &str) -> f64 {
+pub fn value(metrics: &str, series: &str) -> f64 {
     let line = metrics.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }

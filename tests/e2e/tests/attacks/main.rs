@@ -3,6 +3,9 @@
 //! | module | attacks |
 //! |---|---|
 //! | `cold_start` | the whole cluster is down and comes up, Suture last, under `failurePolicy: Fail` |
+//! | `rights` | an owner of a kind that Suture may not read |
+//! | `silence` | Suture is switched off, emptied, tampered with, stopped for a while |
+//! | `strangers` | whoever reaches the webhook's port asks nothing, or too much |
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -12,6 +15,9 @@
 #![expect(clippy::disallowed_methods, reason = "how long things take is the point")]
 
 mod cold_start;
+mod rights;
+mod silence;
+mod strangers;
 
 use std::time::Duration;
 

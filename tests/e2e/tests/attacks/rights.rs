@@ -1,0 +1,104 @@
+//! Suture may do no more than `suture manifests rbac` prints, and says what it lacks: a kind that it may not read is unknown,
+//! and keeps it neither from being ready nor from deciding about what does not depend on it.
+
+use std::time::Instant;
+
+use serde_json::json;
+use suture_e2e::installed::{Installed, install};
+use suture_e2e::objects::{definition, ingress, list, place};
+use suture_e2e::suture::user;
+use suture_e2e::{Api, Cluster, Nodes, Options};
+
+use super::{seconds, table, until};
+
+const GROUP: &str = "owners.example";
+
+#[test]
+fn least_rights_are_enough_and_what_is_lacking_is_told() {
+    let options = Options { users: vec![user()], nodes: Nodes::new(0), ..Options::default() };
+    let cluster = Cluster::start(&options).expect("cluster");
+    let admin = cluster.kubectl("admin").expect("admin");
+    let policy = cluster.folder().join("policy.yaml");
+    std::fs::write(&policy, suture_e2e::objects::invariant("unique-host").to_string()).expect("policy");
+    let policy = policy.display().to_string();
+    install(&admin, &["--profile=none", "--invariants", &policy]).expect("install");
+    let objects = [place("left").to_vec(), place("right").to_vec(), vec![definition(GROUP, "Owner")]].concat();
+    admin.create(&list(objects)).expect("objects");
+    let api = Api::new(&cluster, "admin").expect("api");
+    let owners = format!("/apis/{GROUP}/v1/namespaces/left/owners");
+    let owner = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Owner", "metadata": {"name": "owner"}});
+    until("the owner", || api.create(&owners, &owner).map(drop).map_err(|error| error.to_string()));
+    let uid = api.get(&format!("{owners}/owner")).expect("owner")["metadata"]["uid"].clone();
+    // what a tenant makes names an owner of a kind that nobody has granted
+    let mut taken = ingress("left", "taken", "taken.example");
+    taken["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": format!("{GROUP}/v1"), "kind": "Owner", "name": "owner", "uid": uid}]);
+    let ingresses = |ns: &str| format!("/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses");
+    api.create(&ingresses("left"), &taken).expect("ingress");
+    let flags = ["--profile=none", "--invariants", &policy];
+    let suture = Installed::new(&cluster, "suture-0", None, &flags).expect("suture");
+    suture.process.launch().expect("launch");
+    let began = Instant::now();
+    suture.wait_ready().expect("ready, though a kind may not be read");
+    let ready = began.elapsed();
+    until("the metric", || {
+        let metrics = suture.metrics().map_err(|error| error.to_string())?;
+        let line = format!("suture_forbidden{{resource=\"owners.{GROUP}\"}} 1");
+        if metrics.contains(&line) { Ok(()) } else { Err("not told yet".to_owned()) }
+    });
+    let log = std::fs::read_to_string(suture.process.log()).expect("log");
+    let lacks = format!("kubectl create clusterrole suture-read-owners.{GROUP} --verb=get,list,watch");
+    assert!(log.contains(&lacks), "the log has no line that grants it");
+    // what does not depend on it is decided
+    let ask = |ns: &str, host: &str| {
+        let path = format!("{}?dryRun=All", ingresses(ns));
+        let reply = api.call("POST", &path, Some(&ingress(ns, "new", host))).expect("answer");
+        if reply.done() { Ok(()) } else { Err(reply.message().to_owned()) }
+    };
+    until("an allowance", || ask("right", "free.example"));
+    // granting it is enough
+    admin
+        .text(&[
+            "create",
+            "clusterrole",
+            "suture-read-owners",
+            "--verb=get,list,watch",
+            &format!("--resource=owners.{GROUP}"),
+        ])
+        .expect("role");
+    admin.text(&["label", "clusterrole", "suture-read-owners", "suture.dev/aggregate-to-read=true"]).expect("label");
+    let granted = until("the kind is read", || {
+        let metrics = suture.metrics().map_err(|error| error.to_string())?;
+        if metrics.contains("suture_forbidden{") { Err("not yet".to_owned()) } else { Ok(()) }
+    });
+    until("a denial", || match ask("right", "taken.example") {
+        Err(why) if why.contains("unique-host") => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    listed_rights(&admin.text(&["auth", "can-i", "--list", &format!("--as={}", user().name)]).expect("rights"));
+    let mut table = table();
+    let saw = format!("ready after {} s, other requests decided", seconds(ready));
+    let attack = "an owner of a kind that Suture may not read".to_owned();
+    table.row([attack, "nothing".to_owned(), saw, seconds(granted)]);
+    table.print();
+}
+
+/// No subresource but the status of its own kinds, nothing by `*`, and no write but what is its own: in a namespace that is
+/// not its own.
+fn listed_rights(text: &str) {
+    let own = ["selfsubject", "validatingwebhookconfigurations"];
+    let mut seen = 0;
+    // what is no resource begins with the column of addresses
+    for line in text.lines().skip(1).filter(|line| !line.starts_with(' ')) {
+        let resource = line.split_whitespace().next().unwrap_or_default();
+        let verbs = line.rsplit('[').next().unwrap_or_default().trim_end_matches(']');
+        assert!(!resource.contains('*') && !verbs.contains('*'), "{line}");
+        if let Some((_, subresource)) = resource.split_once('/') {
+            assert!(subresource == "status" && resource.contains(".suture.dev/") && verbs == "patch", "{line}");
+        } else if verbs.split_whitespace().any(|verb| !["get", "list", "watch"].contains(&verb)) {
+            assert!(own.iter().any(|own| resource.starts_with(own)), "{line}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 10, "{text}");
+}

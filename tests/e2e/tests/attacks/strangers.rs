@@ -1,0 +1,192 @@
+//! Who reaches the webhook's port and is not the API server: learns nothing, shuts nobody out, and takes no memory.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use serde_json::json;
+use suture_e2e::installed::{Installed, install};
+use suture_e2e::objects::{list, place};
+use suture_e2e::suture::user;
+use suture_e2e::{Api, Cluster, Nodes, Options};
+
+use super::{seconds, table};
+
+/// Connections that ask nothing: as many as once shut the API server out.
+const IDLE: usize = 512;
+/// Bodies at once, and their length: as many as once took 1.46 GiB.
+const BODIES: usize = 16;
+const BODY_BYTES: usize = 8 << 20;
+/// What a client that means no harm may wait meanwhile, on a machine that does much else.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+/// What Suture may take under all of it.
+const MEMORY_MAX_BYTES: u64 = 256 << 20;
+/// How long each attack lasts.
+const LASTS: Duration = Duration::from_secs(5);
+
+type Tls = StreamOwned<ClientConnection, TcpStream>;
+
+#[test]
+fn strangers_neither_learn_anything_nor_shut_anybody_out() {
+    let options = Options { users: vec![user()], nodes: Nodes::new(0), ..Options::default() };
+    let cluster = Cluster::start(&options).expect("cluster");
+    let admin = cluster.kubectl("admin").expect("admin");
+    install(&admin, &["--profile", "strict"]).expect("install");
+    admin.create(&list(place("shop").to_vec())).expect("namespace");
+    let suture = Installed::new(&cluster, "suture-0", None, &["--profile=strict"]).expect("suture");
+    suture.process.launch().expect("launch");
+    suture.wait_ready().expect("ready");
+    super::until("the webhook", || {
+        let found = admin.json(&["get", "validatingwebhookconfiguration", "suture"]).map_err(|e| e.to_string())?;
+        let url = found.pointer("/webhooks/0/clientConfig/url").and_then(|url| url.as_str()).unwrap_or_default();
+        let secret = url.rsplit('/').next().is_some_and(|segment| segment.len() >= 32);
+        if secret { Ok(()) } else { Err(format!("`{url}` can be guessed")) }
+    });
+    let mut table = table();
+    for (attack, learns) in [("512 connections that ask nothing", false), ("16 bodies of 8 MiB, again and again", true)]
+    {
+        let done = Arc::new(AtomicBool::new(false));
+        let answers = Arc::new(Mutex::new(Vec::new()));
+        let port = suture.port();
+        let attackers: Vec<_> = (0..if learns { BODIES } else { 1 })
+            .map(|_| {
+                let (done, answers) = (done.clone(), answers.clone());
+                thread::spawn(move || if learns { flood(port, &done, &answers) } else { idle(port, &done) })
+            })
+            .collect();
+        let longest = honest(&cluster, LASTS);
+        done.store(true, Ordering::Release);
+        attackers.into_iter().for_each(|attacker| attacker.join().expect("attacker"));
+        let began = Instant::now();
+        honest(&cluster, Duration::ZERO);
+        let recovery = began.elapsed();
+        let answers = answers.lock().expect("answers");
+        assert!(answers.iter().all(|answer: &String| answer.starts_with("HTTP/1.1 404")), "{answers:?}");
+        assert!(!learns || answers.len() >= BODIES, "{} answers", answers.len());
+        let saw = format!("longest wait {} s", seconds(longest));
+        table.row([attack.to_owned(), "nothing".to_owned(), saw, seconds(recovery)]);
+        assert!(longest < WAIT_MAX, "{attack}: an honest client waited for {longest:?}");
+    }
+    table.print();
+    let most = suture.process.resident_max_bytes().expect("memory");
+    println!("  Suture took {} MiB at most", most >> 20);
+    assert!(most < MEMORY_MAX_BYTES, "{} MiB", most >> 20);
+}
+
+/// What a client waits at most that means no harm; each of its requests must be admitted.
+fn honest(cluster: &Cluster, lasts: Duration) -> Duration {
+    let api = Api::new(cluster, "admin").expect("api");
+    let (began, mut longest) = (Instant::now(), Duration::ZERO);
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}});
+    loop {
+        let asked = Instant::now();
+        let reply = api.call("POST", "/api/v1/namespaces/shop/configmaps?dryRun=All", Some(&object)).expect("answer");
+        assert!(reply.done(), "{}", reply.message());
+        longest = longest.max(asked.elapsed());
+        if began.elapsed() >= lasts {
+            return longest;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn idle(port: u16, done: &AtomicBool) {
+    let mut open = Vec::new();
+    while !done.load(Ordering::Acquire) {
+        while open.len() < IDLE {
+            open.push(TcpStream::connect(("127.0.0.1", port)).expect("connection"));
+        }
+        thread::sleep(Duration::from_millis(100));
+        // those that were closed are opened again
+        open.retain_mut(|stream| {
+            _ = stream.set_nonblocking(true);
+            !matches!(stream.read(&mut [0]), Ok(0) | Err(_)) || is_open(stream)
+        });
+    }
+}
+
+fn is_open(stream: &TcpStream) -> bool {
+    matches!(stream.peek(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+}
+
+/// Sends bodies to an address that it guesses.
+fn flood(port: u16, done: &AtomicBool, answers: &Mutex<Vec<String>>) {
+    let body = vec![b'x'; BODY_BYTES];
+    while !done.load(Ordering::Acquire) {
+        let Some(mut stream) = connect(port) else { continue };
+        let head = format!("POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {BODY_BYTES}\r\n\r\n");
+        _ = stream.write_all(head.as_bytes()).and_then(|()| stream.flush());
+        let mut answer = [0; 64];
+        if let Ok(read) = stream.read(&mut answer) {
+            let text = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
+            if !text.is_empty() {
+                answers.lock().expect("answers").push(text);
+            }
+        }
+        // whether it is wanted or not
+        _ = stream.write_all(&body);
+    }
+}
+
+fn connect(port: u16) -> Option<Tls> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().ok()?;
+    let mut config = config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
+    config.dangerous().set_certificate_verifier(Arc::new(anybody::Anybody));
+    let name = ServerName::try_from("localhost").ok()?;
+    let connection = ClientConnection::new(Arc::new(config), name).ok()?;
+    let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
+    stream.set_write_timeout(Some(Duration::from_secs(2))).ok()?;
+    Some(StreamOwned::new(connection, stream))
+}
+
+/// A stranger does not care who answers.
+mod anybody {
+    use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+    use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+    use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+
+    #[derive(Debug)]
+    pub struct Anybody;
+
+    impl ServerCertVerifier for Anybody {
+        fn verify_server_cert(
+            &self,
+            _: &CertificateDer<'_>,
+            _: &[CertificateDer<'_>],
+            _: &ServerName<'_>,
+            _: &[u8],
+            _: UnixTime,
+        ) -> Result<ServerCertVerified, Error> {
+            Ok(ServerCertVerified::assertion())
+        }
+
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
+        }
+    }
+}
