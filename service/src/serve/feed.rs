@@ -170,17 +170,7 @@ impl<A: StoreObserver> Feed<A> {
                 state.failed = Some(why);
                 state.forbidden = None;
             }),
-            KindEvent::Forbidden(resource) => {
-                self.update(kind, |state| {
-                    if state.forbidden.as_ref() != Some(&resource) {
-                        tracing::warn!(resource, why = lacks(&resource), "a kind may not be read");
-                    }
-                    state.listed = false;
-                    state.forbidden = Some(resource);
-                });
-                // what was shown is old from now on, and nothing says how old
-                changes.push(Change::Retain(kind.clone(), BTreeSet::new()));
-            }
+            KindEvent::Forbidden(resource) => self.forbid(kind, resource, changes),
             KindEvent::Page(objects, taken) => {
                 for object in objects {
                     self.put(kind, &object, changes);
@@ -211,6 +201,18 @@ impl<A: StoreObserver> Feed<A> {
             KindEvent::Progress(version) => changes.push(Change::Position(kind.clone(), version)),
         }
         self.show(kind, changes);
+    }
+
+    /// A kind may not be read: what was shown of it is old from now on, and nothing says how old.
+    fn forbid(&mut self, kind: &Kind, resource: String, changes: &mut Vec<Change>) {
+        self.update(kind, |state| {
+            if state.forbidden.as_ref() != Some(&resource) {
+                tracing::warn!(resource, why = lacks(&resource), "a kind may not be read");
+            }
+            state.listed = false;
+            state.forbidden = Some(resource);
+        });
+        changes.push(Change::Retain(kind.clone(), BTreeSet::new()));
     }
 
     fn put(&mut self, kind: &Kind, object: &Val, changes: &mut Vec<Change>) {

@@ -77,19 +77,27 @@ impl Maintenance {
         self.metrics.ready(self.readiness.ready().is_ok());
     }
 
-    /// Says since when everything that is watched was read.
+    /// Says since when everything that is watched was read. After a pause, what stays unknown for long is not waited for: what
+    /// reads it is undecided, and nothing else is.
     fn settle(&self, view: &View, lags: &BTreeMap<Kind, Duration>) {
+        if view.readings.is_empty() {
+            return;
+        }
         let time = now();
-        let read_at = |(kind, reading): (&Kind, &Reading)| match reading {
-            Reading::Absent | Reading::Forbidden(_) => Some(time),
-            Reading::Known | Reading::Unknown(_) => lags.get(kind).and_then(|lag| time.checked_sub(*lag)),
+        let oldest = |unknown_counts: bool| {
+            let read_at = |(kind, reading): (&Kind, &Reading)| match reading {
+                Reading::Absent | Reading::Forbidden(_) => Some(time),
+                Reading::Unknown(_) if !unknown_counts => Some(time),
+                Reading::Known | Reading::Unknown(_) => lags.get(kind).and_then(|lag| time.checked_sub(*lag)),
+            };
+            view.readings.iter().map(read_at).try_fold(time, |oldest, read| Some(oldest.min(read?)))
         };
-        let oldest = view.readings.iter().map(read_at).try_fold(time, |oldest, read| Some(oldest.min(read?)));
-        if let Some(oldest) = oldest.filter(|_| !view.readings.is_empty()) {
+        let patient = self.shared.pauses.since().is_none_or(|since| since < NEW_KIND_GRACE);
+        if let Some(oldest) = oldest(patient) {
             self.shared.pauses.settle(oldest);
-            if let Replicas::Single(active) = &self.shared.replicas {
-                active.settle(oldest);
-            }
+        }
+        if let (Replicas::Single(active), Some(oldest)) = (&self.shared.replicas, oldest(true)) {
+            active.settle(oldest);
         }
     }
 }

@@ -95,6 +95,11 @@ impl Pauses {
         }
     }
 
+    /// How long ago the pause ended after which not everything was read yet.
+    pub fn since(&self) -> Option<Duration> {
+        self.due().map(|due| now().saturating_duration_since(due.after))
+    }
+
     /// Everything that is watched was read after this.
     pub fn settle(&self, at: Instant) {
         let mut due = self.due();

@@ -12,7 +12,7 @@
 //! | the definitions of Suture's own kinds, and the cluster's roles and bindings that `suture manifests rbac` prints | it cannot start without them |
 //!
 //! Evictions, scalings and all other deletions by these accounts are none of it, nor is what controllers there decide by
-//! themselves for other namespaces ([`DECIDERS`]).
+//! themselves for other namespaces (`DECIDERS`).
 
 use std::collections::BTreeSet;
 

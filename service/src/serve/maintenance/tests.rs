@@ -55,6 +55,7 @@ fn everything_was_read_when_the_kind_that_lags_most_was() {
     let active = Active::held();
     let in_flight_log = Arc::new(InFlightLog::lasting(60));
     let shared = Arc::new(SharedState::new(store.clone(), in_flight_log, Replicas::Single(active.clone())));
+    let pauses = shared.pauses.clone();
     let mut maintenance =
         Maintenance::new(shared, watch::channel(Wanted::default()).0, Readiness::default(), Metrics::default());
     let since = now();
@@ -68,8 +69,11 @@ fn everything_was_read_when_the_kind_that_lags_most_was() {
     let lags = |lag: Duration| BTreeMap::from([(pods.clone(), Duration::ZERO), (services.clone(), lag)]);
     maintenance.tick(&store, &BTreeMap::from([(pods.clone(), Duration::ZERO)]));
     assert!(active.is_to_read(), "one was never read");
+    pauses.pause();
     maintenance.tick(&store, &lags(Duration::from_secs(60)));
     assert!(active.is_to_read(), "one was read before");
+    assert!(pauses.since().is_some(), "one was read before the pause");
     maintenance.tick(&store, &lags(Duration::ZERO));
+    assert!(pauses.since().is_none());
     assert!(active.has_read_after(since), "{absent:?} is nowhere");
 }
