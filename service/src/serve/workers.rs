@@ -9,11 +9,14 @@
 //! Solver contexts are bound to a thread and never survive a panic. Workers, and the solver's threads that they start,
 //! run at a lower priority than the threads that serve connections and keep the Lease.
 //!
+//! Requests of one namespace (of one author, outside of namespaces) never take all workers: who sends what is slow to decide
+//! makes its own requests wait, and no others. Where there is one worker it cannot be so.
+//!
 //! A request that would wait beyond its deadline is shed when it comes: the wait is the number that wait times the time
 //! that one takes, over the number of workers (Little's law). With nobody waiting nothing is shed, so that the time that
 //! one takes is always measured anew.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -84,7 +87,7 @@ struct Crew {
     deciders: Arc<dyn Deciders>,
     limits: Limits,
     metrics: Metrics,
-    queue: Mutex<VecDeque<Job>>,
+    queue: Mutex<Queue>,
     waiting: Condvar,
     members: Mutex<Vec<Arc<Member>>>,
     stuck: AtomicUsize,
@@ -94,7 +97,40 @@ struct Crew {
     began: Instant,
 }
 
+/// What waits, and what is being decided.
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// How many requests are being decided of each namespace or author.
+    running: BTreeMap<String, usize>,
+}
+
+impl Queue {
+    /// Takes out the first request whose namespace leaves a worker to others, and that somebody still waits for.
+    fn take(&mut self, workers: usize) -> Option<Job> {
+        self.jobs.retain(|job| !job.reply.is_closed());
+        let most = workers.saturating_sub(1).max(1);
+        let has_turn = |job: &Job| workers == 1 || self.running.get(&job.whose).is_none_or(|running| *running < most);
+        let at = self.jobs.iter().position(has_turn)?;
+        let job = self.jobs.remove(at)?;
+        *self.running.entry(job.whose.clone()).or_default() += 1;
+        Some(job)
+    }
+
+    /// A request of these is decided.
+    fn done(&mut self, whose: &str) {
+        if let Some(running) = self.running.get_mut(whose) {
+            *running -= 1;
+            if *running == 0 {
+                self.running.remove(whose);
+            }
+        }
+    }
+}
+
 struct Job {
+    /// The namespace of the request; outside of namespaces its author.
+    whose: String,
     asked: AdmissionCall,
     reply: oneshot::Sender<Answer>,
     span: Span,
@@ -107,6 +143,8 @@ struct Member {
     left: AtomicBool,
     /// When the request that it decides is due, in microseconds after [`Crew::began`]; zero when it decides none.
     due_micros: AtomicU64,
+    /// Whose request it decides, as long as that counts among those that are being decided.
+    whose: Mutex<Option<String>>,
 }
 
 impl Workers {
@@ -144,7 +182,7 @@ impl Workers {
         let crew = &self.owner.crew;
         let deadline = asked.deadline;
         let (reply, answer) = oneshot::channel();
-        crew.push(Job { asked, reply, span: Span::current() })?;
+        crew.push(Job { whose: whose(&asked), asked, reply, span: Span::current() })?;
         match tokio::time::timeout_at(deadline.into(), answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(Unanswered::Panicked),
@@ -162,7 +200,7 @@ impl Workers {
     /// When it would not.
     pub fn admit(&self, due: Instant) -> Result<(), Unanswered> {
         let crew = &self.owner.crew;
-        let length = crew.queue().len();
+        let length = crew.queue().jobs.len();
         crew.admit(length, due)
     }
 
@@ -179,7 +217,7 @@ impl Workers {
 }
 
 impl Crew {
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Job>> {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -201,9 +239,9 @@ impl Crew {
 
     fn push(&self, job: Job) -> Result<(), Unanswered> {
         let mut queue = self.queue();
-        self.admit(queue.len(), job.asked.deadline)?;
-        queue.push_back(job);
-        self.metrics.queued(queue.len());
+        self.admit(queue.jobs.len(), job.asked.deadline)?;
+        queue.jobs.push_back(job);
+        self.metrics.queued(queue.jobs.len());
         drop(queue);
         self.waiting.notify_one();
         Ok(())
@@ -216,13 +254,10 @@ impl Crew {
             if member.left.load(Ordering::Acquire) || self.closed.load(Ordering::Acquire) {
                 return None;
             }
-            match queue.pop_front() {
-                Some(job) => {
-                    self.metrics.queued(queue.len());
-                    if !job.reply.is_closed() {
-                        return Some(job);
-                    }
-                }
+            let job = queue.take(self.limits.workers);
+            self.metrics.queued(queue.jobs.len());
+            match job {
+                Some(job) => return Some(job),
                 None => queue = self.waiting.wait(queue).unwrap_or_else(PoisonError::into_inner),
             }
         }
@@ -253,7 +288,9 @@ impl Crew {
             return;
         };
         place.at_once = true;
-        while let Some(Job { asked, reply, span }) = self.next(member) {
+        while let Some(Job { whose, asked, reply, span }) = self.next(member) {
+            *member.whose() = Some(whose);
+            let _turn = Turn { crew: self, member };
             let began = now();
             let waited = began.saturating_duration_since(asked.arrived);
             self.metrics.waited(waited);
@@ -268,6 +305,14 @@ impl Crew {
             answer.waited = waited;
             // the asker may have gone
             _ = reply.send(answer);
+        }
+    }
+
+    /// The request that a thread decides counts no more among those of its namespace: one of these may have waited for it.
+    fn turn_ends(&self, member: &Member) {
+        if let Some(whose) = member.whose().take() {
+            self.queue().done(&whose);
+            self.waiting.notify_one();
         }
     }
 
@@ -290,6 +335,7 @@ impl Crew {
                 tracing::error!("a worker is stuck, another one takes its place");
                 self.stuck.fetch_add(1, Ordering::AcqRel);
                 member.left.store(true, Ordering::Release);
+                self.turn_ends(member);
                 self.metrics.replaced();
             }
             keep
@@ -299,6 +345,32 @@ impl Crew {
     fn micros(&self, instant: Instant) -> u64 {
         let micros = instant.saturating_duration_since(self.began).as_micros();
         u64::try_from(micros).unwrap_or(u64::MAX).max(1)
+    }
+}
+
+/// A request that is being decided; over however that ends.
+struct Turn<'a> {
+    crew: &'a Crew,
+    member: &'a Member,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.crew.turn_ends(self.member);
+    }
+}
+
+impl Member {
+    fn whose(&self) -> MutexGuard<'_, Option<String>> {
+        self.whose.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The namespace of a request; outside of namespaces its author.
+fn whose(asked: &AdmissionCall) -> String {
+    match asked.text(&["namespace"]) {
+        "" => format!("(user) {}", asked.text(&["userInfo", "username"])),
+        namespace => namespace.to_owned(),
     }
 }
 

@@ -11,7 +11,35 @@ fn asked(name: &str, due: Duration) -> AdmissionCall {
     read(body.as_bytes(), now(), now() + due).unwrap()
 }
 
+/// The same in another namespace.
+fn elsewhere(name: &str) -> AdmissionCall {
+    let mut body = review("u-2", name);
+    body["request"]["namespace"] = "elsewhere".into();
+    read(body.to_string().as_bytes(), now(), now() + LONG).unwrap()
+}
+
 const LONG: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn one_namespace_leaves_a_worker_to_others() {
+    let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
+    let workers = workers(&script, 2, 64, &metrics);
+    let slow: Vec<_> = (0..4)
+        .map(|_| {
+            let workers = workers.clone();
+            tokio::spawn(async move { workers.ask(asked("waits", LONG)).await })
+        })
+        .collect();
+    until("one is being decided, and the others wait", || series(&metrics, "suture_queue_length") == 3.0).await;
+    for _ in 0..3 {
+        assert!(workers.ask(elsewhere("web")).await.unwrap().allowed);
+    }
+    assert_eq!(series(&metrics, "suture_queue_wait_seconds_count"), 4.0, "only one of them was begun");
+    script.open();
+    for answer in slow {
+        assert!(answer.await.unwrap().unwrap().allowed);
+    }
+}
 
 #[tokio::test]
 async fn a_decider_that_cannot_be_made_is_tried_again() {

@@ -3,6 +3,7 @@
 //! | module | attacks |
 //! |---|---|
 //! | `cold_start` | the whole cluster is down and comes up, Suture last, under `failurePolicy: Fail` |
+//! | `expensive` | objects, and an invariant of a tenant's own, that are expensive to decide |
 //! | `rights` | an owner of a kind that Suture may not read |
 //! | `silence` | Suture is switched off, emptied, tampered with, stopped for a while |
 //! | `strangers` | whoever reaches the webhook's port asks nothing, or too much |
@@ -15,6 +16,7 @@
 #![expect(clippy::disallowed_methods, reason = "how long things take is the point")]
 
 mod cold_start;
+mod expensive;
 mod rights;
 mod silence;
 mod strangers;

@@ -23,9 +23,9 @@ const IDLE: usize = 512;
 const BODIES: usize = 16;
 const BODY_BYTES: usize = 8 << 20;
 /// What a client that means no harm may wait meanwhile, on a machine that does much else.
-const WAIT_MAX: Duration = Duration::from_secs(2);
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
 /// What Suture may take under all of it.
-const MEMORY_MAX_BYTES: u64 = 256 << 20;
+pub(super) const MEMORY_MAX_BYTES: u64 = 256 << 20;
 /// How long each attack lasts.
 const LASTS: Duration = Duration::from_secs(5);
 
@@ -79,7 +79,7 @@ fn strangers_neither_learn_anything_nor_shut_anybody_out() {
 }
 
 /// What a client waits at most that means no harm; each of its requests must be admitted.
-fn honest(cluster: &Cluster, lasts: Duration) -> Duration {
+pub(super) fn honest(cluster: &Cluster, lasts: Duration) -> Duration {
     let api = Api::new(cluster, "admin").expect("api");
     let (began, mut longest) = (Instant::now(), Duration::ZERO);
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}});
