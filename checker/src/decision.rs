@@ -108,6 +108,9 @@ pub struct Verdict {
     /// Whether it is refuted only for as long as something in flight may not have landed.
     #[serde(skip)]
     pub awaits_landing: bool,
+    /// Which requests of a batch, from 0, break it on their own; none where it is not told.
+    #[serde(skip)]
+    pub requests: Vec<usize>,
 }
 
 impl Verdict {

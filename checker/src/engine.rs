@@ -17,18 +17,19 @@ use suture_specs::spec::OnUndecided;
 
 use crate::audit;
 use crate::cache::Verdicts;
+use crate::causes::narrow;
 use crate::clock::Stopwatch;
-use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
+use crate::decision::{Decision, Duration, Effort, Finding, Outcome};
 use crate::decision_cache::{CacheKey, DecisionCache, repeatable};
 use crate::judge::{Findings, Judge, Scope};
-use crate::suggest::nearest_allowed;
+use crate::suggest::suggest;
 use crate::version::{VersionError, z3_version};
 
 pub use crate::instance::Undecided;
-pub use crate::request::{Input, Settings};
+pub use crate::request::{Input, STEPS_WEBHOOK, Settings};
 
-/// Beyond so many instances nothing is suggested: each suggestion is a decision of its own.
-const SUGGEST_INSTANCES_MAX: u64 = 256;
+/// So many instances are judged at most to find what would have been allowed: each suggestion is a decision of its own.
+const SUGGEST_INSTANCES_MAX: u64 = 2048;
 
 /// Decides changes against a set of invariants. A clone shares what is kept from one decision to the next.
 #[derive(Clone)]
@@ -117,8 +118,10 @@ impl Engine {
             let mut judge = self.judge();
             let mut found = judge.all(input, Scope::default());
             let mut effort = judge.effort;
-            if self.settings.suggest && effort.instances <= SUGGEST_INSTANCES_MAX {
-                self.suggest(input, &mut found.verdicts);
+            if self.settings.suggest && !found.cut_short {
+                let trials = SUGGEST_INSTANCES_MAX / effort.instances.max(1);
+                narrow(input, &mut found.verdicts, trials, |input, scope| self.judge().all(input, scope));
+                suggest(input, &mut found.verdicts, trials, |input, scope| self.judge().all(input, scope));
             }
             effort.steps = self.settings.steps.saturating_sub(steps::left());
             (found, effort)
@@ -176,21 +179,6 @@ impl Engine {
             cut_short,
             effort,
             ..decision
-        }
-    }
-
-    /// Adds to each refuted verdict what would have been allowed. A variant that breaks the same is soon left.
-    fn suggest(&mut self, input: &Input<'_>, verdicts: &mut [Verdict]) {
-        let is_refuted = |verdict: &Verdict| verdict.outcome == Finding::Refuted;
-        let Some(first) = verdicts.iter().find(|verdict| is_refuted(verdict)) else { return };
-        let same = BTreeSet::from([(first.invariant.clone(), first.instance.clone())]);
-        let allowed = nearest_allowed(input, |variant| {
-            let mut holds =
-                |only| self.judge().all(variant, Scope { only, first: true, ..Scope::default() }).all_hold();
-            holds(Some(&same)) && holds(None)
-        });
-        for verdict in verdicts.iter_mut().filter(|verdict| is_refuted(verdict)) {
-            verdict.nearest_allowed.splice(..0, allowed.iter().cloned());
         }
     }
 }

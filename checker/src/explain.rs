@@ -11,6 +11,7 @@ use suture_model::effects::at_risk;
 use suture_model::fields::has_deadline;
 use suture_model::futures::{FateKind, Group, Step};
 use suture_model::interpret::Choice;
+use suture_model::land::describe;
 use suture_model::navigate;
 use suture_model::node_names::NodeNames;
 use suture_model::object::{Key, Object};
@@ -20,9 +21,13 @@ use suture_specs::compile::CompiledInvariant;
 
 use crate::decision::{Counterexample, Finding, StepReport, Verdict};
 use crate::instance::{Instance, Undecided, Violation};
+use crate::request::DecisionContext;
+use crate::written::describe_changes;
 
-/// How many lines a message has at most.
-const LINES_MAX: usize = 10;
+/// How many steps a message tells at most: beside them a denial has its promise, and what would be allowed.
+const STEPS_MAX: usize = 6;
+/// What controllers write for an owner and about it: it goes with the owner, and is nothing that anybody looks for.
+const RECORDS: [&str; 3] = ["ControllerRevision", "EndpointSlice", "Endpoints"];
 /// How many nodes that are alike are named.
 const NODES_MAX: usize = 3;
 
@@ -39,6 +44,7 @@ fn bare(compiled: &CompiledInvariant, instance: &Key, outcome: Finding) -> Verdi
         proved_against: Arc::default(),
         nearest_allowed: Vec::new(),
         awaits_landing: false,
+        requests: Vec::new(),
     }
 }
 
@@ -75,14 +81,10 @@ pub(crate) struct StepCache {
 
 impl StepCache {
     /// The requests and their closures.
-    fn steps(&self, scenario: &Scenario<'_>) -> Vec<Arc<StepReport>> {
-        let reported = |scenario: &Scenario<'_>| {
-            let steps = scenario.steps.iter();
-            let step = |s: &Step| StepReport { effect: s.effect.clone(), objects: names(s.objects.iter().cloned()) };
-            steps.map(|s| Arc::new(step(s))).collect()
-        };
+    fn steps(&self, scenario: &Scenario<'_>, context: &DecisionContext<'_, '_>) -> Vec<Arc<StepReport>> {
         let mut known = self.steps.borrow_mut();
-        known.entry(std::ptr::from_ref(scenario) as usize).or_insert_with(|| reported(scenario)).clone()
+        let told = || requested_and_closed(scenario, context);
+        known.entry(std::ptr::from_ref(scenario) as usize).or_insert_with(told).clone()
     }
 
     /// The resourceVersions of an instance and of all that changes.
@@ -103,13 +105,9 @@ impl StepCache {
 /// The verdict on a refuted instance.
 pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>, cache: &StepCache) -> Verdict {
     let compiled = instance.run.compiled();
-    let steps = steps(violation, cache);
+    let steps = steps(violation, instance.run.context, cache);
     let mut message = vec![violation.message.clone()];
-    let shown = if steps.len() < LINES_MAX { steps.len() } else { LINES_MAX - 2 };
-    message.extend(steps.iter().take(shown).map(|step| format!("- {}", step.text())));
-    if shown < steps.len() {
-        message.push(format!("- and {} more steps", steps.len() - shown));
-    }
+    message.extend(in_short(&steps));
     let source = compiled.require.get(violation.clause).map(|c| c.source.to_string()).unwrap_or_default();
     let counterexample = Counterexample { steps, broken: broken(&source, &violation.message), replayed: true };
     Verdict {
@@ -156,11 +154,11 @@ fn broken(source: &str, message: &str) -> String {
 }
 
 /// What happens on the way: the requests and their closures, what controllers do, what fails.
-fn steps(violation: &Violation<'_, '_>, cache: &StepCache) -> Vec<Arc<StepReport>> {
+fn steps(violation: &Violation<'_, '_>, context: &DecisionContext<'_, '_>, cache: &StepCache) -> Vec<Arc<StepReport>> {
     let scene = &violation.question.scene;
     let open = violation.open.iter().map(|what| format!("{what}: this is in flight and may not have landed"));
     let open = open.map(|effect| Arc::new(StepReport { effect, objects: Vec::new() }));
-    let mut steps: Vec<Arc<StepReport>> = open.chain(cache.steps(scene.scenario)).collect();
+    let mut steps: Vec<Arc<StepReport>> = open.chain(cache.steps(scene.scenario, context)).collect();
     for (encoded, choice) in scene.encoded_groups().iter().zip(&violation.choices) {
         let events = events(&encoded.group, choice, scene.scenario).into_iter();
         steps.extend(events.map(|((_, effect), objects)| Arc::new(StepReport { effect, objects: names(objects) })));
@@ -175,7 +173,43 @@ fn steps(violation: &Violation<'_, '_>, cache: &StepCache) -> Vec<Arc<StepReport
         let objects = names(outage.nodes.iter().map(|n| Key::of("Node", "", n)));
         steps.push(Arc::new(StepReport { effect, objects }));
     }
+    let mut told = BTreeSet::new();
+    steps.retain(|step| told.insert((step.effect.clone(), step.objects.clone())));
     steps
+}
+
+/// The requests that have landed, those of the change with what they change, and what follows from them. That records go
+/// with their owners is not told.
+fn requested_and_closed(scenario: &Scenario<'_>, context: &DecisionContext<'_, '_>) -> Vec<Arc<StepReport>> {
+    let requests = &context.input.change.requests;
+    let is_record = |key: &Key| RECORDS.iter().any(|kind| key.kind.is(kind));
+    let is_told = |key: &&Key| !is_record(key) || requests.iter().any(|request| request.target == **key);
+    let mut steps = Vec::new();
+    for Step { effect, objects } in &scenario.steps {
+        let mut same = requests.iter().filter(|request| describe(request) == *effect);
+        // of requests that read alike, some of them perhaps in flight, it is not known which this step is
+        let effect = match (same.next(), same.next()) {
+            (Some(request), None) => describe_changes(request, context.before),
+            _ => effect.clone(),
+        };
+        let told: Vec<Key> = objects.iter().filter(is_told).cloned().collect();
+        if !told.is_empty() {
+            steps.push(Arc::new(StepReport { effect, objects: names(told) }));
+        }
+    }
+    steps
+}
+
+/// The steps in a few lines: where it begins, and what it ends with.
+fn in_short(steps: &[Arc<StepReport>]) -> Vec<String> {
+    let line = |step: &Arc<StepReport>| format!("- {}", step.text());
+    if steps.len() <= STEPS_MAX {
+        return steps.iter().map(line).collect();
+    }
+    let (last, left_out) = (2, steps.len() + 1 - STEPS_MAX);
+    let first = steps.iter().take(STEPS_MAX - 1 - last).map(line);
+    let more = format!("- and {left_out} more steps");
+    first.chain([more]).chain(steps.iter().skip(steps.len() - last).map(line)).collect()
 }
 
 /// What becomes of the entities of one group, as far as it is an event.

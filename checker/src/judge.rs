@@ -26,7 +26,6 @@ use crate::explain::{self, StepCache};
 use crate::instance::{InvariantRun, Undecided, judges};
 use crate::prove::Proof;
 use crate::request::{DecisionContext, Input, NoScenarios, ScenarioSet, ScenarioSource, Settings, expression_inputs};
-use crate::suggest::confirmation;
 use crate::symmetry_memo::{ClassKey, ClassVerdict, SharedVerdict, SymmetryMemo};
 use crate::unmodelled::unmodelled;
 
@@ -308,8 +307,7 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
                 if class.shares(&instance, &violation) {
                     self.memo.share(class, ClassVerdict::Refuted(Box::new(verdict.clone())));
                 }
-                let nearest_allowed = confirmation(compiled, object).into_iter().collect();
-                self.found.verdicts.push(Verdict { nearest_allowed, ..verdict });
+                self.found.verdicts.push(verdict);
             }
             // whatever failed then failed for that
             Err(_) if self.overran() => {}
@@ -340,11 +338,8 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
                 }
             }
             ClassVerdict::Refuted(verdict) => {
-                let object = self.run.find(key);
-                let version = object.map_or("", |object| &object.resource_version);
-                let confirmation = object.and_then(|object| confirmation(self.run.compiled(), object));
-                let nearest_allowed = confirmation.into_iter().collect();
-                self.found.verdicts.push(Verdict { nearest_allowed, ..explain::same_as(verdict, key, version) });
+                let version = self.run.find(key).map_or("", |object| &object.resource_version);
+                self.found.verdicts.push(explain::same_as(verdict, key, version));
             }
         }
     }

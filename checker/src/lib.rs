@@ -4,6 +4,7 @@ mod answer;
 mod audit;
 mod blame;
 mod cache;
+mod causes;
 mod clock;
 pub mod decision;
 mod decision_cache;
@@ -21,6 +22,7 @@ mod suggest;
 mod symmetry_memo;
 mod unmodelled;
 pub mod version;
+mod written;
 
 #[cfg(test)]
 mod testing;

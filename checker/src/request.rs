@@ -20,8 +20,11 @@ use suture_specs::value::{MapKey, Value};
 
 use crate::answer::Budget;
 
-/// The steps that one decision may take: about two seconds.
-const STEPS_MAX: u64 = 80_000_000;
+/// The steps that one decision may take outside of a webhook: about ten seconds.
+const STEPS_OFFLINE: u64 = 400_000_000;
+
+/// The same in a webhook, where nobody listens any more after two seconds.
+pub const STEPS_WEBHOOK: u64 = 80_000_000;
 
 /// How an engine works.
 #[derive(Clone, Debug)]
@@ -47,7 +50,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             budget: Budget::OFFLINE,
-            steps: STEPS_MAX,
+            steps: STEPS_OFFLINE,
             verbose: false,
             cache_bytes: 8 << 20,
             suggest: true,

@@ -1,61 +1,80 @@
-//! What would have been allowed in place of a refused request.
+//! What would have been allowed in place of a refused request. Nothing is said that the checker did not find to be allowed.
 
-use suture_model::annotations::CONFIRM_DELETE;
-use suture_model::change::{Change, Operation, Propagation, Request};
-use suture_model::object::{Key, Object};
-use suture_model::state::State;
-use suture_model::value::Val;
-use suture_specs::compile::CompiledInvariant;
-use suture_specs::functions::Func;
-use suture_specs::spec::Action;
+use std::collections::BTreeSet;
 
+use suture_model::change::{Change, Request};
+
+mod confirm;
+mod state;
+mod trials;
+mod variants;
+
+use crate::causes::{chosen, is_refuted, named};
+use crate::decision::{Outcome, Verdict};
+use crate::judge::{Findings, Scope};
 use crate::request::Input;
+use trials::Trials;
 
-/// An object with more dependents than these is not tried without them: each becomes a thing of its own then.
-const ORPHANS_MAX: usize = 32;
-/// How many variants of a refused request are tried.
-const VARIANTS_MAX: i64 = 6;
+/// How many nearby requests and states are judged for one denial.
+const TRIALS_MAX: u64 = 32;
+/// More causes of one denial get no suggestion.
+const CAUSES_MAX: usize = 4;
 
-/// What to say of the nearest request that is allowed.
-pub(crate) fn nearest_allowed(input: &Input<'_>, mut is_allowed: impl FnMut(&Input<'_>) -> bool) -> Option<String> {
-    let allowed = variants(input).into_iter().find(|(_, variant)| {
-        let change = Change { requests: vec![variant.clone()] };
-        is_allowed(&Input { change: &change, ..*input })
-    });
-    allowed.map(|(text, _)| text)
-}
-
-/// What says of an instance that it is meant to go, where that lets the invariant pass over it.
-pub(crate) fn confirmation(compiled: &CompiledInvariant, object: &Object) -> Option<String> {
-    let denies = compiled.action == Action::Deny;
-    if !denies || !compiled.functions.contains(&Func::Meant) || object.uid.is_empty() {
-        return None;
-    }
-    let Key { kind, ns, name } = &object.key;
-    let group = if kind.group.is_empty() { String::new() } else { format!(".{}", kind.group) };
-    let ns = if ns.is_empty() { String::new() } else { format!(" -n {ns}") };
-    let (resource, uid) = (kind.kind.to_lowercase(), &object.uid);
-    Some(format!("once it is meant: kubectl annotate {resource}{group} {name}{ns} {CONFIRM_DELETE}={uid}"))
-}
-
-/// Requests near a refused one, nearest first, each with what to say if it is allowed.
-fn variants(input: &Input<'_>) -> Vec<(String, Request)> {
-    let [request] = input.change.requests.as_slice() else { return Vec::new() };
-    let mut found = Vec::new();
-    if request.operation == Operation::Delete && request.propagation != Some(Propagation::Orphan) {
-        let state = State::new(input.snapshot);
-        let dependents = state.get(&request.target).map_or(0, |o| state.owned_by(&o.uid).len());
-        if (1..=ORPHANS_MAX).contains(&dependents) {
-            let orphan = Request { propagation: Some(Propagation::Orphan), ..request.clone() };
-            found.push(("delete it with propagationPolicy Orphan".to_owned(), orphan));
+/// Adds to each refuted verdict what would have been allowed: nearest requests, what to wait for, and how to say that what
+/// goes is meant to. No more than so many trials are made for each cause.
+pub(crate) fn suggest(
+    input: &Input<'_>,
+    verdicts: &mut [Verdict],
+    trials_max: u64,
+    mut judge: impl FnMut(&Input<'_>, Scope<'_>) -> Findings,
+) {
+    let warned = verdicts.iter().any(|v| v.decides() == Outcome::Warned);
+    let causes: BTreeSet<Vec<usize>> = verdicts.iter().filter(|v| is_refuted(v)).map(|v| v.requests.clone()).collect();
+    for cause in causes.into_iter().take(CAUSES_MAX) {
+        let of_cause = |verdict: &&Verdict| is_refuted(verdict) && verdict.requests == cause;
+        let same = verdicts.iter().filter(of_cause).map(named).collect();
+        let denies = verdicts.iter().filter(of_cause).any(|verdict| verdict.decides() == Outcome::Denied);
+        let requests = match cause.as_slice() {
+            [] => input.change.requests.clone(),
+            few => chosen(&input.change.requests, few),
+        };
+        let change = Change { requests };
+        let asked = Input { change: &change, ..*input };
+        let mut trials = Trials { judge: &mut judge, left: trials_max.min(TRIALS_MAX), warned, same };
+        let mut found: Vec<String> = instead(&asked, &mut trials).into_iter().collect();
+        if found.is_empty() {
+            // what breaks on the way through the whole batch may hold in another order of it
+            found.extend(in_order(&asked, &mut trials).or_else(|| in_order(input, &mut trials)));
+        }
+        let allowed = found.is_empty().then(|| state::once(&asked, &mut trials)).flatten();
+        found.extend(allowed);
+        found.extend(denies.then(|| confirm::once_meant(&asked, &mut trials)).flatten());
+        for verdict in verdicts.iter_mut().filter(|verdict| is_refuted(verdict) && verdict.requests == cause) {
+            verdict.nearest_allowed.splice(..0, found.iter().cloned());
         }
     }
-    if request.subresource == "scale" {
-        let asked = request.object.as_ref().and_then(|o| o.int_at(&["spec", "replicas"])).unwrap_or(0);
-        for replicas in asked.saturating_add(1)..=asked.saturating_add(VARIANTS_MAX) {
-            let object = request.object.clone().unwrap_or_default().with_at(&["spec", "replicas"], Val::Int(replicas));
-            found.push((format!("scale it to {replicas}"), Request { object: Some(object), ..request.clone() }));
+}
+
+/// The nearest change that is allowed, in words.
+fn instead(input: &Input<'_>, trials: &mut Trials<'_>) -> Option<String> {
+    let requests = &input.change.requests;
+    for (at, request) in requests.iter().enumerate().take(variants::REQUESTS_MAX) {
+        let mut allowed = |variant: &Request| {
+            let mut requests = requests.clone();
+            requests.splice(at..=at, [variant.clone()]);
+            trials.is_allowed(&Input { change: &Change { requests }, ..*input })
+        };
+        let it = if requests.len() == 1 { "it".to_owned() } else { request.target.to_string() };
+        if let Some(text) = variants::nearest(input.snapshot, request, &it, &mut allowed) {
+            return Some(text);
         }
     }
-    found
+    None
+}
+
+/// The requests of a batch in an order that is allowed, or one by one.
+fn in_order(input: &Input<'_>, trials: &mut Trials<'_>) -> Option<String> {
+    variants::in_another_order(&input.change.requests, &mut |requests| {
+        trials.is_allowed(&Input { change: &Change { requests }, ..*input })
+    })
 }

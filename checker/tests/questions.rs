@@ -126,7 +126,11 @@ fn keep(name: &str, state: &str, spec: &str, instance: Key, request: impl Fn(&St
     let scenarios = scenarios(&snapshot, &[], Some(&change), compiled.hold).expect("nothing is in flight");
     let scenario = scenarios.last().expect("there is one");
     let (object, preparations) = (before.get(&instance).expect("it is there"), Preparations::default());
-    let inputs = Inputs { request: Value::Null, requests: Value::Null, time: Err(EvalError::invalid("nobody asks")) };
+    let inputs = Inputs {
+        request: Value::Null,
+        requests: Value::list(Vec::new()),
+        time: Err(EvalError::invalid("nobody asks")),
+    };
     let ask = |outage: Outage| {
         let view = View {
             moment: compiled.hold,
@@ -283,6 +287,126 @@ fn asked(template: &str) -> Asked {
             let other = "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: theirs, namespace: b}, \
                          spec: {rules: [{host: h, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: s, port: {number: 80}}}}]}}]}}";
             (state, none, of("Ingress", "mine"), create(other))
+        }
+        other => asked_of_workloads(other),
+    }
+}
+
+/// The same of templates about workloads, their budgets and webhooks.
+fn asked_of_workloads(template: &str) -> Asked {
+    let (none, of) = ("{}", |kind, name| Key::of(kind, "a", name));
+    match template {
+        "critical-workload-kept" => {
+            let spec = ", spec: {selector: {matchLabels: {app: net}}, template: {metadata: {labels: {app: net}}, spec: {priorityClassName: system-node-critical}}}";
+            let state = apps() + &object("apps/v1", "DaemonSet", "net", OF_APP, spec);
+            (state, none, of("DaemonSet", "net"), delete(app()))
+        }
+        "ports-resolve" => {
+            let ports = "{spec: {ports: [{port: 80, targetPort: http}]}}";
+            (web(2, "") + &web_pod("web-1-a", "n1"), none, of("Service", "web"), patch(of("Service", "web"), ports))
+        }
+        "webhook-backend-kept" | "webhook-not-self-blocking" => {
+            let hook = "---\n{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: hook, uid: hook}, \
+                        webhooks: [{name: h, clientConfig: {service: {namespace: a, name: web}}}]}\n\
+                        ---\n{apiVersion: v1, kind: Namespace, metadata: {name: a, uid: ns}}\n";
+            let state = web(2, "") + hook + &web_pod("web-1-a", "n1") + &web_pod("web-1-b", "n2");
+            let key = Key::of("ValidatingWebhookConfiguration", "", "hook");
+            match template {
+                "webhook-backend-kept" => (state, none, key, scale("Deployment", "web", 1)),
+                _ => (
+                    state,
+                    none,
+                    key.clone(),
+                    patch(
+                        key,
+                        "{webhooks: [{name: h, clientConfig: {service: {namespace: a, name: web}}, \
+                     rules: [{operations: ['*'], apiGroups: [''], resources: [pods]}]}]}",
+                    ),
+                ),
+            }
+        }
+        "local-traffic-has-endpoints" => {
+            let state = web(3, "")
+                .replace("spec: {selector: {app: web}}", "spec: {externalTrafficPolicy: Local, selector: {app: web}}")
+                + &web_pod("web-1-a", "n1")
+                + &web_pod("web-1-b", "n1")
+                + &web_pod("web-1-c", "n2");
+            (state, none, of("Service", "web"), scale("Deployment", "web", 1))
+        }
+        "autoscaled-replicas-kept" => {
+            let target = ", spec: {minReplicas: 3, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: etcd}}";
+            let state = with_app(&object("autoscaling/v2", "HorizontalPodAutoscaler", "etcd", OF_APP, target));
+            (state, none, of("HorizontalPodAutoscaler", "etcd"), scale("StatefulSet", "etcd", 1))
+        }
+        "idle-workload-has-activator" => {
+            let service = object("v1", "Service", "etcd", OF_APP, ", spec: {selector: {app: etcd}}");
+            (with_app(&service), none, of("StatefulSet", "etcd"), scale("StatefulSet", "etcd", 0))
+        }
+        "one-member-at-a-time" => (group(), none, of("StatefulSet", "etcd"), scale("StatefulSet", "etcd", 1)),
+        "quorum-has-pdb" => (with_app(&budget("etcd")), none, of("StatefulSet", "etcd"), delete(app())),
+        other => asked_of_owners(other),
+    }
+}
+
+/// A group, an `App`, and something else.
+fn with_app(more: &str) -> String {
+    group() + &object("example.org/v1", "App", "app", "", "") + more
+}
+
+/// A budget of the group, which goes with the `App`.
+fn budget(name: &str) -> String {
+    let spec = ", spec: {maxUnavailable: 1, selector: {matchLabels: {app: etcd}}}";
+    object("policy/v1", "PodDisruptionBudget", name, OF_APP, spec)
+}
+
+/// The same of templates about storage, owners and selectors.
+fn asked_of_owners(template: &str) -> Asked {
+    let (none, of) = ("{}", |kind, name| Key::of(kind, "a", name));
+    match template {
+        "bound-volume-kept" | "retained-volume-kept" => {
+            let volume = Key::of("PersistentVolume", "", "pv");
+            (
+                used(),
+                if template == "bound-volume-kept" { none } else { "{selector: {}}" },
+                volume.clone(),
+                delete(volume),
+            )
+        }
+        "no-stale-volume-adopted" => {
+            let claim = object("v1", "PersistentVolumeClaim", "data-etcd-3", OF_APP, ", spec: {}");
+            let state = with_app(&claim)
+                .replace("{replicas: 3, ", "{replicas: 3, volumeClaimTemplates: [{metadata: {name: data}}], ");
+            (state, none, of("StatefulSet", "etcd"), scale("StatefulSet", "etcd", 4))
+        }
+        "controller-kept" => {
+            let (state, conf) = (apps() + &object("v1", "ConfigMap", "conf", OF_APP, ""), of("ConfigMap", "conf"));
+            (state, none, conf.clone(), patch(conf, "{metadata: {ownerReferences: null}}"))
+        }
+        // no adapter says what belongs to the App
+        "child-follows-owner" => (group(), none, of("StatefulSet", "etcd"), scale("StatefulSet", "etcd", 2)),
+        "finalizer-respected" => {
+            let going = ", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [example.org/held]";
+            (
+                nodes() + &object("example.org/v1", "App", "app", going, ""),
+                none,
+                app(),
+                patch(app(), "{metadata: {finalizers: null}}"),
+            )
+        }
+        "selectors-disjoint" => {
+            let twin = "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: twin, namespace: a}, spec: {selector: {matchLabels: {app: etcd}}, template: {metadata: {labels: {app: etcd}}}}}";
+            (group(), none, of("StatefulSet", "etcd"), create(twin))
+        }
+        "no-stray-adoption" => {
+            (group(), none, of("Pod", "etcd-0"), patch(of("Pod", "etcd-0"), "{metadata: {ownerReferences: null}}"))
+        }
+        "pdbs-disjoint" => {
+            let state = with_app(&(budget("one") + &budget("two")));
+            (state, none, of("Pod", "etcd-0"), patch(of("Pod", "etcd-0"), "{metadata: {labels: {a: b}}}"))
+        }
+        "pdb-evaluable" => {
+            let state = with_app(&budget("etcd"));
+            (state, none, of("PodDisruptionBudget", "etcd"), scale("StatefulSet", "etcd", 2))
         }
         other => panic!("`{other}` has no question here: write one"),
     }

@@ -1,14 +1,12 @@
 //! Calls of functions in all futures at once: one that asks for the future is navigated, one of known values is called, and
 //! one of terms becomes a linear term, or is enumerated over the values that its arguments can take.
 
-use suture_model::references::names_its_own;
 use suture_specs::error::EvalError;
 use suture_specs::functions::{Func, Worlds, call_nav};
 use suture_specs::value::{Value, World};
 
 use crate::eval::{Evaluator, Refusal, VALUES_MAX, check_absence, not_linear};
-use crate::relations::{Tells, relations};
-use crate::sym::{Item, Member, Sym, Truth};
+use crate::sym::{Item, Sym, Truth};
 use crate::term::{Bool, Int, TermError};
 
 type Answer = Result<Sym, Refusal>;
@@ -42,7 +40,7 @@ where
             }
             for arg in &args {
                 if let Sym::Member(member) = arg {
-                    self.allow_call(func, member)?;
+                    self.allow(self.called_on(func, member), member)?;
                 }
             }
             return self.plain(func, &values);
@@ -59,17 +57,6 @@ where
                 check_absence(&error)?;
                 Ok(Sym::Error(error))
             }
-        }
-    }
-
-    fn allow_call(&self, func: Func, member: &Member) -> Result<(), Refusal> {
-        match relations(func).tells {
-            Tells::Nothing => Ok(()),
-            // of pods that differ in their names only, each refers to something of its own
-            Tells::OwnNames if names_its_own(&member.object) => self.allow_identity(member),
-            Tells::OwnNames => Ok(()),
-            Tells::Nodes => self.allow_node(member),
-            Tells::NothingSwapped | Tells::Identity => self.allow_identity(member),
         }
     }
 

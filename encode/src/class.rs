@@ -8,6 +8,7 @@ use std::sync::Arc;
 use suture_model::effects::{Memo, calm, when_down};
 use suture_model::futures::{Entity, Fate, Group, Remains};
 use suture_model::object::{Key, Object};
+use suture_model::state::State;
 use suture_model::value::Str;
 
 use crate::term::Int;
@@ -47,6 +48,18 @@ pub struct EncodedGroup {
     /// Its classes.
     pub classes: Vec<Class>,
     pub(crate) prepared: Rc<Prepared>,
+}
+
+impl EncodedGroup {
+    /// Whether a state has none of the objects of a class: they are pods to be made, by other names.
+    pub(crate) fn is_new_to(&self, class: usize, state: &State<'_>) -> bool {
+        let is_new = |entity: &Entity| {
+            let mut pods = entity.fates.iter().filter_map(|fate| fate.remains.of(None));
+            entity.object.is_none() && pods.all(|pod| state.get(&pod.key).is_none())
+        };
+        let Some(class) = self.classes.get(class) else { return false };
+        class.entities.iter().all(|at| self.group.entities.get(*at).is_some_and(is_new))
+    }
 }
 
 /// A group and its quotient, as far as it does not depend on the instance: shared by the questions of one decision.

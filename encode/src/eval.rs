@@ -19,6 +19,7 @@ use suture_specs::ir::{Comprehension, Expr, Node};
 use suture_specs::value::{ListValue, Value, World};
 
 use crate::reading::{Reading, reading};
+use crate::relations::{Source, Tells, relations};
 use crate::scene::Scene;
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int, TERM_NODES_MAX, TermError};
@@ -334,11 +335,39 @@ where
 
     /// Refuses to read what tells the members of a class apart.
     fn allow_reading(&self, expr: &Expr, name: &str, member: &Member) -> Result<(), Refusal> {
-        match reading(expr, name, names_its_own(&member.object)) {
+        self.allow(reading(expr, name, &|func| self.called_on(func, member)), member)
+    }
+
+    /// Refuses what tells the members of a class apart.
+    pub(crate) fn allow(&self, read: Reading, member: &Member) -> Result<(), Refusal> {
+        match read {
             Reading::Common => Ok(()),
             Reading::Node => self.allow_node(member),
             Reading::Identity => self.allow_identity(member),
         }
+    }
+
+    /// What a function reads of the member that it is called on, where it asks nothing of the future.
+    pub(crate) fn called_on(&self, func: Func, member: &Member) -> Reading {
+        let relations = relations(func);
+        match relations.tells {
+            Tells::Nothing => Reading::Common,
+            // of pods that differ in their names only, each refers to something of its own
+            Tells::OwnNames if !names_its_own(&member.object) => Reading::Common,
+            // the state before has none of those that are not made yet
+            Tells::NothingSwapped if relations.source == Source::Presence && self.is_not_made(member) => {
+                Reading::Common
+            }
+            Tells::Nodes => Reading::Node,
+            Tells::OwnNames | Tells::NothingSwapped | Tells::Identity => Reading::Identity,
+        }
+    }
+
+    /// Whether it stands for pods that the state before has none of.
+    fn is_not_made(&self, member: &Member) -> bool {
+        let Some(((group, class), _)) = member.fate else { return false };
+        let group = self.scene.encoded_groups().get(group);
+        group.is_some_and(|group| group.is_new_to(class, self.scene.before))
     }
 
     /// Refuses to read the node of what stands for several: pods on other nodes, or a new pod that several admit.

@@ -7,6 +7,8 @@
 //! |---|---|
 //! | the object itself | itself |
 //! | `selects`, `endpoints`, budgets | whatever selects a pod that the change touches, or a template that it may use |
+//! | `selectedBy` | the pods, and what makes pods, that the selector of the changed object means |
+//! | `cascaded` | the custom resources near the changed object |
 //! | `podsOwnedBy` | the controllers above such a pod |
 //! | `referrers`, `resolvesIn` | what it refers to, what refers to it |
 //! | `ownersIn`, `wantedBy`, … | its owners and its dependents |
@@ -279,6 +281,8 @@ impl<'s, 'a> Impact<'s, 'a> {
                     keys.extend(self.of_kinds(may_be.analysis, Some(&ns)));
                 }
             }
+            Inverse::Selected => keys.extend(may_be.among(&inverse::selected(&self.seeds))),
+            Inverse::Adapted => keys.extend(may_be.among(&inverse::adapted(&self.seeds))),
             Inverse::Controllers => keys.extend(may_be.among(&self.touch.controllers)),
             Inverse::References => keys.extend(may_be.among(self.referring().iter())),
             Inverse::Owners => keys.extend(may_be.among(self.owners_and_dependents().iter())),

@@ -21,7 +21,7 @@ use suture_specs::value::{ListValue, Value};
 
 use crate::class::ClassId;
 use crate::eval::{Evaluator, Fates, Refusal, check_absence};
-use crate::relations::{Inverse, Lift, relations};
+use crate::relations::{Held, Inverse, Lift, relations};
 use crate::sym::{Item, Member, Sym, Truth};
 use crate::term::{Bool, Int};
 
@@ -60,6 +60,7 @@ where
             (Lift::Below, [_, Value::Object(o)]) => self.owned(func, values, o),
             (Lift::Referrers, [Value::Object(o), _]) => self.referrers(func, values, o),
             (Lift::Listed(held), [Value::Object(o), _]) => self.listed(func, values, &|found| held.holds(found, o)),
+            (Lift::Listed(Held::There), [Value::Reference(_), _]) => self.listed(func, values, &|_| true),
             (Lift::Claims, _) => self.by_class(func, values),
             (Lift::Claimants, _) => {
                 let claimants = self.by_class(func, values)?;
@@ -365,7 +366,9 @@ where
     fn owned_in(&mut self, state: &State<'a>, object: &Arc<Object>) -> Answer {
         let existing: BTreeSet<Key> = model::pods_owned_by(state, object).into_iter().map(|p| p.key.clone()).collect();
         let mut groups = self.scene.groups_of(existing.iter().filter_map(|key| state.get(key)));
-        let mut below: Vec<Arc<Object>> = vec![object.clone()];
+        // who makes its pods is told by the owners that it has there, not by those that it had
+        let there = state.get(&object.key).filter(|there| there.uid == object.uid).unwrap_or(object);
+        let mut below: Vec<Arc<Object>> = vec![there.clone()];
         let here = |o: &Object| object.key.ns.is_empty() || o.key.ns == object.key.ns;
         let controlled = |o: &&Arc<Object>| here(o) && o.controller().is_some_and(|c| c.uid == object.uid);
         below.extend(state.owned_by(&object.uid).into_iter().filter(controlled).cloned());

@@ -1,9 +1,9 @@
 //! What an expression reads of a variable that may stand for several objects.
 
+use suture_specs::functions::Func;
 use suture_specs::ir::{Expr, Node};
 
 use crate::analysis::footprint::OWN_META;
-use crate::relations::{Tells, relations};
 
 /// What an expression reads of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,8 +16,8 @@ pub(crate) enum Reading {
     Identity,
 }
 
-/// What an expression reads of a variable; `own_names` where the objects refer to others by their own names.
-pub(crate) fn reading(expr: &Expr, name: &str, own_names: bool) -> Reading {
+/// What an expression reads of a variable; `called_on` says what a function does that is called on it.
+pub(crate) fn reading(expr: &Expr, name: &str, called_on: &dyn Fn(Func) -> Reading) -> Reading {
     let mut path: Vec<&str> = Vec::new();
     let mut at = expr;
     while let Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } = &at.node
@@ -39,18 +39,10 @@ pub(crate) fn reading(expr: &Expr, name: &str, own_names: bool) -> Reading {
         Node::Call { func, args } => {
             for (position, arg) in args.iter().enumerate() {
                 let receiver = position == 0 && matches!(&arg.node, Node::Var(var) if &**var == name);
-                let read = match relations(*func).tells {
-                    Tells::Nothing if receiver => Reading::Common,
-                    Tells::OwnNames if receiver && !own_names => Reading::Common,
-                    Tells::Nodes if receiver => Reading::Node,
-                    Tells::Nothing | Tells::OwnNames | Tells::NothingSwapped | Tells::Nodes | Tells::Identity => {
-                        reading(arg, name, own_names)
-                    }
-                };
-                worst = worst.max(read);
+                worst = worst.max(if receiver { called_on(*func) } else { reading(arg, name, called_on) });
             }
         }
-        _ => at.for_each_part(&mut |part| worst = worst.max(reading(part, name, own_names))),
+        _ => at.for_each_part(&mut |part| worst = worst.max(reading(part, name, called_on))),
     }
     worst
 }

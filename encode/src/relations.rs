@@ -95,6 +95,10 @@ pub enum Inverse {
     Selecting,
     /// The same, and as budgets of namespaces in which a definition changes what has a scale.
     Budgets,
+    /// As what a changed selector means: a pod, or what makes such pods.
+    Selected,
+    /// As a custom resource that has an adapter, near a touched object.
+    Adapted,
     /// As a controller above a touched pod.
     Controllers,
     /// As what refers to a touched object, or what one refers to.
@@ -129,7 +133,13 @@ impl Inverse {
             | Self::Owners
             | Self::Lists
             | Self::Everything => true,
-            Self::Hosts | Self::Definitions | Self::Volumes | Self::Nodes | Self::Nothing => false,
+            Self::Selected
+            | Self::Adapted
+            | Self::Hosts
+            | Self::Definitions
+            | Self::Volumes
+            | Self::Nodes
+            | Self::Nothing => false,
         }
     }
 }
@@ -305,6 +315,28 @@ const PODS_WANTED: &[Read] = &[Read::Pods, Read::Kinds(&["Node"]), Read::Adapted
 const DISRUPTIONS: &[Read] =
     &[Read::Pods, Read::Adapted, Read::Kinds(&["HorizontalPodAutoscaler", "CustomResourceDefinition", "CronJob"])];
 
+/// What has a selector of pods.
+const SELECTING: &[Read] = &[
+    Read::Adapted,
+    Read::Kinds(&[
+        "Service",
+        "PodDisruptionBudget",
+        "NetworkPolicy",
+        "Deployment",
+        "ReplicaSet",
+        "StatefulSet",
+        "DaemonSet",
+        "Job",
+        "CronJob",
+        "ReplicationController",
+    ]),
+];
+const SCALERS: &[Read] = &[Read::Adapted, Read::Kinds(&["HorizontalPodAutoscaler"])];
+const SCALED: &[Read] =
+    &[Read::Adapted, Read::Kinds(&["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"])];
+/// An operator may make and delete objects of any kind.
+const CASCADED: &[Read] = &[Read::Adapted, Read::Referred];
+
 /// What a function means to this crate.
 pub const fn relations(func: Func) -> Relations {
     use AnnotationUse::{All as AllAnnotations, Key, None as NoAnnotations};
@@ -354,6 +386,17 @@ pub const fn relations(func: Func) -> Relations {
             swapped(reads, Source::After(References), Inverse::References, Lift::Target, Detail::Names)
         }
 
+        Target => {
+            let reads = &[Read::Referred, Read::Adapted];
+            let lift = Lift::Listed(Held::There);
+            swapped(reads, Source::After(References), Inverse::References, lift, Detail::All)
+        }
+        SelectedBy => related(SELECTING, Inverse::Selected, Lift::Listed(Held::There), Tells::Nothing, Detail::All),
+        Autoscalers => object(SCALERS, Inverse::References, Lift::Listed(Held::There)),
+        Scaled => object(SCALED, Inverse::References, Lift::Listed(Held::There)),
+        Cascaded => object(CASCADED, Inverse::Adapted, Lift::Listed(Held::There)),
+        Unscaled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
+        PodSpec | ReplicaRange => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),
         References => related(ADAPTED, Inverse::References, Lift::Values, Tells::OwnNames, Detail::Names),
         HasSelector => related(ADAPTED, Inverse::Selecting, Lift::Scenario, Tells::Nothing, Detail::All),
         AdmittedNodes => related(NODES, Inverse::Nodes, Lift::Listed(Held::Live), Tells::Identity, Detail::Nodes),

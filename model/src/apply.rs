@@ -5,6 +5,7 @@
 //! applied, which judges more than can happen.
 
 use crate::change::{Operation, Propagation, Request};
+use crate::fields::{FOREGROUND, ORPHAN};
 use crate::ingest::project;
 use crate::kinds::KindTraits;
 use crate::navigate::scale_path;
@@ -184,8 +185,8 @@ fn delete(state: &State, request: &Request) -> Applied {
 /// `DefaultGarbageCollectionPolicy`); those of others are collected after it. kubectl always says.
 fn by_default(object: &Object) -> Option<Propagation> {
     let said = object.finalizers().find_map(|finalizer| match &**finalizer {
-        "orphan" => Some(Propagation::Orphan),
-        "foregroundDeletion" => Some(Propagation::Foreground),
+        ORPHAN => Some(Propagation::Orphan),
+        FOREGROUND => Some(Propagation::Foreground),
         _ => None,
     });
     said.or_else(|| object.key.kind.has(KindTraits::orphans_by_default).then_some(Propagation::Orphan))

@@ -230,11 +230,11 @@ const DROPPED_META: [&str; 3] = ["managedFields", "selfLink", "generateName"];
 impl Object {
     /// Whether it is the very same: all of its header, and the body in memory.
     pub fn is_same(&self, other: &Self) -> bool {
-        let header = |o: &Self| (o.key.clone(), o.version.clone(), o.uid.clone(), o.node.clone(), o.created.clone());
-        Arc::ptr_eq(&self.body, &other.body)
-            && self.in_deletion_closure == other.in_deletion_closure
-            && self.resource_version == other.resource_version
-            && header(self) == header(other)
+        let Self { key, version, uid, node, created, resource_version, in_deletion_closure, body } = self;
+        Arc::ptr_eq(body, &other.body)
+            && *in_deletion_closure == other.in_deletion_closure
+            && (key, version, uid) == (&other.key, &other.version, &other.uid)
+            && (node, created, resource_version) == (&other.node, &other.created, &other.resource_version)
     }
 
     /// The object of this value.

@@ -62,7 +62,18 @@ fn with_facts(object: &Object, facts: Option<&AdapterFacts>) -> Vec<Reference> {
         of_custom(object, facts, &mut found);
     }
     found.sort();
-    found.dedup();
+    // what is named for several ports is one reference
+    found.dedup_by(|next, first| {
+        let same = next.is_same_but_for_ports(first);
+        if same {
+            first.ports.append(&mut next.ports);
+        }
+        same
+    });
+    for reference in found.iter_mut().filter(|reference| reference.ports.len() > 1) {
+        reference.ports.sort();
+        reference.ports.dedup();
+    }
     found
 }
 
@@ -155,7 +166,10 @@ fn of_ingress(object: &Object, found: &mut Vec<Reference>) {
     for backend in backends.chain(spec.at_some(&["defaultBackend"])).chain(spec.at_some(&["backend"])) {
         let service = backend.name_at(&["service", "name"]).or_else(|| backend.name_at(&["serviceName"]));
         if let Some(name) = service {
-            found.push(Reference::new(Key::of("Service", ns, name), "backend"));
+            let named =
+                backend.at_some(&["service", "port"]).and_then(|p| p.at_some(&["number"]).or(p.at_some(&["name"])));
+            let port = named.or_else(|| backend.at_some(&["servicePort"]));
+            found.push(Reference::new(Key::of("Service", ns, name), "backend").with_port(port, None));
         }
         if let Some(resource) = backend.at_some(&["resource"])
             && let (Some(kind), Some(name)) = (resource.name_at(&["kind"]), resource.name_at(&["name"]))
@@ -197,7 +211,10 @@ fn of_route(object: &Object, found: &mut Vec<Reference>) {
         let filters = rule.items_at(&["filters"]).iter().chain(backends.iter().flat_map(|b| b.items_at(&["filters"])));
         let mirrors = filters.filter_map(|f| f.at_some(&["requestMirror", "backendRef"]));
         for backend in backends.iter().chain(mirrors) {
-            found.extend(gateway_reference(backend, ("", "Service"), ns, "backendRefs"));
+            let port = backend.at_some(&["port"]);
+            found.extend(
+                gateway_reference(backend, ("", "Service"), ns, "backendRefs").map(|r| r.with_port(port, None)),
+            );
         }
     }
 }
@@ -236,7 +253,9 @@ fn of_extension(object: &Object, found: &mut Vec<Reference>) {
     let val = object.val();
     let mut push = |service: Option<&Val>, via: &'static str| {
         if let Some((ns, name)) = service.and_then(|s| Some((s.name_at(&["namespace"])?, s.name_at(&["name"])?))) {
-            found.push(Reference::new(Key::of("Service", ns, name), via));
+            let port = service.and_then(|s| s.at_some(&["port"]));
+            // `admissionregistration/v1/types.go`, `apiregistration/v1/types.go`, `apiextensions/v1/types.go`
+            found.push(Reference::new(Key::of("Service", ns, name), via).with_port(port, Some("443")));
         }
     };
     match &*object.key.kind.kind {

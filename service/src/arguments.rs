@@ -65,6 +65,10 @@ pub enum Command {
     Audit(Audit),
     /// Parses and compiles invariants, templates, adapters, policies and suites
     Lint(Lint),
+    /// Prints the value of an expression in a recorded cluster, and the values of its parts
+    Eval(Eval),
+    /// Says what the code of an error means
+    Explain(Explain),
     /// Prints what the policy reads of the cluster of the current kubeconfig context, as `--state` takes it; no values of
     /// Secrets and ConfigMaps
     #[cfg(feature = "serve")]
@@ -131,8 +135,8 @@ pub struct Check {
     #[arg(long, value_enum, default_value_t = Unmodelled::Warn, value_name = "ANSWER")]
     pub unmodelled: Unmodelled,
     /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    pub output: Format,
+    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
+    pub output: ReportFormat,
 }
 
 /// The change, as an AdmissionReview or as kubectl's commands name it. What is given more than once is judged together.
@@ -206,6 +210,12 @@ pub struct Test {
     /// Suites: files, or folders that are searched for them
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// Runs the cases of which `SUITE: CASE` matches a regular expression only
+    #[arg(long, value_name = "REGEX")]
+    pub run: Option<String>,
+    /// Also lists the clauses that no step found broken
+    #[arg(long)]
+    pub coverage: bool,
     /// The form of the answer
     #[arg(short, long, value_enum, default_value_t = TestFormat::Text)]
     pub output: TestFormat,
@@ -221,8 +231,8 @@ pub struct Audit {
     #[command(flatten)]
     pub policy: Policy,
     /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    pub output: Format,
+    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
+    pub output: ReportFormat,
 }
 
 /// `suture lint`.
@@ -231,6 +241,40 @@ pub struct Lint {
     /// Files or folders
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// A recorded cluster, as `check` takes it: which invariants have no instance in it
+    #[arg(long, value_name = "PATH")]
+    pub state: Vec<PathBuf>,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
+    pub output: ReportFormat,
+}
+
+/// `suture eval`.
+#[derive(Debug, Args)]
+pub struct Eval {
+    /// The expression, as in an invariant; `before` and `now` are the recorded cluster
+    #[arg(value_name = "EXPR")]
+    pub expression: String,
+    /// The recorded cluster.
+    #[command(flatten)]
+    pub state: State,
+    /// The object that `self` is
+    #[arg(long, value_name = "KIND/NS/NAME")]
+    pub on: Option<String>,
+    /// ResourceAdapters: files or folders
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub adapters: Vec<PathBuf>,
+    /// The namespace of what `--on` names without one
+    #[arg(short, long, value_name = "NS")]
+    pub namespace: Option<String>,
+}
+
+/// `suture explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The code of an error, such as E0103 [default: lists all]
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
 }
 
 /// `suture snapshot`.
@@ -363,6 +407,21 @@ pub enum Format {
     Yaml,
 }
 
+/// The forms of an answer that has places or findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people.
+    Text,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Annotations of GitHub's workflows.
+    Github,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+}
+
 /// The forms of a test's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TestFormat {
@@ -374,6 +433,10 @@ pub enum TestFormat {
     Yaml,
     /// JUnit's XML, for CI.
     Junit,
+    /// Annotations of GitHub's workflows.
+    Github,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
 }
 
 /// The forms of a benchmark's answer.

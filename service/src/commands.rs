@@ -1,10 +1,10 @@
 //! The subcommands: each reads its input, asks for an answer, prints it, and says with which exit code to end.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use regex::Regex;
 use serde::Serialize;
 use suture_checker::decision::{Decision, Finding, Outcome};
 use suture_checker::engine::{Engine, Settings};
@@ -16,27 +16,32 @@ use suture_model::snapshot::Facts;
 use suture_specs::spec::{OnUndecided, Profile};
 
 use crate::arguments::{
-    self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, Lint, State, Test,
+    self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, ReportFormat, State, Test,
     TestFormat, Version,
 };
 use crate::bench::{cluster, measure, report};
 use crate::clock::Clock;
 use crate::decide::{Question, decide};
-use crate::failure::{Exit, Failure, plural};
+use crate::failure::{Exit, Failure};
 use crate::grants::History;
 use crate::input;
 use crate::output::decision::{self, About};
 use crate::output::progress::Progress;
 use crate::output::terminal::{self, Paint};
-use crate::output::{self, junit, tests};
+use crate::output::{self, junit, remarks, tests};
 use crate::policy::{self, Documents, Policy, diagnosed};
-use crate::recorded::{self, LiveCluster, RecordedCluster};
+use crate::recorded::{self, RecordedCluster};
 use crate::request::{Against, RequestedChange, Write, review_of};
 use crate::rules::watched;
 use crate::suite;
 
+use inputs::{live, one_standard_input};
+
 #[cfg(feature = "serve")]
 mod emergency_off;
+mod eval;
+mod inputs;
+mod lint;
 #[cfg(feature = "serve")]
 mod manifests;
 
@@ -58,7 +63,9 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Check(arguments) => check(common, *arguments),
         Command::Test(arguments) => test(common, arguments),
         Command::Audit(arguments) => audit(common, arguments),
-        Command::Lint(arguments) => lint(common, arguments),
+        Command::Lint(arguments) => lint::run(common, arguments),
+        Command::Eval(arguments) => eval::run(arguments),
+        Command::Explain(arguments) => lint::explain(arguments),
         #[cfg(feature = "serve")]
         Command::Snapshot(arguments) => snapshot(&arguments),
         #[cfg(feature = "serve")]
@@ -120,7 +127,7 @@ fn requested(asked: &Asked) -> Result<RequestedChange, Failure> {
 }
 
 /// Prints a decision, and says how to end.
-fn show(common: Common, output: Format, decision: Decision, about: About) -> Result<Exit, Failure> {
+fn show(common: Common, output: ReportFormat, decision: Decision, about: About) -> Result<Exit, Failure> {
     let paint = Paint::stdout(common.color);
     let found = |finding| decision.verdicts.iter().any(|verdict| verdict.outcome == finding);
     let exit = match (about, decision.decision) {
@@ -133,7 +140,7 @@ fn show(common: Common, output: Format, decision: Decision, about: About) -> Res
     let decision = if common.no_timing { Decision { duration: None, ..decision } } else { decision };
     let text = |decision: &Decision| decision::text(decision, about, paint, common.verbose);
     if !common.quiet {
-        output::value(output, &decision, text)?;
+        output::report(output, &decision, |decision| remarks::of_decision(decision, about), text)?;
     }
     Ok(exit)
 }
@@ -184,23 +191,6 @@ fn load_state(
     Ok((recorded, time))
 }
 
-/// The cluster of the current kubeconfig context.
-#[cfg(feature = "serve")]
-fn live(policy: &Policy) -> Result<LiveCluster, Failure> {
-    crate::serve::live::read(policy)
-}
-
-#[cfg(not(feature = "serve"))]
-fn live(_: &Policy) -> Result<LiveCluster, Failure> {
-    Err(Failure::invalid("`--state cluster` needs a build with what runs in front of a cluster: `make build`"))
-}
-
-/// Standard input can be read once.
-fn one_standard_input(paths: &[&[PathBuf]]) -> Result<(), Failure> {
-    let count = paths.iter().flat_map(|paths| paths.iter()).filter(|path| path.as_os_str() == "-").count();
-    if count > 1 { Err(Failure::invalid("only one input can be `-`, standard input")) } else { Ok(()) }
-}
-
 #[cfg(feature = "serve")]
 fn snapshot(arguments: &arguments::Snapshot) -> Result<Exit, Failure> {
     let live = live(&load_policy(&arguments.policy)?)?;
@@ -212,10 +202,21 @@ fn snapshot(arguments: &arguments::Snapshot) -> Result<Exit, Failure> {
 }
 
 fn test(common: Common, arguments: Test) -> Result<Exit, Failure> {
-    let Test { paths, output } = arguments;
-    let found = suite::documents::find(&paths)?;
+    let Test { paths, run, coverage, output } = arguments;
+    let mut found = suite::documents::find(&paths)?;
+    if let Some(pattern) = run {
+        let pattern = Regex::new(&pattern).map_err(|error| Failure::invalid(format!("--run: {error}")))?;
+        for suite in &mut found {
+            let name = suite.name.clone();
+            suite.spec.cases.retain(|case| pattern.is_match(&format!("{name}: {}", case.name)));
+        }
+        found.retain(|suite| !suite.spec.cases.is_empty());
+        if found.is_empty() {
+            return Err(Failure::invalid(format!("--run: no case matches `{pattern}`")));
+        }
+    }
     let progress = if common.quiet { Progress::hidden() } else { Progress::of(found.len()) };
-    let mut report = suite::run::run(&found, &progress)?;
+    let mut report = suite::run::run(&found, coverage, &progress)?;
     drop(progress);
     if common.no_timing {
         report.forget_times();
@@ -228,43 +229,10 @@ fn test(common: Common, arguments: Test) -> Result<Exit, Failure> {
         TestFormat::Json => output::value(Format::Json, &report, |_| String::new())?,
         TestFormat::Yaml => output::value(Format::Yaml, &report, |_| String::new())?,
         TestFormat::Junit => output::print(&junit::xml(&report))?,
+        TestFormat::Github => output::report(ReportFormat::Github, &report, remarks::of_report, |_| String::new())?,
+        TestFormat::Sarif => output::report(ReportFormat::Sarif, &report, remarks::of_report, |_| String::new())?,
     }
     Ok(exit)
-}
-
-fn lint(common: Common, arguments: Lint) -> Result<Exit, Failure> {
-    let Lint { paths } = arguments;
-    one_standard_input(&[&paths])?;
-    let sources = policy::sources(&paths)?;
-    let (mut documents, mut errors) = (Documents::default(), Vec::new());
-    for source in &sources {
-        match Documents::read(std::slice::from_ref(source)) {
-            Ok(read) => documents.extend(read),
-            Err(more) => errors.extend(more),
-        }
-    }
-    errors.extend(documents.compile().err().unwrap_or_default());
-    let mut reports: Vec<miette::Report> = errors.into_iter().map(miette::Report::new).collect();
-    reports.extend(documents.suites.iter().flat_map(suite::documents::check));
-    if !reports.is_empty() {
-        return Err(Failure::Diagnosed(reports));
-    }
-    let counts = documents.counts();
-    let count: usize = counts.iter().map(|(_, count)| count).sum();
-    if count == 0 {
-        return Err(Failure::invalid("no document of `suture.dev` in the files given"));
-    }
-    if common.quiet {
-        return Ok(Exit::Good);
-    }
-    let mut text = String::new();
-    for (kind, count) in counts.iter().filter(|(_, count)| common.verbose && *count > 0) {
-        text += &format!("{count} {kind}\n");
-    }
-    let (documents, files) = (plural(count, "document", "documents"), plural(sources.len(), "file", "files"));
-    text += &format!("{}: {documents} in {files}\n", Paint::stdout(common.color).good("clean"));
-    output::print(&text)?;
-    Ok(Exit::Good)
 }
 
 fn bench(common: Common, arguments: arguments::Bench) -> Result<Exit, Failure> {

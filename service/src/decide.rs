@@ -198,6 +198,7 @@ fn blank() -> Verdict {
         proved_against: Arc::default(),
         nearest_allowed: Vec::new(),
         awaits_landing: false,
+        requests: Vec::new(),
     }
 }
 

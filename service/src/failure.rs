@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use suture_specs::spec::SpecError;
+
 /// Exit codes of FORMATS: the whole contract with scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -37,7 +39,7 @@ pub enum Failure {
     Invalid(String),
     /// Input with errors that know their places.
     #[error("{} in the input", plural(.0.len(), "error", "errors"))]
-    Diagnosed(Vec<miette::Report>),
+    Diagnosed(Vec<SpecError>),
 }
 
 impl Failure {

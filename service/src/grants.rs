@@ -314,6 +314,7 @@ impl From<GrantVerdict> for Verdict {
             proved_against: Arc::default(),
             nearest_allowed: Vec::new(),
             awaits_landing: false,
+            requests: Vec::new(),
         }
     }
 }

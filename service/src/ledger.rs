@@ -25,7 +25,7 @@ use suture_model::object::{Key, Object};
 use suture_model::snapshot::{FactIndex, Facts, Snapshot};
 use suture_model::value::Str;
 
-use self::room::Room;
+use self::room::{Load, Room};
 use crate::clock::Clock;
 
 /// How long a change may be in flight where nothing else is said. An API server gives up on a request after 60 s, watches
@@ -81,6 +81,8 @@ pub struct Entry {
     /// Its place in the order of admission.
     pub order: u64,
     access: Access,
+    /// What it takes of the ledger.
+    load: Load,
     /// The last event of the view that ended it.
     ended_at: Option<u64>,
 }
@@ -122,16 +124,19 @@ impl Ledger {
 
     /// Records an admitted request. Dry runs store nothing.
     pub fn record(&mut self, request: &Request, snapshot: &Snapshot, now: Option<Clock>) {
-        let access = self.access(snapshot, self.next, request);
-        self.record_access(request, access, snapshot, now);
+        if !request.dry_run {
+            let access = self.access(snapshot, self.next, request);
+            self.record_entry(self.entry(request, access, snapshot, now), snapshot);
+        }
     }
 
-    /// Records an admitted request whose access by this snapshot is known.
-    pub fn record_access(&mut self, request: &Request, access: Access, snapshot: &Snapshot, now: Option<Clock>) {
-        if request.dry_run {
-            return;
-        }
-        let entry = Entry { access, ..Entry::new(self.next, request, snapshot, now) };
+    /// The next entry, of an admitted request whose access by this snapshot is known.
+    pub fn entry(&self, request: &Request, access: Access, snapshot: &Snapshot, now: Option<Clock>) -> Entry {
+        Entry { access, ..Entry::new(self.next, request, snapshot, now) }
+    }
+
+    /// Records the next entry.
+    pub fn record_entry(&mut self, entry: Entry, snapshot: &Snapshot) {
         let repeated: Vec<u64> =
             self.entries.values().filter(|known| known.repeated_by(&entry)).map(|known| known.order).collect();
         repeated.into_iter().for_each(|order| self.withdraw(order));
@@ -145,16 +150,16 @@ impl Ledger {
         self.enter(Entry { access, ..Entry::new(order, request, snapshot, now) }, snapshot);
     }
 
-    /// Whether the author of a request and its namespace may have one more in flight.
-    pub fn has_room(&self, request: &Request) -> bool {
-        self.room.has(request)
+    /// Whether the author of an entry and its namespace may have one more in flight.
+    pub fn has_room(&self, entry: &Entry) -> bool {
+        self.room.has(&entry.load)
     }
 
     /// Takes back an entry by its place in the order: it was refused after all.
     pub fn withdraw(&mut self, order: u64) {
         if let Some(entry) = self.entries.remove(&order) {
             self.unindex(&entry);
-            self.room.give_back(&entry.request);
+            self.room.give_back(&entry.load);
             if let Some(at) = entry.ended_at {
                 self.ended.remove(&(at, order));
             }
@@ -284,7 +289,7 @@ impl Ledger {
             }
         }
         self.next = self.next.max(entry.order + 1);
-        self.room.take(&entry.request);
+        self.room.take(&entry.load);
         self.index(entry);
     }
 
@@ -320,6 +325,7 @@ impl Entry {
             restarts: request.restarts_pod(),
             order,
             access: Access::default(),
+            load: Load::of(request),
             ended_at: None,
         }
     }

@@ -13,6 +13,7 @@ pub mod failure_policy;
 pub mod grants;
 pub mod input;
 pub mod ledger;
+pub mod lint;
 pub mod manifest;
 pub mod names;
 pub mod output;

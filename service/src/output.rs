@@ -1,8 +1,10 @@
 //! What a command prints: text for people, JSON and YAML for programs, JUnit for CI, made once, last.
 
 pub mod decision;
+pub mod denial;
 pub mod junit;
 pub mod progress;
+pub mod remarks;
 pub mod terminal;
 pub mod tests;
 
@@ -10,8 +12,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::arguments::Format;
+use crate::arguments::{Format, ReportFormat};
 use crate::failure::Failure;
+use crate::output::remarks::Remark;
 
 /// Prints a value in a form for programs, or as the text that `text` makes of it.
 ///
@@ -28,6 +31,25 @@ pub fn value<T: Serialize>(format: Format, value: &T, text: impl FnOnce(&T) -> S
         Format::Yaml => serde_saphyr::to_string(value).map_err(Failure::invalid)?,
     };
     print(&printed)
+}
+
+/// Prints a value in a form for programs or tools, or as the text that `text` makes of it.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn report<T: Serialize>(
+    format: ReportFormat,
+    value: &T,
+    remarks: impl FnOnce(&T) -> Vec<Remark>,
+    text: impl FnOnce(&T) -> String,
+) -> Result<(), Failure> {
+    match format {
+        ReportFormat::Text => self::value(Format::Text, value, text),
+        ReportFormat::Json => self::value(Format::Json, value, text),
+        ReportFormat::Yaml => self::value(Format::Yaml, value, text),
+        ReportFormat::Github => print(&remarks::github(&remarks(value))),
+        ReportFormat::Sarif => self::value(Format::Json, &remarks::sarif(&remarks(value)), |_| String::new()),
+    }
 }
 
 /// Prints text. A reader that went away (`suture ... | head`) is no error.

@@ -1,6 +1,6 @@
 //! What must hold and what custom resources mean: documents of Suture's own kinds, read, compiled, and ready to be run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -122,11 +122,13 @@ impl Documents {
         let Self { invariants, templates, adapters, grants, exemptions, suites: _ } = self;
         let mut errors = self.twice();
         let mut library = Library::shipped()?;
+        let mut broken: BTreeSet<&Str> = BTreeSet::new();
         for template in templates {
             if library.get(&template.name).is_some() || grants::TEMPLATES.contains(&&*template.name) {
                 let message = format!("`{}` is the name of a shipped template", template.name);
                 errors.push(SpecError::new(&template.origin, "metadata.name", message));
             } else if let Err(more) = library.add(template.clone()) {
+                broken.insert(&template.name);
                 errors.extend(more);
             }
         }
@@ -135,7 +137,10 @@ impl Documents {
             .iter()
             .partition(|i| i.spec.template.as_deref().is_some_and(|name| grants::TEMPLATES.contains(&name)));
         let grants = Grants::compile(grants, &about_grants);
-        for invariant in others {
+        // what is wrong with a template is not said again of those that name it
+        let names_broken =
+            |i: &&&Invariant| i.spec.template.as_deref().is_some_and(|t| broken.iter().any(|b| ***b == *t));
+        for invariant in others.iter().filter(|invariant| !names_broken(invariant)) {
             match compile_invariant(invariant, &library) {
                 Ok(invariant) => compiled.push(Arc::new(invariant)),
                 Err(more) => errors.extend(more),
@@ -248,5 +253,5 @@ pub fn load(profile: Option<Profile>, invariants: &[PathBuf], adapters: &[PathBu
 
 /// Errors of documents, as a command fails with them.
 pub fn diagnosed(errors: Vec<SpecError>) -> Failure {
-    Failure::Diagnosed(errors.into_iter().map(miette::Report::new).collect())
+    Failure::Diagnosed(errors)
 }

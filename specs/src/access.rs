@@ -180,6 +180,7 @@ fn reference_field(reference: &Reference, field: &str) -> Option<Value> {
         "needed" => Value::Bool(reference.needed),
         "write" => Value::Bool(reference.write),
         "via" => Value::str(reference.via),
+        "ports" => Value::from(&Val::list(reference.ports.iter().cloned().map(Val::Str).collect())),
         "keys" => Value::from(&Val::list(reference.keys.iter().cloned().map(Val::Str).collect())),
         _ => return None,
     })

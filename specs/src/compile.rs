@@ -24,7 +24,7 @@ mod selected;
 mod source;
 mod template;
 
-pub use instances::{ForEach, Kinds, Matches, glob_matches};
+pub use instances::{ForEach, Kinds, Matches};
 pub use source::Clause;
 pub use template::check_template;
 

@@ -8,6 +8,7 @@ pub mod compile;
 pub mod error;
 pub mod eval;
 pub mod functions;
+pub mod globs;
 pub mod ir;
 pub mod library;
 pub mod manifest;

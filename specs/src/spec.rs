@@ -10,15 +10,18 @@ use suture_model::ingest::parse_documents;
 use suture_model::value::{Str, Val};
 
 mod adapter;
+mod codes;
 mod decode;
 mod error;
 mod invariant;
+mod places;
 mod policy;
 mod scalar;
 mod subject;
 mod suite;
 
 pub use adapter::{Access, AdapterReference, AdapterTarget, Listed, ResourceAdapterSpec, ScaleTarget};
+pub use codes::{CODES, Code, find_code};
 pub use error::{Origin, SpecError};
 pub use invariant::{
     Action, ForEach, Hold, InvariantSpec, InvariantTemplateSpec, Match, OnUndecided, ParamType, Parameter, Profile,
@@ -96,21 +99,54 @@ pub const KINDS: [&str; 7] =
 /// # Errors
 /// All that is wrong with it, document by document.
 pub fn parse_specs(text: &str, file: &str) -> Result<Vec<Spec>, Vec<SpecError>> {
-    let documents = parse_documents(text, file).map_err(|e| {
-        let origin = Origin { file: e.file.as_str().into(), line: Some(e.line), text: text.into() };
-        vec![SpecError::new(&origin, "", e.message)]
-    })?;
-    let text: Str = text.into();
-    let mut specs = Vec::new();
-    let mut errors = Vec::new();
-    for document in documents {
-        let origin = Origin { file: file.into(), line: Some(document.line), text: text.clone() };
-        match parse_spec(&document.val, origin) {
-            Ok(spec) => specs.push(spec),
-            Err(more) => errors.extend(more),
+    let (specs, errors) = parse_what_is_right(text, file);
+    if errors.is_empty() { Ok(specs) } else { Err(errors) }
+}
+
+/// The documents of a text that are right, and all that is wrong with the others. One that is malformed hides no other.
+pub fn parse_what_is_right(text: &str, file: &str) -> (Vec<Spec>, Vec<SpecError>) {
+    let (mut specs, mut errors) = (Vec::new(), Vec::new());
+    let parts = match parse_documents(text, file) {
+        Ok(documents) => vec![(Str::from(text), Ok(documents))],
+        Err(error) => match separated(text) {
+            several if several.len() > 1 => {
+                several.into_iter().map(|part| (Str::from(&*part), parse_documents(&part, file))).collect()
+            }
+            _ => vec![(Str::from(text), Err(error))],
+        },
+    };
+    for (text, part) in parts {
+        match part {
+            Ok(documents) => {
+                for document in documents {
+                    let origin = Origin { file: file.into(), line: Some(document.line), text: text.clone() };
+                    match parse_spec(&document.val, origin) {
+                        Ok(spec) => specs.push(spec),
+                        Err(more) => errors.extend(more),
+                    }
+                }
+            }
+            Err(error) => {
+                let origin = Origin { file: error.file.as_str().into(), line: Some(error.line), text: text.clone() };
+                errors.push(SpecError::malformed(&origin, error.column, error.message, error.help));
+            }
         }
     }
-    if errors.is_empty() { Ok(specs) } else { Err(errors) }
+    (specs, errors)
+}
+
+/// The documents of a text, each after so many empty lines that its lines have their numbers.
+fn separated(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if line.trim_end() == "---" {
+            parts.push("\n".repeat(number + 1));
+        } else if let Some(part) = parts.last_mut() {
+            part.push_str(line);
+        }
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts
 }
 
 /// Reads one document from its value, such as one given inline in a suite.
@@ -118,6 +154,15 @@ pub fn parse_specs(text: &str, file: &str) -> Result<Vec<Spec>, Vec<SpecError>> 
 /// # Errors
 /// All that is wrong with it.
 pub fn parse_spec(val: &Val, origin: Origin) -> Result<Spec, Vec<SpecError>> {
+    let name = val.str_at(&["metadata", "name"]).cloned().unwrap_or_default();
+    let kind = val.str_at(&["kind"]).cloned().unwrap_or_default();
+    parse_named(val, origin).map_err(|mut errors| {
+        errors.iter_mut().for_each(|error| error.document = Some((kind.clone(), name.clone())));
+        errors
+    })
+}
+
+fn parse_named(val: &Val, origin: Origin) -> Result<Spec, Vec<SpecError>> {
     let kind = header(val, &origin).map_err(|e| vec![e])?;
     match &*kind {
         "Invariant" => resource(val, origin, false).map(|r| Spec::Invariant(Box::new(r))),
@@ -145,7 +190,13 @@ fn header(val: &Val, origin: &Origin) -> Result<Str, SpecError> {
     for (key, _) in val.entries() {
         if !["apiVersion", "kind", "metadata", "spec", "status"].contains(&&**key) {
             let known = ["apiVersion", "kind", "metadata", "spec", "status"];
-            return Err(SpecError::unknown_field(origin, "", key, known));
+            let error = SpecError::unknown_field(origin, "", key, known);
+            let fields = val.str_at(&["kind"]).and_then(|kind| json_schemas().remove(&**kind));
+            let belongs = fields.and_then(|schema| decode::where_it_belongs(&schema, key));
+            return Err(match belongs {
+                Some(place) => error.helped(format!("`{key}` belongs under `{place}`")),
+                None => error,
+            });
         }
     }
     let version = val.str_at(&["apiVersion"]);

@@ -117,6 +117,32 @@ impl Type {
         }
     }
 
+    /// Whether values of this type are states, or have some in them.
+    pub fn holds_state(&self) -> bool {
+        match self {
+            Self::World => true,
+            Self::List(item) | Self::Optional(item) => item.holds_state(),
+            Self::Map(key, value) => key.holds_state() || value.holds_state(),
+            Self::Never
+            | Self::Null
+            | Self::Bool
+            | Self::Int
+            | Self::UInt
+            | Self::Double
+            | Self::String
+            | Self::Bytes
+            | Self::Timestamp
+            | Self::Duration
+            | Self::Object(_)
+            | Self::Struct(_)
+            | Self::Reference
+            | Self::Owner
+            | Self::HostClaim
+            | Self::Type
+            | Self::Any => false,
+        }
+    }
+
     /// Whether comparing a value of this type with `null` can make sense.
     pub fn nullable(&self) -> bool {
         matches!(

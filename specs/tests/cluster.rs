@@ -374,14 +374,14 @@ fn failures_of_adapters_are_kept() {
     let wrong = |more: &str| {
         adapters(&format!("{adapter}{more}")).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(wrong("  replicas: sel.spec.n\n"), ["adapters.yaml:6: spec.replicas: `sel` is not known"]);
-    assert_eq!(wrong("  replicas: \"'x'\"\n"), ["adapters.yaml:6: spec.replicas: expected int, found string"]);
-    assert_eq!(wrong("  replica: 1\n"), ["adapters.yaml:6: spec.replica: unknown field `replica`"]);
+    assert_eq!(wrong("  replicas: sel.spec.n\n"), ["adapters.yaml:6:13: spec.replicas: `sel` is not known"]);
+    assert_eq!(wrong("  replicas: \"'x'\"\n"), ["adapters.yaml:6:3: spec.replicas: expected int, found string"]);
+    assert_eq!(wrong("  replica: 1\n"), ["adapters.yaml:6:3: spec.replica: unknown field `replica`"]);
     assert_eq!(
         wrong("  children: [{kind: Pod, name: self.before.x, namespce: x}]\n"),
-        ["adapters.yaml:6: spec.children[0].namespce: unknown field `namespce`"]
+        ["adapters.yaml:6:47: spec.children[0].namespce: unknown field `namespce`"]
     );
-    assert_eq!(wrong("  selector: before.pods\n"), ["adapters.yaml:6: spec.selector: `before` is not known"]);
+    assert_eq!(wrong("  selector: before.pods\n"), ["adapters.yaml:6:13: spec.selector: `before` is not known"]);
 }
 
 fn invariant(spec: &str) -> CompiledInvariant {

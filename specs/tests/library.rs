@@ -63,9 +63,18 @@ fn a_namespace_may_name_the_templates_that_look_at_nothing_else() {
         "quorum-kept",
         "quorum-survives-fault",
         "pdb-allows-disruption",
+        "autoscaled-replicas-kept",
+        "idle-workload-has-activator",
+        "no-stale-volume-adopted",
+        "no-stray-adoption",
+        "one-member-at-a-time",
+        "pdb-evaluable",
+        "pdbs-disjoint",
+        "quorum-has-pdb",
+        "retained-volume-kept",
     ];
     assert_eq!(may.into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(expected), "but not {may_not:?}");
-    let refused = "test.yaml:3: spec.template: template `unique-host` is not for a NamespacedInvariant: `hostClaims` may look \
+    let refused = "test.yaml:3:8: spec.template: template `unique-host` is not for a NamespacedInvariant: `hostClaims` may look \
                    beyond namespace `a`";
     assert_eq!(named("unique-host").unwrap_err(), refused);
 }
@@ -81,30 +90,30 @@ fn parameters_and_faults_are_filled_in() {
     let compiled = with("{template: service-survives-fault, under: {zoneFailures: 1}}").unwrap();
     assert_eq!((compiled.faults.nodes, compiled.faults.zones), (1, 1), "its own faults override field by field");
     for (spec, message) in [
-        ("{template: quorum-kep}", "test.yaml:4: spec.template: there is no template `quorum-kep`"),
+        ("{template: quorum-kep}", "test.yaml:4:8: spec.template: there is no template `quorum-kep`"),
         (
             "{template: quorum-kept, params: {member: {}}}",
-            "test.yaml:4: spec.params.member: template `quorum-kept` has no parameter `member`",
+            "test.yaml:4:40: spec.params.member: template `quorum-kept` has no parameter `member`",
         ),
         (
             "{template: service-survives-fault, params: {nodeFailures: many}}",
-            "test.yaml:4: spec.params.nodeFailures: expected an integer, found `\"many\"`",
+            "test.yaml:4:51: spec.params.nodeFailures: expected an integer, found `\"many\"`",
         ),
         (
             "{template: service-survives-fault, params: {floor: 50}, under: {nodeFailures: -1}}",
-            "test.yaml:4: spec.under.nodeFailures: `-1` is not between 0 and 1000",
+            "test.yaml:4:71: spec.under.nodeFailures: `-1` is not between 0 and 1000",
         ),
         (
             "{template: service-survives-fault, params: {floor: half}}",
-            "test.yaml:4: spec.params.floor: expected a number from 0, or a percentage such as `50%`, found `\"half\"`",
+            "test.yaml:4:51: spec.params.floor: expected a number from 0, or a percentage such as `50%`, found `\"half\"`",
         ),
         (
             "{template: quorum-kept, degree: 1}",
-            "test.yaml:4: spec.degree: `degree` is the template's: an invariant has `template` or expressions of its own",
+            "test.yaml:4:31: spec.degree: `degree` is the template's: an invariant has `template` or expressions of its own",
         ),
         (
             "{template: quorum-kept, under: {evictions: 1}}",
-            "test.yaml:4: spec.under.evictions: `under.evictions` is not supported yet",
+            "test.yaml:4:39: spec.under.evictions: `under.evictions` is not supported yet",
         ),
     ] {
         assert_eq!(with(spec).unwrap_err(), message);

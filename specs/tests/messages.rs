@@ -53,6 +53,22 @@ fn fields_and_methods() {
     ]);
 }
 
+/// What an invariant reads of the future is told by where it says `now`: an alias of it was taken for nothing.
+#[test]
+fn a_state_has_no_other_name() {
+    let help = "(write `now` or `before` where it is asked: `p.existsIn(now)`)";
+    let refused = |text: &str| format!("a state has no other name than `before` and `now` @ `{text}` {help}");
+    expect_refusals(&[
+        ("cel.bind(w, now, w.pods.size() > 0)", &refused("w")),
+        ("[before, now].all(w, p.existsIn(w))", &refused("[before, now]")),
+        ("{'w': now}['w'].pods.size() > 0", &refused("{'w': now}")),
+        ("(p.ready() ? before : now).pods.size() > 0", &refused("p.ready() ? before : now")),
+        ("optional.of(now).hasValue()", &refused("optional.of(now)")),
+        ("p.existsIn(now) && !p.existsIn(before)", "fine: bool"),
+        (".now.pods.size() > 0", "fine: bool"),
+    ]);
+}
+
 #[test]
 fn states_and_their_lists() {
     expect_refusals(&[
@@ -201,7 +217,10 @@ fn an_expression_is_shown_with_its_place() {
 fn problems(yaml: &str) -> Vec<String> {
     let shown = |errors: Vec<suture_specs::spec::SpecError>| -> Vec<String> {
         let one = |e: &suture_specs::spec::SpecError| {
-            format!("{e}{}", e.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())
+            let line = e.line.map(|line| format!(":{line}")).unwrap_or_default();
+            let path = if e.path.is_empty() { String::new() } else { format!("{}: ", e.path) };
+            let help = e.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
+            format!("{}{line}: {path}{}{help}", e.file, e.message)
         };
         errors.iter().map(one).collect()
     };
@@ -389,10 +408,67 @@ fn suites() {
         (
             "{delete: {kind: Pod, name: a, preconditions: {uid: u}}, expect: Denied}",
             vec![
-                "a.yaml:7: spec.cases[0].steps[0].delete.preconditions: unknown field `preconditions` (there are `kind`, `group`, `namespace`, `name`)",
+                "a.yaml:7: spec.cases[0].steps[0].delete.preconditions: unknown field `preconditions` (`preconditions` belongs under `spec.cases[].steps[]`)",
             ],
         ),
     ] {
         assert_eq!(suite(step), expected, "{step}");
     }
+}
+
+/// What is said of a text, each with its place and code.
+fn placed(yaml: &str) -> Vec<String> {
+    let (specs, mut errors) = suture_specs::spec::parse_what_is_right(yaml, "a.yaml");
+    for spec in specs {
+        if let Spec::Invariant(invariant) = spec {
+            errors.extend(compile_invariant(&invariant, &Library::default()).err().into_iter().flatten());
+        }
+    }
+    let help = |e: &suture_specs::spec::SpecError| e.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
+    errors.iter().map(|e| format!("{} {e}{}", e.code, help(e))).collect()
+}
+
+#[test]
+fn an_error_has_its_place_in_the_real_file_and_hides_no_other() {
+    let yaml = "\
+kind: Invariant
+metadata: {name: one}
+spec:
+  forEach: {var: p, kind: Pod}
+  require:
+  - expression: >-
+      p.liveIn(now) &&
+        p.at(now).redy()
+  - {expression: \"p.live() and p.ready()\"}
+  - expression: 'p.metadata.name = ''x'''
+  - expression: |
+      (p.ready()
+---
+kind: Exemption
+metadata: {name: two
+---
+kind: Invariant
+metadata: {name: three}
+forEach: {var: p, kind: Pod}
+---
+kind: Invariant
+metadata: {name: four}
+spec:
+  var: p
+  hold: Durring
+  require: [{expression: 'true'}]
+";
+    assert_eq!(
+        placed(yaml),
+        [
+            "E0001 a.yaml:15:11: unclosed bracket '{'",
+            "E0003 a.yaml:19:1: forEach: unknown field `forEach` (`forEach` belongs under `spec`)",
+            "E0005 a.yaml:25:3: spec.hold: `Durring` is not one of `During`, `AtOnce`, `After` (did you mean `During`?)",
+            "E0003 a.yaml:24:3: spec.var: unknown field `var` (`var` belongs under `spec.forEach`)",
+            "E0103 a.yaml:8:19: spec.require[0].expression: there is no method `redy` (did you mean `ready`?)",
+            "E0101 a.yaml:9:28: spec.require[1].expression: unexpected `and` (write `&&`, not `and`)",
+            "E0101 a.yaml:10:34: spec.require[2].expression: unexpected `=` (write `==`, not `=`)",
+            "E0101 a.yaml:12:17: spec.require[3].expression: unexpected end of the expression (`(` at character 1 is not closed)",
+        ]
+    );
 }

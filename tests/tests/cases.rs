@@ -23,7 +23,7 @@ fn every_suite_of_shipped_templates_passes() {
         }
     }
     let (ids, suites): (Vec<_>, Vec<_>) = ready.into_iter().unzip();
-    let report = run(&suites, &Progress::hidden()).unwrap();
+    let report = run(&suites, false, &Progress::hidden()).unwrap();
     println!("passed {}, failed {}: {}", report.passed, report.failed, ids.join(" "));
     println!("not shipped yet: {}", waiting.join(", "));
     let failures: Vec<String> = report
@@ -41,7 +41,7 @@ fn every_suite_of_shipped_templates_passes() {
 #[test]
 fn every_suite_of_effects_passes() {
     let suites = find(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("effects")]).unwrap();
-    let report = run(&suites, &Progress::hidden()).unwrap();
+    let report = run(&suites, false, &Progress::hidden()).unwrap();
     let failures: Vec<String> = report
         .failures()
         .map(|(suite, case, failure)| format!("{}: {}: {failure:#?}", suite.file, case.name))

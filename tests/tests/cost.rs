@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use suture_checker::decision::{Decision, Finding};
-use suture_checker::engine::{Engine, Input, Settings};
+use suture_checker::engine::{Engine, Input, STEPS_WEBHOOK, Settings};
 use suture_model::change::{Change, Request, User};
 use suture_model::object::Object;
 use suture_model::snapshot::Snapshot;
@@ -227,9 +227,8 @@ fn engine() -> (Engine, u64) {
     let library = Library::shipped().expect("it compiles");
     let all = library.invariants(Profile::Strict).into_iter();
     let all = all.map(|invariant| Arc::new(compile_invariant(&invariant, &library).expect("it compiles")));
-    let settings = Settings::default();
-    let steps = settings.steps;
-    (Engine::new(all.collect(), settings).expect("Z3 is new enough"), steps)
+    let settings = Settings { steps: STEPS_WEBHOOK, ..Settings::default() };
+    (Engine::new(all.collect(), settings).expect("Z3 is new enough"), STEPS_WEBHOOK)
 }
 
 fn decide(engine: &mut Engine, snapshot: &Snapshot, value: &Value) -> Decision {

@@ -214,7 +214,7 @@ fn a_key_that_is_not_noted_is_noticed() {
     // what comes under a key where nothing was found
     let pool = Pool::new();
     let without_indexes = |read: &Facts, of_objects: &Facts| read.without(&read.without(of_objects));
-    let mut histories = 0..number("SUTURE_INDEPENDENCE_CASES", CASES);
+    let mut histories = 0..4 * number("SUTURE_INDEPENDENCE_CASES", CASES);
     let noticed = histories.find(|at| differs(&Moment::random(&mut random(9, *at), &pool), without_indexes));
     println!("independence: without the keys of indexes, history {noticed:?} is decided otherwise");
     assert!(noticed.is_some(), "no history is decided otherwise without the keys of indexes");

@@ -31,6 +31,12 @@ const REQUESTS_MAX: usize = 3;
 fn told(decision: &Decision) -> String {
     let printed = text(decision, About::Change, Paint::PLAIN, false);
     let mut told = printed.split(" (z3 ").next().unwrap_or_default().to_owned();
+    // what is only counted as one more says something of its own all the same
+    for verdict in decision.verdicts.iter().filter(|verdict| !verdict.outcome.is_passed()) {
+        for line in verdict.message.lines().filter(|line| !printed.contains(line)) {
+            write!(told, "\n{}: {line}", verdict.invariant).expect("text takes text");
+        }
+    }
     for verdict in decision.verdicts.iter().filter(|v| v.outcome == Finding::Proved && !v.assumptions.is_empty()) {
         write!(told, "\n{} holds for {}, if", verdict.invariant, verdict.instance).expect("text takes text");
         verdict.assumptions.iter().for_each(|a| write!(told, "\n- {a}").expect("text takes text"));
@@ -81,6 +87,9 @@ fn what_the_webhook_says_unjudged_is_as_shown() {
             write!(shown, "# {why:?}, {declared:?}\n\n{review}\n\n").expect("text takes text");
         }
     }
+    let essential = Answer::unjudged(Unanswered::Overrun, OnUndecided::Deny).if_essential(true);
+    let review = String::from_utf8(essential.into_review("the uid", "admission.k8s.io/v1")).expect("JSON is text");
+    write!(shown, "# What a cluster needs to come up\n\n{review}\n\n").expect("text takes text");
     insta::assert_snapshot!("unjudged", shown);
 }
 

@@ -373,6 +373,8 @@ impl<'e> Walk<'e> {
                     _ if row.inverse == Inverse::Nothing => {}
                     Origin::Instance if now => self.uses.function(func),
                     Origin::Via(first) if now && leads_to_nodes(*first, row) => self.uses.volume_nodes = true,
+                    // it is read of the object itself, which reaches the instance as one that the function gives
+                    Origin::Via(first) if now && leads_to_replicas(*first, func) => self.uses.function(*first),
                     _ => self.uses.everything |= now,
                 }
                 if about == Origin::Instance { Origin::Via(func) } else { Origin::Far }
@@ -442,6 +444,12 @@ impl<'e> Walk<'e> {
 /// Whether a function gives the nodes that the volume of the instance admits.
 fn leads_to_nodes(first: Func, row: Relations) -> bool {
     relations(first).inverse == Inverse::Volumes && row.inverse == Inverse::Nodes
+}
+
+/// Whether a function asks how many pods an owner of the instance wants, or what the instance scales: no DaemonSet is either,
+/// so that nodes do not matter.
+fn leads_to_replicas(first: Func, func: Func) -> bool {
+    func == Func::WantedReplicas && (relations(first).inverse == Inverse::Owners || first == Func::Scaled)
 }
 
 /// Which namespace an expression names.

@@ -29,6 +29,30 @@ pub(super) fn selecting(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
     found
 }
 
+/// What the selectors of changed objects mean: pods, and what makes them.
+pub(super) fn selected(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
+    let mut makers: Vec<Kind> = Kind::with(KindTraits::makes_pods).collect();
+    makers.extend(seeds.before.base().adapters().kinds());
+    let mut found = BTreeSet::new();
+    for state in seeds.states() {
+        for object in seeds.touched_versions() {
+            let Some(selector) = navigate::selector_of(state, object) else { continue };
+            found.extend(state.pods_matching(&object.key.ns, &selector).into_iter().map(|o| o.key.clone()));
+            found.extend(state.making(&makers, &object.key.ns, &selector).into_iter().map(|o| o.key.clone()));
+        }
+    }
+    found
+}
+
+/// The custom resources that have an adapter in the namespaces of touched objects, and in none.
+pub(super) fn adapted(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
+    let kinds = seeds.before.base().adapters().kinds();
+    let places: BTreeSet<&str> = seeds.touched().map(|key| &*key.ns).collect();
+    let near = |o: &Object| o.key.ns.is_empty() || places.contains("") || places.contains(&*o.key.ns);
+    let all = seeds.states().flat_map(|state| kinds.iter().flat_map(|kind| state.list(kind, None)));
+    all.filter(|o| near(o)).map(|o| o.key.clone()).collect()
+}
+
 /// What refers to a touched object, and what a touched object, or a pod that a touched workload makes, refers to.
 pub(super) fn referring(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
@@ -55,6 +79,8 @@ pub(crate) fn referred(state: &State<'_>, object: &Object) -> BTreeSet<Key> {
     let resolve = |key: &Key| state.resolve(key).map(|o| o.key.clone());
     let mut found: BTreeSet<Key> = references.iter().filter_map(|r| resolve(&r.target)).collect();
     found.extend(references.into_iter().map(|r| r.target));
+    // an adapter's target is no reference
+    found.extend(navigate::scale_target(state, object).as_ref().and_then(resolve));
     if object.key.kind.is("StatefulSet") {
         let here = state.list(&claims, Some(&object.key.ns));
         let made = here.into_iter().filter(|c| fields::claim_ordinal(object, &c.key.name).is_some());

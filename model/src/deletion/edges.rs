@@ -358,6 +358,18 @@ pub(super) const OWNED: Edge = Edge {
     },
 };
 
+/// What the operator of a custom resource deletes with it, as its adapter says, in the order of its keys: what names an owner
+/// the garbage collector takes.
+pub fn cascaded<'s>(state: &'s State<'_>, object: &Object) -> Vec<&'s Arc<Object>> {
+    let going = Going::new(state, object, Propagation::Background);
+    let mut found: Vec<&Arc<Object>> =
+        [&CHILDREN, &OPERATOR_CLAIMS].into_iter().flat_map(|edge| edge.dependents(state, &going)).collect();
+    found.retain(|o| !o.owners().iter().any(|owner| owner.uid == object.uid));
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found.dedup_by(|a, b| a.key == b.key);
+    found
+}
+
 /// What may go after an object that goes, by any edge.
 pub fn followers(state: &State<'_>, object: &Object) -> Vec<Key> {
     let going = Going::new(state, object, Propagation::Background);

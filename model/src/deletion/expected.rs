@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::edges::{After, CONTENTS, Certainty, EDGES, Edge, End, OWNED, ending};
+use super::edges::{After, CONTENTS, Certainty, EDGES, Edge, End, OWNED, cascaded, ending};
 use crate::fields;
 use crate::fields::orphans;
 use crate::kinds::Kind;
@@ -60,14 +60,20 @@ pub fn live_referrers<'s>(state: &'s State<'_>, target: &Object) -> Vec<&'s Arc<
     found
 }
 
-/// Whether a claim that is being deleted stays for the time being, since a pod on a node uses it that stays as well
-/// (`pkg/controller/volume/pvcprotection/pvc_protection_controller.go`, `isBeingUsed`). That such a pod may go by its
-/// controller's doing is left aside.
-pub fn is_protected(state: &State<'_>, claim: &Object) -> bool {
+/// Whether an object that is being deleted stays for the time being: a claim that is used, or a custom resource whose operator
+/// has not deleted yet what goes with it. The operator takes the last finalizer off afterwards, by a request that is judged
+/// when it comes.
+pub fn is_protected(state: &State<'_>, object: &Object) -> bool {
+    let awaits = || fields::is_held_by_others(object) && !cascaded(state, object).is_empty();
+    object.terminating() && (is_used_claim(state, object) || awaits())
+}
+
+/// Whether a pod on a node uses a claim, and stays (`pkg/controller/volume/pvcprotection/pvc_protection_controller.go`,
+/// `isBeingUsed`). That such a pod may go by its controller's doing is left aside.
+fn is_used_claim(state: &State<'_>, claim: &Object) -> bool {
     let by_controller = |finalizer: &Str| &**finalizer == "kubernetes.io/pvc-protection";
     let users = || navigate::users(state, claim, &|user| stays_in_use(state, user)).into_iter();
-    claim.terminating()
-        && claim.key.kind.is("PersistentVolumeClaim")
+    claim.key.kind.is("PersistentVolumeClaim")
         && claim.finalizers().any(by_controller)
         && users().any(|user| user.key.kind.is("Pod") && !user.node.is_empty())
 }

@@ -15,8 +15,8 @@ mod workload;
 
 pub use budget::disruptions_allowed;
 pub use definition::{defined_kind, served_versions};
-pub(crate) use finalizers::is_held;
 pub use finalizers::orphans;
+pub(crate) use finalizers::{FOREGROUND, ORPHAN, is_held, is_held_by_others};
 pub use in_place::has_deadline;
 pub(crate) use in_place::restarts_containers;
 pub(crate) use resources::requests_of;

@@ -34,7 +34,7 @@ pub fn scaled<'s>(state: &'s State, scaler: &Object) -> Option<&'s Arc<Object>> 
 }
 
 /// What an autoscaler names as what it scales.
-fn scale_target(state: &State, scaler: &Object) -> Option<Key> {
+pub fn scale_target(state: &State, scaler: &Object) -> Option<Key> {
     if scaler.key.kind.has(KindTraits::scales) {
         return scaler.val().at_some(&["spec", "scaleTargetRef"]).and_then(|target| typed(target, &scaler.key.ns));
     }
@@ -50,7 +50,7 @@ fn within(state: &State, workload: &Object, acts: impl Fn(&Object) -> bool) -> O
     };
     let scalers = autoscalers(state, &workload.key).into_iter().filter(|scaler| acts(scaler));
     let ranges = scalers.filter_map(|scaler| {
-        let range = range(state, scaler)?;
+        let range = scaler_range(state, scaler)?;
         Some((scaler.key.kind.has(KindTraits::scales) && range.0 != 0, range))
     });
     let (asleep, mut awake): (Vec<_>, Vec<_>) = ranges.partition(|(sleeps, _)| *sleeps && is_idle);
@@ -62,8 +62,8 @@ fn within(state: &State, workload: &Object, acts: impl Fn(&Object) -> bool) -> O
     Some((low, high.max(low)))
 }
 
-/// The lowest and the highest number that an autoscaler sets.
-fn range(state: &State, scaler: &Object) -> Option<(i64, i64)> {
+/// The lowest and the highest number that an autoscaler sets; `None` for an object that scales nothing.
+pub fn scaler_range(state: &State, scaler: &Object) -> Option<(i64, i64)> {
     if scaler.key.kind.has(KindTraits::scales) {
         let bound = |field| scaler.val().int_at(&["spec", field]);
         let low = bound("minReplicas").unwrap_or(1);

@@ -50,6 +50,16 @@ pub fn disruptions_when_settled(state: &State, budget: &Object) -> Option<i64> {
     Some(disruptions_allowed(budget, healthy, scale))
 }
 
+/// What makes the pods that a budget matches, now or once everything has settled, and has no scale, in the order of its
+/// keys: pods of it are not counted where the budget is a percentage or says `maxUnavailable`.
+pub fn unscaled<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<Object>> {
+    let groups = budget_pods(state, budget).into_iter().filter(|group| group.scale.is_none() && group.range.1 > 0);
+    let mut found: Vec<&Arc<Object>> = groups.filter_map(|group| state.get(&group.workload?)).collect();
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found.dedup_by(|a, b| a.key == b.key);
+    found
+}
+
 /// The pods that a budget matches once everything has settled, by what makes them.
 ///
 /// Workloads count by their template; a custom resource with a template counts unless a workload that it owns or wants

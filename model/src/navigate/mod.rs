@@ -19,10 +19,11 @@ mod standing;
 mod template;
 mod users;
 
-pub use autoscalers::{autoscaled_range, autoscalers, replica_range, scaled};
+pub use autoscalers::{autoscaled_range, autoscalers, replica_range, scale_target, scaled, scaler_range};
 pub(crate) use budgets::child_workloads;
 pub use budgets::{
     BudgetPods, budget_pods, counted_workloads, disruptions_when_settled, has_scale, labelled_maker, pods_wanted,
+    unscaled,
 };
 pub use claims::{claims_of, goes_with_pod, volume};
 pub use confirmed::{confirming, meant};
@@ -35,7 +36,7 @@ pub use owners::{
 };
 pub use placement::{admitted_nodes, daemon_nodes, keeps_daemon_pod, zone};
 pub use replicas::wanted_replicas;
-pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selector_of};
+pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selected_by, selector_of};
 pub use standing::standing_selector;
 pub use template::{pod_spec, template_labels, template_of};
 pub(crate) use users::users;

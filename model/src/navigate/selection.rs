@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::template::template_labels;
 use crate::fields::selector_by;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits};
 use crate::object::{Key, Object};
 use crate::selector::Selector;
 use crate::state::State;
@@ -18,6 +19,20 @@ pub fn selector_of(state: &State, object: &Object) -> Option<Selector> {
 /// The pods in the object's namespace that it selects.
 pub fn selected<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
     selector_of(state, object).map_or_else(Vec::new, |selector| state.pods_matching(&object.key.ns, &selector))
+}
+
+/// The objects of a namespace that select a pod of it, or the pods that an object of it makes, in the order of their keys.
+pub fn selected_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+    let labels = match object.key.kind.is("Pod") {
+        true => Some(object.labels().clone()),
+        false => template_labels(state, object),
+    };
+    let Some(labels) = labels else { return Vec::new() };
+    let mut kinds: Vec<Kind> = Kind::with(KindTraits::selects_pods).collect();
+    kinds.extend(state.base().adapters().kinds());
+    let mut found = state.selecting_any(&kinds, &object.key.ns, &labels);
+    found.retain(|o| o.key.ns == object.key.ns && selector_of(state, o).is_some_and(|s| s.matches(&labels)));
+    found
 }
 
 /// The ready endpoints of a Service: the selected pods that are Ready. `publishNotReadyAddresses` is left aside, which

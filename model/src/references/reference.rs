@@ -20,12 +20,32 @@ pub struct Reference {
     pub write: bool,
     /// Where the reference stands, for a person.
     pub via: &'static str,
+    /// The ports of a Service that must be there, each by its number or its name.
+    pub ports: Vec<Str>,
 }
 
 impl Reference {
     /// A reference that must resolve: read, needed, and asking for no key.
     pub fn new(target: Key, via: &'static str) -> Self {
-        Self { target, optional: false, needed: true, keys: Vec::new(), write: false, via }
+        Self { target, optional: false, needed: true, keys: Vec::new(), ports: Vec::new(), write: false, via }
+    }
+
+    /// Whether another reference says the same, of whichever ports.
+    pub(super) fn is_same_but_for_ports(&self, other: &Self) -> bool {
+        let rest = |of: &'_ Self| (of.optional, of.needed, of.write, of.via);
+        self.target == other.target && self.keys == other.keys && rest(self) == rest(other)
+    }
+
+    /// The same reference to a port, a number or a name; the default where it is left out.
+    #[must_use]
+    pub(super) fn with_port(mut self, port: Option<&Val>, default: Option<&str>) -> Self {
+        let stated = match port {
+            Some(Val::Int(number)) => Some(number.to_string().into()),
+            Some(Val::Str(name)) => Some(name.clone()),
+            _ => default.map(Str::from),
+        };
+        self.ports.extend(stated);
+        self
     }
 
     /// The same reference, one that the referrer works without if `optional`.

@@ -7,7 +7,7 @@ use suture_model::change::{Operation, Request};
 use suture_model::kinds::Kind;
 use suture_model::navigate::{known, owner_object};
 use suture_model::state::State;
-use suture_specs::compile::glob_matches;
+use suture_specs::globs::glob_matches;
 use suture_specs::spec::{GroupKind, Scope};
 
 use super::grant::{Grant, GrantQuestion};

@@ -15,6 +15,29 @@ const ENTRIES_MAX: usize = 2_048;
 /// So many bytes, about, may their objects have.
 const BYTES_MAX: usize = 16 << 20;
 
+/// What a request takes, found once.
+#[derive(Clone, Debug)]
+pub struct Load {
+    author: Str,
+    /// Empty outside of namespaces.
+    namespace: Str,
+    bytes: usize,
+}
+
+impl Load {
+    /// Of a request: about the bytes of its objects.
+    pub fn of(request: &Request) -> Self {
+        let objects = [&request.object, &request.old].into_iter().flatten();
+        let bytes = objects.map(Val::weight).fold(0, usize::saturating_add);
+        Self { author: request.user.username.clone(), namespace: request.target.ns.clone(), bytes }
+    }
+
+    fn holders(&self) -> impl Iterator<Item = Holder> + use<> {
+        let namespace = (!self.namespace.is_empty()).then(|| Holder::Namespace(self.namespace.clone()));
+        std::iter::once(Holder::Author(self.author.clone())).chain(namespace)
+    }
+}
+
 /// Whose requests they are, or in which namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Holder {
@@ -34,47 +57,34 @@ pub struct Room(BTreeMap<Holder, Held>);
 
 impl Room {
     /// Whether there is room for a request.
-    pub fn has(&self, request: &Request) -> bool {
-        let bytes = bytes(request);
-        holders(request).all(|holder| {
+    pub fn has(&self, load: &Load) -> bool {
+        load.holders().all(|holder| {
             let held = self.0.get(&holder).copied().unwrap_or_default();
             // one that is large comes through by itself
-            held.entries == 0 || (held.entries < ENTRIES_MAX && held.bytes.saturating_add(bytes) <= BYTES_MAX)
+            held.entries == 0 || (held.entries < ENTRIES_MAX && held.bytes.saturating_add(load.bytes) <= BYTES_MAX)
         })
     }
 
     /// Counts a request that is entered.
-    pub fn take(&mut self, request: &Request) {
-        let bytes = bytes(request);
-        for holder in holders(request) {
+    pub fn take(&mut self, load: &Load) {
+        for holder in load.holders() {
             let held = self.0.entry(holder).or_default();
             held.entries += 1;
-            held.bytes += bytes;
+            held.bytes += load.bytes;
         }
     }
 
     /// Counts a request that was entered no more.
-    pub fn give_back(&mut self, request: &Request) {
-        let bytes = bytes(request);
-        for holder in holders(request) {
+    pub fn give_back(&mut self, load: &Load) {
+        for holder in load.holders() {
             let Some(held) = self.0.get_mut(&holder) else { continue };
             held.entries = held.entries.saturating_sub(1);
-            held.bytes = held.bytes.saturating_sub(bytes);
+            held.bytes = held.bytes.saturating_sub(load.bytes);
             if held.entries == 0 {
                 self.0.remove(&holder);
             }
         }
     }
-}
-
-fn holders(request: &Request) -> impl Iterator<Item = Holder> + use<> {
-    let ns = &request.target.ns;
-    let author = Holder::Author(request.user.username.clone());
-    std::iter::once(author).chain((!ns.is_empty()).then(|| Holder::Namespace(ns.clone())))
-}
-
-fn bytes(request: &Request) -> usize {
-    [&request.object, &request.old].into_iter().flatten().map(Val::weight).fold(0, usize::saturating_add)
 }
 
 #[cfg(test)]
@@ -85,12 +95,12 @@ mod tests {
 
     use super::*;
 
-    fn creation(author: &str, ns: &str, bytes: usize) -> Request {
+    fn creation(author: &str, ns: &str, bytes: usize) -> Load {
         let data = "x".repeat(bytes);
         let manifest = serde_json::json!({"apiVersion": "x.io/v1", "kind": "Foo", "spec": {"data": data}, "metadata":
             {"name": "foo", "namespace": ns}});
         let user = User { username: author.into(), ..User::admin() };
-        Request::create(user, &State::new(&Snapshot::default()), &Val::from(&manifest)).unwrap()
+        Load::of(&Request::create(user, &State::new(&Snapshot::default()), &Val::from(&manifest)).unwrap())
     }
 
     #[test]

@@ -5,35 +5,22 @@ use std::fmt::Write;
 use suture_checker::decision::{Counterexample, Decision, Exempted, Finding, Outcome, Verdict};
 use suture_specs::spec::Action;
 
+use super::denial::{by_cause, rank};
 use super::terminal::Paint;
 use crate::failure::plural;
 
-/// More verdicts than these are only counted, unless all are asked for.
+pub use super::denial::About;
+
+/// More causes than these are only counted, unless all are asked for.
+const CAUSES_MAX: usize = 5;
+/// Of an audit, which takes a line or two for each.
 const SHOWN_MAX: usize = 20;
 /// More objects of one step than these are only counted.
 const OBJECTS_MAX: usize = 5;
 
-/// What the verdicts are about: it chooses the words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
-    /// A change that may be made.
-    Change,
-    /// The cluster as it is.
-    Present,
-}
-
 /// The text.
 pub fn text(decision: &Decision, about: About, paint: Paint, verbose: bool) -> String {
-    let mut ranked: Vec<&Verdict> = decision.verdicts.iter().filter(|v| verbose || !v.outcome.is_passed()).collect();
-    ranked.sort_by_key(|verdict| rank(verdict));
-    let shown = if verbose { ranked.len() } else { SHOWN_MAX };
-    let mut out = String::new();
-    for verdict in ranked.iter().take(shown) {
-        out.push_str(&one(verdict, about, paint, verbose));
-    }
-    if ranked.len() > shown {
-        _ = writeln!(out, "and {} more, which --verbose lists", ranked.len() - shown);
-    }
+    let mut out = if verbose { in_full(decision, about, paint) } else { by_causes(decision, about, paint) };
     for Exempted { invariant, instance, exemption, expires, reason } in &decision.exempted {
         let (label, invariant, instance) = (paint.warn("exempted:"), paint.strong(invariant), paint.strong(instance));
         _ = writeln!(out, "{label} {invariant} for {instance}");
@@ -56,33 +43,34 @@ pub fn text(decision: &Decision, about: About, paint: Paint, verbose: bool) -> S
     out
 }
 
-/// What matters most comes first.
-fn rank(verdict: &Verdict) -> u8 {
-    match (verdict.outcome, verdict.action) {
-        (Finding::Refuted, Action::Deny) => 0,
-        (Finding::Undecided, _) => 1,
-        (Finding::Refuted, Action::Warn) => 2,
-        (Finding::Refuted, Action::Audit) => 3,
-        (Finding::NotWorse, _) => 4,
-        (Finding::Proved, _) => 5,
-    }
+/// Each verdict with all that is known of it.
+fn in_full(decision: &Decision, about: About, paint: Paint) -> String {
+    let mut ranked: Vec<&Verdict> = decision.verdicts.iter().collect();
+    ranked.sort_by_key(|verdict| rank(verdict));
+    ranked.iter().map(|verdict| one(verdict, about, paint)).collect()
 }
 
-fn one(verdict: &Verdict, about: About, paint: Paint, verbose: bool) -> String {
-    let Verdict {
-        invariant,
-        instance,
-        outcome,
-        action,
-        reason: _,
-        message,
-        counterexample,
-        assumptions,
-        proved_against,
-        nearest_allowed,
-        awaits_landing: _,
-    } = verdict;
-    let label = match (outcome, action, about) {
+/// Each cause in a few lines.
+fn by_causes(decision: &Decision, about: About, paint: Paint) -> String {
+    let told = decision.verdicts.iter().filter(|verdict| !verdict.outcome.is_passed());
+    let causes = by_cause(told, about);
+    let shown = if about == About::Change { CAUSES_MAX } else { SHOWN_MAX };
+    let mut out = String::new();
+    for denial in causes.iter().take(shown) {
+        let label = label(denial.first, about, paint);
+        for (number, line) in denial.lines(about, paint).iter().enumerate() {
+            _ = if number == 0 { writeln!(out, "{label} {line}") } else { writeln!(out, "  {line}") };
+        }
+    }
+    if causes.len() > shown {
+        let left_out: usize = causes.iter().skip(shown).map(|denial| 1 + denial.others.len()).sum();
+        _ = writeln!(out, "and {left_out} more, which --verbose lists");
+    }
+    out
+}
+
+fn label(verdict: &Verdict, about: About, paint: Paint) -> String {
+    match (verdict.outcome, verdict.action, about) {
         (Finding::Proved, ..) => paint.good("proved:"),
         (Finding::NotWorse, ..) => paint.warn("not worse:"),
         (Finding::Undecided, ..) => paint.warn("undecided:"),
@@ -90,7 +78,25 @@ fn one(verdict: &Verdict, about: About, paint: Paint, verbose: bool) -> String {
         (Finding::Refuted, Action::Deny, About::Change) => paint.bad("denied:"),
         (Finding::Refuted, Action::Warn, About::Change) => paint.warn("warned:"),
         (Finding::Refuted, Action::Audit, About::Change) => paint.warn("audited:"),
-    };
+    }
+}
+
+fn one(verdict: &Verdict, about: About, paint: Paint) -> String {
+    let Verdict {
+        invariant,
+        instance,
+        outcome,
+        action: _,
+        reason: _,
+        message,
+        counterexample,
+        assumptions,
+        proved_against,
+        nearest_allowed,
+        awaits_landing: _,
+        requests: _,
+    } = verdict;
+    let label = label(verdict, about, paint);
     let relation = match (outcome, about) {
         (Finding::Proved, _) => "holds for",
         (Finding::Undecided | Finding::NotWorse, _) => "for",
@@ -99,19 +105,16 @@ fn one(verdict: &Verdict, about: About, paint: Paint, verbose: bool) -> String {
     };
     let mut out = format!("{label} {} {relation} {}\n", paint.strong(invariant), paint.strong(instance));
     // the message tells the steps in short; it need not when they are told in full
-    for line in message.lines().filter(|line| !verbose || counterexample.is_none() || !line.starts_with("- ")) {
+    for line in message.lines().filter(|line| counterexample.is_none() || !line.starts_with("- ")) {
         _ = writeln!(out, "  {line}");
     }
-    if let Some(counterexample) = counterexample.as_ref().filter(|_| verbose) {
+    if let Some(counterexample) = counterexample {
         out.push_str(&steps(counterexample, paint));
     }
     list(&mut out, "assumed", assumptions, paint);
     list(&mut out, "allowed instead", nearest_allowed, paint);
-    if verbose {
-        let versions: Vec<String> =
-            proved_against.iter().map(|(object, version)| format!("{object} {version}")).collect();
-        list(&mut out, "judged against resourceVersions", &versions, paint);
-    }
+    let versions: Vec<String> = proved_against.iter().map(|(object, version)| format!("{object} {version}")).collect();
+    list(&mut out, "judged against resourceVersions", &versions, paint);
     out
 }
 

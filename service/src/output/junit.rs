@@ -6,7 +6,7 @@ use crate::suite::report::{CaseReport, Report, SuiteReport};
 
 /// The document.
 pub fn xml(report: &Report) -> String {
-    let Report { passed, failed, suites } = report;
+    let Report { passed, failed, suites, coverage: _ } = report;
     let time = time(suites.iter().flat_map(|suite| &suite.cases));
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     _ = writeln!(

@@ -90,11 +90,11 @@ pub fn failure_text(failure: &Failure, paint: Paint) -> String {
 }
 
 /// An error with its source, as a compiler shows it.
-pub fn diagnostic(report: &miette::Report, paint: Paint) -> String {
+pub fn diagnostic(report: &dyn miette::Diagnostic, paint: Paint) -> String {
     let theme = if paint.colored { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false).with_links(false);
     let mut text = String::new();
-    match handler.render_report(&mut text, report.as_ref()) {
+    match handler.render_report(&mut text, report) {
         Ok(()) => text,
         Err(_) => format!("{report}\n"),
     }

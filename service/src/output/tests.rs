@@ -18,14 +18,20 @@ pub fn text(report: &Report, paint: Paint, verbose: bool) -> String {
         }
     }
     for (suite, case, failure) in report.failures() {
-        let CaseFailure { step, reason, details } = failure;
+        let CaseFailure { step, line, reason, details } = failure;
         let step = step.map_or_else(String::new, |step| format!("step {step}: "));
         _ = writeln!(out, "{} {}: {}", paint.bad("failed:"), suite.name, case.name);
         _ = writeln!(out, "  {step}{reason}");
         for line in details.iter().flat_map(|detail| detail.lines()) {
             _ = writeln!(out, "    {line}");
         }
-        _ = writeln!(out, "  {}", paint.dim(&suite.file));
+        let line = line.map_or_else(String::new, |line| format!(":{line}"));
+        _ = writeln!(out, "  {}", paint.dim(&format!("{}{line}", suite.file)));
+    }
+    if let Some(clauses) = &report.coverage {
+        let never: Vec<&String> = clauses.iter().filter(|(_, broken)| !**broken).map(|(clause, _)| clause).collect();
+        _ = writeln!(out, "{} of {} clauses were never false", never.len(), clauses.len());
+        never.iter().for_each(|clause| _ = writeln!(out, "  {clause}"));
     }
     let Report { passed, failed, .. } = report;
     let summary = format!("{passed} passed, {failed} failed");

@@ -102,6 +102,7 @@ impl Announcer {
             label_selector: Some(LABEL.to_owned()),
             // an announcement is decided when it is shown, with all before it
             resumes: true,
+            keeps_values: true,
         }
     }
 

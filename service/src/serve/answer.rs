@@ -18,6 +18,8 @@ use suture_checker::decision::{Decision, Effort, Finding, Outcome, Verdict};
 use suture_specs::spec::OnUndecided;
 
 use crate::decide::{Consequence, consequence};
+use crate::output::denial::{About, LINES_MAX, by_cause};
+use crate::output::terminal::Paint;
 use crate::policy::Policy;
 
 /// Longer warnings are cut: the API server's limit for a warning that is shown whole
@@ -26,7 +28,7 @@ pub const WARNING_MAX_CHARS: usize = 120;
 /// More warnings are only counted: the API server drops those of all webhooks beyond 4,096 characters (same source).
 pub const WARNINGS_MAX: usize = 16;
 /// The lines of a message: what fits a screen beside a prompt.
-pub const MESSAGE_LINES_MAX: usize = 10;
+pub const MESSAGE_LINES_MAX: usize = LINES_MAX;
 /// A longer message is cut: it is repeated in events and conditions.
 pub const MESSAGE_MAX_CHARS: usize = 2_000;
 /// A longer audit annotation is cut: it is written with every event of the audit log.
@@ -193,8 +195,7 @@ impl Answer {
 
     /// What a decision says, by what each invariant declares.
     pub fn from_decision(decision: &Decision, policy: &Policy) -> Self {
-        let mut denying = pick(decision, policy, Consequence::Denies);
-        denying.sort_by_key(|verdict| verdict.outcome != Finding::Refuted);
+        let denying = pick(decision, policy, Consequence::Denies);
         let warning = pick(decision, policy, Consequence::Warns);
         let audited = pick(decision, policy, Consequence::Audits);
         let unclear = decision.verdicts.iter().filter(|verdict| verdict.outcome == Finding::Undecided);
@@ -210,7 +211,8 @@ impl Answer {
             Outcome::Denied => Self::refused(Label::Denied, 403, unmodelled.join("\n")),
             _ => Self { label, ..Self::allowed() },
         };
-        answer.warnings = warning.iter().flat_map(|verdict| lines(verdict)).collect();
+        let warned = by_cause(warning.iter().copied(), About::Change);
+        answer.warnings = warned.iter().flat_map(|cause| cause.lines(About::Change, Paint::PLAIN)).collect();
         if decision.unmodelled_outcome == Outcome::Warned {
             answer.warnings.extend(unmodelled);
         }
@@ -337,31 +339,16 @@ fn reason(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// One verdict in lines, its invariant and instance first.
-fn lines(verdict: &Verdict) -> Vec<String> {
-    let Verdict { invariant, instance, outcome, reason, message, .. } = verdict;
-    if *outcome == Finding::Undecided {
-        let why = reason.as_deref().unwrap_or("no reason given");
-        return vec![format!("{invariant} could not be decided for {instance}: {why}")];
-    }
-    let mut texts = message.lines();
-    let first = texts.next().unwrap_or("it breaks");
-    let mut lines = vec![format!("{invariant} would break for {instance}: {first}")];
-    lines.extend(texts.map(str::to_owned));
-    lines
-}
-
-/// The verdicts that refuse in words: the first in full, the others in one line each, as far as there is room.
+/// The verdicts that refuse in words: one cause in full, of others the promise, as far as there is room.
 fn message(denying: &[&Verdict]) -> String {
-    let Some((first, others)) = denying.split_first() else { return String::new() };
-    let instead = first.nearest_allowed.first().map(|text| format!("allowed instead: {text}"));
-    let tail = usize::from(instead.is_some()) + usize::from(!others.is_empty());
-    let mut text = lines(first);
-    text.truncate(MESSAGE_LINES_MAX - tail);
-    text.extend(instead);
+    let causes = by_cause(denying.iter().copied(), About::Change);
+    let Some((first, others)) = causes.split_first() else { return String::new() };
+    let mut text = first.lines(About::Change, Paint::PLAIN);
+    text.truncate(MESSAGE_LINES_MAX - usize::from(!others.is_empty()));
     let room = MESSAGE_LINES_MAX - text.len();
     let told = if others.len() <= room { others.len() } else { room.saturating_sub(1) };
-    let heads = others.iter().take(told).filter_map(|verdict| lines(verdict).into_iter().next());
+    let heads =
+        others.iter().take(told).filter_map(|cause| cause.lines(About::Change, Paint::PLAIN).into_iter().next());
     text.extend(heads.map(|head| format!("also {head}")));
     if others.len() > told {
         text.push(format!("and {} more", others.len() - told));

@@ -24,8 +24,8 @@ use tokio::time::{Sleep, sleep};
 /// Connections of those that have asked. An API server holds one or a few.
 const KNOWN_MAX: usize = 512;
 /// Connections of strangers, all and of one address.
-const STRANGERS_MAX: usize = 64;
-const STRANGERS_OF_ONE_MAX: usize = 16;
+const STRANGERS_MAX: usize = 512;
+const STRANGERS_OF_ONE_MAX: usize = 256;
 /// Who has not asked by then is closed. The API server connects when it has something to ask.
 const STRANGER_MAX: Duration = Duration::from_secs(10);
 
@@ -168,15 +168,19 @@ mod tests {
     #[test]
     fn strangers_make_room_for_each_other_and_never_take_that_of_the_known() {
         let all = Connections::default();
-        let peer = |number: u8| IpAddr::from([10, 0, 0, number]);
+        let peer = |number: u16| IpAddr::from([0, 0, 0, 0, 0, 0, 0, number]);
         let (known, mut known_closing) = all.enter(peer(0)).unwrap();
         known.prove();
-        let mut crowd: Vec<_> = (0..40).map(|_| all.enter(peer(1)).unwrap()).collect();
+        let mut crowd: Vec<_> = (0..STRANGERS_OF_ONE_MAX + 24).map(|_| all.enter(peer(1)).unwrap()).collect();
         let closed = |crowd: &mut Vec<(Arc<Connection>, Closing)>| {
             crowd.iter_mut().map(|(_, closing)| closing.try_recv().is_ok()).collect::<Vec<_>>()
         };
-        assert_eq!(closed(&mut crowd), [vec![true; 24], vec![false; 16]].concat(), "the oldest of one address");
-        let mut others: Vec<_> = (0..60).map(|number| all.enter(peer(10 + number)).unwrap()).collect();
+        assert_eq!(
+            closed(&mut crowd),
+            [vec![true; 24], vec![false; STRANGERS_OF_ONE_MAX]].concat(),
+            "the oldest of one address"
+        );
+        let mut others: Vec<_> = (0..268).map(|number| all.enter(peer(10 + number)).unwrap()).collect();
         // who has most connections loses them first
         assert!(closed(&mut others).iter().all(|closed| !closed));
         assert_eq!(closed(&mut crowd).iter().filter(|closed| **closed).count(), 12);

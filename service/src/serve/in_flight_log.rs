@@ -204,11 +204,12 @@ impl Reader<'_> {
         if (basis.counts && uncounted) || ledger.writers(&basis.reads, self.at).any(missed) {
             return Err(NotEntered::Overtaken);
         }
-        if !ledger.has_room(request) {
+        let now = Clock::now();
+        let entry = ledger.entry(request, access, &self.view.snapshot, Some(now));
+        if !ledger.has_room(&entry) {
             return Err(NotEntered::Full);
         }
-        let now = Clock::now();
-        ledger.record_access(request, access, &self.view.snapshot, Some(now));
+        ledger.record_entry(entry, &self.view.snapshot);
         inner.spend(&basis.spent, now);
         self.log.entered(&inner);
         Ok(())

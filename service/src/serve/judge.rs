@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use suture_checker::decision::{Decision, Verdict};
-use suture_checker::engine::{Engine, Settings};
+use suture_checker::engine::{Engine, STEPS_WEBHOOK, Settings};
 use suture_checker::solve::Budget;
 use suture_model::access::Access;
 use suture_model::apply::apply;
@@ -185,7 +185,13 @@ impl SharedState {
             return Ok(engine.clone());
         }
         let unsure = matches!(self.replicas, Replicas::Announced(_));
-        let settings = Settings { budget: Budget::WEBHOOK, unsure, unmodelled: self.unmodelled, ..Settings::default() };
+        let settings = Settings {
+            budget: Budget::WEBHOOK,
+            steps: STEPS_WEBHOOK,
+            unsure,
+            unmodelled: self.unmodelled,
+            ..Settings::default()
+        };
         let engine = Engine::of(view.loaded.analyses.clone(), settings).map_err(|error| error.to_string())?;
         *known = Some((generation, engine.clone()));
         Ok(engine)

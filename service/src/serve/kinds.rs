@@ -297,6 +297,7 @@ pub fn find(kind: &Kind, group: Option<&Result<Vec<Resource>, String>>) -> Found
                 path: path.clone(),
                 label_selector: None,
                 resumes: false,
+                keeps_values: false,
             }),
         },
     }

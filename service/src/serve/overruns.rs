@@ -13,6 +13,8 @@ use lru::LruCache;
 use suture_model::change::Request;
 use suture_model::value::Str;
 
+use super::review::whose;
+
 /// How long an invariant is hurried after it overran.
 const HURRIED: Duration = Duration::from_secs(10);
 
@@ -20,7 +22,7 @@ const HURRIED: Duration = Duration::from_secs(10);
 const PAIRS_MAX: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// By whose requests and which invariant: when it overran last.
-pub struct Overruns(Mutex<LruCache<(Str, Str), Instant>>);
+pub struct Overruns(Mutex<LruCache<(String, Str), Instant>>);
 
 impl Default for Overruns {
     fn default() -> Self {
@@ -31,9 +33,16 @@ impl Default for Overruns {
 impl Overruns {
     /// The invariants that are hurried for a request at this time.
     pub fn hurried(&self, request: &Request, now: Instant) -> BTreeSet<Str> {
-        let (whose, known) = (whose(request), self.pairs());
-        let late = |((of, _), at): &(&(Str, Str), &Instant)| *of == whose && now.duration_since(**at) < HURRIED;
-        known.iter().filter(late).map(|((_, invariant), _)| invariant.clone()).collect()
+        let mut known = self.pairs();
+        // the one that was noted first is the least recent
+        while known.peek_lru().is_some_and(|(_, at)| now.duration_since(*at) >= HURRIED) {
+            known.pop_lru();
+        }
+        if known.is_empty() {
+            return BTreeSet::new();
+        }
+        let whose = whose(&request.target.ns, &request.user.username);
+        known.iter().filter(|((of, _), _)| *of == whose).map(|((_, invariant), _)| invariant.clone()).collect()
     }
 
     /// Notes that these invariants overran for a request.
@@ -41,19 +50,13 @@ impl Overruns {
         let mut known = self.pairs();
         for invariant in overran {
             tracing::warn!(%invariant, namespace = %request.target.ns, user = %request.user.username, "an invariant overran");
-            known.put((whose(request), invariant.clone()), now);
+            known.put((whose(&request.target.ns, &request.user.username), invariant.clone()), now);
         }
     }
 
-    fn pairs(&self) -> MutexGuard<'_, LruCache<(Str, Str), Instant>> {
+    fn pairs(&self) -> MutexGuard<'_, LruCache<(String, Str), Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The namespace of a request; without one its author.
-fn whose(request: &Request) -> Str {
-    let ns = &request.target.ns;
-    if ns.is_empty() { format!("(user) {}", request.user.username).into() } else { ns.clone() }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use suture_model::ingest::Passing;
-use suture_model::kinds::Kind;
 use suture_model::value::Val;
 
 /// What a page says.
@@ -19,13 +18,13 @@ pub struct Page {
     pub items: Vec<Val>,
 }
 
-/// Reads a page of objects of a kind.
+/// Reads a page of objects, each in passing.
 ///
 /// # Errors
 /// When it is no list.
-pub fn read_page(text: &[u8], kind: &Kind) -> Result<Page, serde_json::Error> {
+pub fn read_page(text: &[u8], passing: Passing) -> Result<Page, serde_json::Error> {
     let mut source = serde_json::Deserializer::from_slice(text);
-    let page = source.deserialize_map(Fields(Passing::of(kind)))?;
+    let page = source.deserialize_map(Fields(passing))?;
     source.end()?;
     Ok(page)
 }
@@ -99,28 +98,29 @@ impl<'de> Visitor<'de> for Items<'_> {
 
 #[cfg(test)]
 mod tests {
+    use suture_model::kinds::Kind;
     use suture_model::object::UNREAD;
 
     use super::*;
 
-    fn pods() -> Kind {
-        Kind::new("", "Pod")
+    fn pods() -> Passing {
+        Passing::of(&Kind::new("", "Pod"))
     }
 
     #[test]
     fn a_list_is_read_whatever_the_order_of_its_fields() {
         let text = br#"{"kind":"PodList","items":[{"metadata":{"name":"a"}},{}],"metadata":{"resourceVersion":"7","continue":"t"}}"#;
-        let Page { version, token, items } = read_page(text, &pods()).unwrap();
+        let Page { version, token, items } = read_page(text, pods()).unwrap();
         assert_eq!((&*version, token.as_deref(), items.len()), ("7", Some("t"), 2));
         let text = br#"{"metadata":{"continue":""},"items":null}"#;
-        let Page { version, token, items } = read_page(text, &pods()).unwrap();
+        let Page { version, token, items } = read_page(text, pods()).unwrap();
         assert_eq!((&*version, token, items.len()), ("", None, 0));
     }
 
     #[test]
     fn values_of_secrets_do_not_come_to_memory() {
         let text = br#"{"metadata":{},"items":[{"metadata":{"name":"a"},"type":"Opaque","data":{"key":"c2VjcmV0"}}]}"#;
-        let items = read_page(text, &Kind::new("", "Secret")).unwrap().items;
+        let items = read_page(text, Passing::of(&Kind::new("", "Secret"))).unwrap().items;
         assert_eq!(items[0].str_at(&["data", "key"]).map(|value| &**value), Some(""));
         assert_eq!(items[0].str_at(&["type"]).map(|value| &**value), Some("Opaque"));
     }
@@ -131,7 +131,7 @@ mod tests {
         let text = format!(
             r#"{{"metadata":{{}},"items":[{{"metadata":{{"name":"a"}},"spec":{deep}}},{{"metadata":{{"name":"b"}},"spec":1}}]}}"#
         );
-        let items = read_page(text.as_bytes(), &pods()).unwrap().items;
+        let items = read_page(text.as_bytes(), pods()).unwrap().items;
         let unread: Vec<bool> = items.iter().map(|item| item.get(UNREAD).is_some()).collect();
         assert_eq!(unread, [true, false]);
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn what_is_no_list_is_not_an_empty_one() {
         for text in ["{}", r#"{"metadata":{}}"#, r#"{"items":[]}"#, "[]", "", r#"{"metadata":{},"items":[]} x"#] {
-            assert!(read_page(text.as_bytes(), &pods()).is_err(), "`{text}`");
+            assert!(read_page(text.as_bytes(), pods()).is_err(), "`{text}`");
         }
     }
 }

@@ -42,6 +42,11 @@ impl AdmissionCall {
     }
 }
 
+/// Whose a request is where shares are counted: its namespace's, outside of namespaces its author's.
+pub fn whose(namespace: &str, author: &str) -> String {
+    if namespace.is_empty() { format!("(user) {author}") } else { namespace.to_owned() }
+}
+
 /// A text of a review's request; empty where there is none.
 pub fn text<'r>(review: &'r Val, path: &[&str]) -> &'r str {
     review.get("request").and_then(|request| request.str_at(path)).map_or("", |text| text)

@@ -26,7 +26,7 @@ use kube::Client;
 use kube::core::WatchEvent;
 use kube::core::params::{ListParams, WatchParams};
 use kube::core::request::Request;
-use suture_model::ingest::{Blanked, Passed, hidden};
+use suture_model::ingest::{Blanked, Passed, Passing, hidden};
 use suture_model::kinds::Kind;
 use suture_model::value::{Str, Val};
 use tokio::sync::{Semaphore, oneshot, watch as latest};
@@ -78,9 +78,20 @@ pub struct Place {
     pub label_selector: Option<String>,
     /// Whether a watch that breaks goes on where it was: nothing is decided before it has shown what has to be known.
     pub resumes: bool,
+    /// Whether the values of Secrets or ConfigMaps are read: announcements are ConfigMaps of Suture's own.
+    pub keeps_values: bool,
 }
 
 impl Place {
+    /// Whether values of its objects are passed over as they are read.
+    fn passes_over_values(&self) -> bool {
+        !self.keeps_values && !hidden(&self.kind).is_empty()
+    }
+
+    fn passing(&self) -> Passing {
+        if self.passes_over_values() { Passing::of(&self.kind) } else { Passing::default() }
+    }
+
     /// The resource as kubectl and roles name it: `deployments.apps`.
     pub fn resource(&self) -> String {
         let plural = self.path.rsplit('/').next().unwrap_or_default();
@@ -178,7 +189,7 @@ impl Follower {
             let read = timeout(PAGE_TIMEOUT, cleared::read_all(&mut body, PAGE_BYTES)).await;
             let text = read.map_err(|_| SLOW.to_owned())?.map_err(|error| format!("a list breaks off: {error}"))?;
             let Page { version, token: next, items } =
-                read_page(&text, &self.place.kind).map_err(|error| format!("a list cannot be read: {error}"))?;
+                read_page(&text, self.place.passing()).map_err(|error| format!("a list cannot be read: {error}"))?;
             drop(text);
             let items: Vec<Val> = items.into_iter().map(|item| self.typed(item)).collect();
             names.extend(items.iter().filter_map(name_of));
@@ -251,7 +262,7 @@ impl Follower {
         &self,
         request: axum::http::Request<Vec<u8>>,
     ) -> kube::Result<BoxStream<'static, kube::Result<WatchEvent<Val>>>> {
-        if hidden(&self.place.kind).is_empty() {
+        if !self.place.passes_over_values() {
             let events = self.client.request_events::<Passed>(request).await?;
             return Ok(events.map(|event| event.map(|event| of_event(event, |Passed(object)| object))).boxed());
         }

@@ -10,7 +10,8 @@
 //! run at a lower priority than the threads that serve connections and keep the Lease.
 //!
 //! Requests of one namespace (of one author, outside of namespaces) never take all workers: who sends what is slow to decide
-//! makes its own requests wait, and no others. Where there is one worker it cannot be so.
+//! makes its own requests wait, and no others. A thread that is left to itself counts until it ends, which the steps of a
+//! decision see to. Where there is one worker it cannot be so.
 //!
 //! A request that would wait beyond its deadline is shed when it comes: the wait is the number that wait times the time
 //! that one takes, over the number of workers (Little's law). With nobody waiting nothing is shed, so that the time that
@@ -29,7 +30,7 @@ use tracing::Span;
 
 use super::answer::{Answer, Unanswered};
 use super::metrics::Metrics;
-use super::review::AdmissionCall;
+use super::review::{AdmissionCall, whose};
 use crate::clock::now;
 
 /// How often the watchdog looks: an overrun worker is missed for no longer.
@@ -143,8 +144,6 @@ struct Member {
     left: AtomicBool,
     /// When the request that it decides is due, in microseconds after [`Crew::began`]; zero when it decides none.
     due_micros: AtomicU64,
-    /// Whose request it decides, as long as that counts among those that are being decided.
-    whose: Mutex<Option<String>>,
 }
 
 impl Workers {
@@ -182,7 +181,8 @@ impl Workers {
         let crew = &self.owner.crew;
         let deadline = asked.deadline;
         let (reply, answer) = oneshot::channel();
-        crew.push(Job { whose: whose(&asked), asked, reply, span: Span::current() })?;
+        let whose = whose(asked.text(&["namespace"]), asked.text(&["userInfo", "username"]));
+        crew.push(Job { whose, asked, reply, span: Span::current() })?;
         match tokio::time::timeout_at(deadline.into(), answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(Unanswered::Panicked),
@@ -289,8 +289,7 @@ impl Crew {
         };
         place.at_once = true;
         while let Some(Job { whose, asked, reply, span }) = self.next(member) {
-            *member.whose() = Some(whose);
-            let _turn = Turn { crew: self, member };
+            let _turn = Turn { crew: self, whose };
             let began = now();
             let waited = began.saturating_duration_since(asked.arrived);
             self.metrics.waited(waited);
@@ -305,14 +304,6 @@ impl Crew {
             answer.waited = waited;
             // the asker may have gone
             _ = reply.send(answer);
-        }
-    }
-
-    /// The request that a thread decides counts no more among those of its namespace: one of these may have waited for it.
-    fn turn_ends(&self, member: &Member) {
-        if let Some(whose) = member.whose().take() {
-            self.queue().done(&whose);
-            self.waiting.notify_one();
         }
     }
 
@@ -335,7 +326,6 @@ impl Crew {
                 tracing::error!("a worker is stuck, another one takes its place");
                 self.stuck.fetch_add(1, Ordering::AcqRel);
                 member.left.store(true, Ordering::Release);
-                self.turn_ends(member);
                 self.metrics.replaced();
             }
             keep
@@ -351,26 +341,14 @@ impl Crew {
 /// A request that is being decided; over however that ends.
 struct Turn<'a> {
     crew: &'a Crew,
-    member: &'a Member,
+    whose: String,
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.crew.turn_ends(self.member);
-    }
-}
-
-impl Member {
-    fn whose(&self) -> MutexGuard<'_, Option<String>> {
-        self.whose.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The namespace of a request; outside of namespaces its author.
-fn whose(asked: &AdmissionCall) -> String {
-    match asked.text(&["namespace"]) {
-        "" => format!("(user) {}", asked.text(&["userInfo", "username"])),
-        namespace => namespace.to_owned(),
+        self.crew.queue().done(&self.whose);
+        // one of the same may have waited for it
+        self.crew.waiting.notify_one();
     }
 }
 

@@ -95,7 +95,10 @@ pub fn unsupported(documents: &Documents) -> Option<String> {
 }
 
 /// All that is wrong with the documents that a suite names or holds, and with its state.
-pub fn check(suite: &Suite) -> Vec<miette::Report> {
+///
+/// # Errors
+/// When a file cannot be read, or its text is wrong.
+pub fn check(suite: &Suite) -> Result<Vec<SpecError>, Failure> {
     let checked = documents(suite).and_then(|documents| {
         if let Some(reason) = unsupported(&documents) {
             return Err(diagnosed(vec![SpecError::new(&suite.origin, "spec.invariants", reason)]));
@@ -104,9 +107,9 @@ pub fn check(suite: &Suite) -> Vec<miette::Report> {
         state(RecordedCluster::new(policy.adapters), suite)
     });
     match checked {
-        Ok(_) => Vec::new(),
-        Err(Failure::Diagnosed(reports)) => reports,
-        Err(other) => vec![miette::Report::msg(other)],
+        Ok(_) => Ok(Vec::new()),
+        Err(Failure::Diagnosed(errors)) => Ok(errors),
+        Err(other) => Err(other),
     }
 }
 

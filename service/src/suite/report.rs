@@ -1,5 +1,7 @@
 //! What came of a suite: a result for each case, with the first step that was not as expected.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 /// The results of all suites that were run.
@@ -11,6 +13,9 @@ pub struct Report {
     pub failed: usize,
     /// The suites, in the order in which they were run.
     pub suites: Vec<SuiteReport>,
+    /// The clauses of their invariants, each with whether a step found it broken; only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<BTreeMap<String, bool>>,
 }
 
 /// The result of one suite.
@@ -43,6 +48,9 @@ pub struct CaseFailure {
     /// The step, from 1; none when the case could not start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
+    /// The line of the suite's file on which the step, or the case, stands; none where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
     /// What was expected and what came, in one line.
     pub reason: String,
     /// The decision's messages, or more about the reason.
@@ -53,7 +61,7 @@ pub struct CaseFailure {
 impl CaseFailure {
     /// A failure of a step, or of the case itself.
     pub fn new(step: Option<usize>, reason: impl ToString) -> Self {
-        Self { step, reason: reason.to_string(), details: Vec::new() }
+        Self { step, line: None, reason: reason.to_string(), details: Vec::new() }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Runs suites: each case from the suite's state, its steps in order, what is admitted in flight until it is observed.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use suture_checker::decision::Decision;
+use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Settings};
 use suture_model::apply::apply;
 use suture_model::change::Change;
@@ -29,15 +30,40 @@ use crate::recorded::{Place, RecordedCluster};
 
 /// Runs suites.
 ///
+/// With `coverage`, also says which clauses of their invariants a step found broken.
+///
 /// # Errors
 /// When a document that a suite names cannot be read or is wrong.
-pub fn run(suites: &[Suite], progress: &Progress) -> Result<Report, Failure> {
+pub fn run(suites: &[Suite], coverage: bool, progress: &Progress) -> Result<Report, Failure> {
     let mut report = Report::default();
+    let mut clauses: BTreeMap<String, bool> = BTreeMap::new();
     for suite in suites {
         progress.say(&suite.name);
-        report.add(run_suite(suite)?);
+        let mut saw = |seen: &Seen<'_>| cover(&mut clauses, seen);
+        report.add(if coverage { run_watched(suite, Some(&mut saw))? } else { run_suite(suite)? });
     }
+    report.coverage = coverage.then_some(clauses);
     Ok(report)
+}
+
+/// Notes the clauses of all invariants, and those that a step found broken: a counterexample begins with its clause.
+fn cover(clauses: &mut BTreeMap<String, bool>, seen: &Seen<'_>) {
+    for invariant in &seen.policy.invariants {
+        let of = |verdict: &&Verdict| verdict.invariant == *invariant.name && verdict.outcome == Finding::Refuted;
+        let broken: Vec<&str> = seen
+            .decision
+            .verdicts
+            .iter()
+            .filter(of)
+            .filter_map(|v| Some(&*v.counterexample.as_ref()?.broken))
+            .collect();
+        for clause in &invariant.require {
+            let source = clause.source.split_whitespace().collect::<Vec<_>>().join(" ");
+            let is_broken =
+                broken.iter().any(|text| text.strip_prefix(&*source).is_some_and(|rest| rest.starts_with(" (")));
+            *clauses.entry(format!("{}: {source}", invariant.name)).or_default() |= is_broken;
+        }
+    }
 }
 
 /// Runs one suite. What this version does not support fails each of its cases.
@@ -75,7 +101,7 @@ pub fn run_watched(suite: &Suite, saw: Option<&mut dyn FnMut(&Seen<'_>)>) -> Res
             let engine = Engine::new(policy.invariants.clone(), settings).map_err(Failure::invalid)?;
             let base = documents::state(RecordedCluster::new(policy.adapters.clone()), suite)?;
             let mut runner = Runner { engine, policy, base, suite, folder: documents::folder(suite), saw };
-            suite.spec.cases.iter().map(|case| runner.timed(case)).collect()
+            suite.spec.cases.iter().enumerate().map(|(at, case)| runner.timed(at, case)).collect()
         }
     };
     Ok(SuiteReport { name: suite.name.to_string(), file: suite.origin.file.to_string(), cases })
@@ -106,9 +132,14 @@ struct Running {
 }
 
 impl Runner<'_, '_> {
-    fn timed(&mut self, case: &Case) -> CaseReport {
+    /// Runs the case at this place among those of its suite.
+    fn timed(&mut self, at: usize, case: &Case) -> CaseReport {
         let clock = now();
-        let failure = self.case(case).err();
+        let failure = self.case(case).err().map(|failure| {
+            let step = failure.step.map_or_else(String::new, |step| format!(".steps[{}]", step - 1));
+            let line = Some(place(self.suite, &format!("spec.cases[{at}]{step}")).line).filter(|line| *line > 0);
+            CaseFailure { line, ..failure }
+        });
         let micros = u64::try_from(clock.elapsed().as_micros()).unwrap_or(u64::MAX);
         CaseReport { name: case.name.clone(), micros: Some(micros), failure }
     }

@@ -27,6 +27,11 @@ impl CelError {
         self.help.as_deref()
     }
 
+    /// What is said at the place.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
     /// The place in the source.
     pub fn span(&self) -> Span {
         self.span
@@ -110,8 +115,41 @@ impl<'s> Reporter<'s> {
         } else {
             format!("unexpected `{text}`")
         };
-        self.error(message, span, "here", None)
+        self.error(message, span, "here", hint(self.source, span))
     }
+}
+
+/// What was probably meant, by what is written where the parser stops.
+fn hint(source: &str, span: Span) -> Option<String> {
+    let words = [("and", "&&"), ("or", "||"), ("not", "!"), ("=", "=="), ("<>", "!="), ("&", "&&"), ("|", "||")];
+    let at = span.text(source);
+    let before = source.get(..span.start).unwrap_or_default().trim_end();
+    let meant =
+        |word: &str| at == word || before.ends_with(&format!(" {word}")) || (before.ends_with(word) && word == "=");
+    if let Some((word, operator)) = words.iter().find(|(word, _)| meant(word)) {
+        return Some(format!("write `{operator}`, not `{word}`"));
+    }
+    unclosed(source).map(|(bracket, column)| format!("`{bracket}` at character {column} is not closed"))
+}
+
+/// The first bracket outside of strings that is not closed, and its position from 1.
+fn unclosed(source: &str) -> Option<(char, usize)> {
+    let mut open: Vec<(char, usize)> = Vec::new();
+    let mut quote = None;
+    let mut escaped = false;
+    for (at, c) in (1..).zip(source.chars()) {
+        match (quote, c) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(end), c) if c == end => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[' | '{') => open.push((c, at)),
+            (None, ')' | ']' | '}') => _ = open.pop(),
+            (None, _) => {}
+        }
+    }
+    open.first().copied()
 }
 
 /// The place of the field's name at the end of `base.field`.

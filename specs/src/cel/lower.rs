@@ -11,7 +11,7 @@ use super::scope::Scope;
 use crate::functions::{Func, UNSUPPORTED, signatures, world_field};
 use crate::ir::{Element, Entry, Expr, Node, Span, Type};
 use crate::suggest::nearest;
-use crate::value::Value;
+use crate::value::{Value, World};
 
 type Lowered = Result<Expr, CelError>;
 
@@ -47,7 +47,19 @@ impl<'s> Lowering<'s> {
         self.depth += 1;
         let lowered = self.form(syntax);
         self.depth -= 1;
-        lowered
+        self.names_its_states(lowered?)
+    }
+
+    /// Refuses a state under another name than its own: which expressions depend on the future is told by the name `now`.
+    fn names_its_states(&self, expr: Expr) -> Lowered {
+        let is_name =
+            matches!(&expr.node, Node::Var(name) if [World::Before, World::Now].iter().any(|w| w.name() == &**name));
+        if is_name || !expr.ty.holds_state() {
+            return Ok(expr);
+        }
+        let help = "write `now` or `before` where it is asked: `p.existsIn(now)`";
+        let message = "a state has no other name than `before` and `now`";
+        Err(self.report.error(message, expr.span, "here", Some(help.into())))
     }
 
     fn form(&mut self, syntax: &SpannedExpr) -> Lowered {

@@ -78,6 +78,7 @@ fn special(base: &Type) -> Vec<(&'static str, Type)> {
             ("write", Type::Bool),
             ("via", Type::String),
             ("keys", Type::list(Type::String)),
+            ("ports", Type::list(Type::String)),
         ],
         Type::Owner => vec![
             ("kind", Type::String),

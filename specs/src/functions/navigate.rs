@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use suture_model::deletion::live_referrers;
+use suture_model::deletion::{cascaded, live_referrers};
 use suture_model::fields;
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate::{self, HostClaim, known};
 use suture_model::object::{Key, Object};
 use suture_model::references::{Reference, references};
 use suture_model::state::State;
-use suture_model::value::Str;
+use suture_model::value::{Str, Val};
 
 use super::answer::{Answer, no_overload};
 use super::pure::label_selector;
@@ -53,6 +53,7 @@ pub fn call_nav(func: Func, args: &[Value], worlds: &Worlds) -> Answer {
         }
         [Value::Object(o), Value::World(world)] => of_object(func, o, worlds.get(*world), *world),
         [Value::Reference(r), Value::World(world)] if func == Func::ResolvesIn => resolves(r, worlds.get(*world)),
+        [Value::Reference(r), Value::World(world)] if func == Func::Target => target(r, worlds.get(*world)),
         [Value::Object(o), rest @ ..] if func.class() != super::Class::Pure => reads(func, o, rest, worlds),
         _ => call_pure(func, args),
     }
@@ -158,7 +159,20 @@ fn with_known(state: &State, role: impl Fn(&KindTraits) -> bool) -> Result<(), E
 /// The error of the first kind that may make pods and was not read: a built-in one, or one that has an adapter.
 fn makers_known(state: &State) -> Result<(), EvalError> {
     with_known(state, KindTraits::makes_pods)?;
+    adapted_known(state)
+}
+
+/// The error of the first kind that has an adapter and was not read.
+fn adapted_known(state: &State) -> Result<(), EvalError> {
     state.base().adapters().kinds().iter().try_for_each(|kind| Ok(known(state, kind)?))
+}
+
+/// The error of the first kind that decides what a budget counts and was not read.
+fn counted_known(state: &State) -> Result<(), EvalError> {
+    all_known(state, &["Pod"])?;
+    makers_known(state)?;
+    with_known(state, KindTraits::scales)?;
+    all_known(state, &["CustomResourceDefinition"])
 }
 
 /// The functions of an object in a state.
@@ -199,16 +213,18 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         Func::OwnersIn => owners_in(state, o),
         Func::UnresolvedOwners => unresolved_owners(state, o),
         Func::WantedBy => {
-            all_read(navigate::unread_owners(state, o))?;
-            told_by_all(state, o, &["children"])?;
+            owners_told(state, o)?;
             objects(navigate::wanted_by(state, o))
         }
         Func::Parents => {
-            all_read(navigate::unread_owners(state, o))?;
-            told_by_all(state, o, &["children"])?;
+            owners_told(state, o)?;
             objects(navigate::parents(state, o))
         }
         Func::StandingSelector => standing_selector(state, o),
+        Func::SelectedBy => selected_by(state, o),
+        Func::Autoscalers => autoscalers(state, o),
+        Func::Scaled => scaled(state, o),
+        Func::Cascaded => adapter(state, o).and_then(|_| objects(cascaded(state, o))),
         Func::WantedReplicas => wanted_replicas(state, o),
         Func::Instances => {
             if let Some(kind) = fields::defined_kind(o) {
@@ -220,11 +236,9 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             known(state, &Kind::new("", "PersistentVolume"))?;
             objects(navigate::volume(state, o).into_iter().collect())
         }
+        Func::Unscaled => counted_known(state).and_then(|()| objects(navigate::unscaled(state, o))),
         Func::DisruptionsWhenSettled => {
-            all_known(state, &["Pod"])?;
-            makers_known(state)?;
-            with_known(state, KindTraits::scales)?;
-            all_known(state, &["CustomResourceDefinition"])?;
+            counted_known(state)?;
             let allowed = navigate::disruptions_when_settled(state, o);
             Ok(Value::list(allowed.into_iter().map(Value::Int).collect()))
         }
@@ -344,6 +358,46 @@ fn told_by_all(state: &State, o: &Object, fields: &[&str]) -> Result<(), EvalErr
     Ok(())
 }
 
+/// That what may own or list an object was read, and says so.
+fn owners_told(state: &State, o: &Object) -> Result<(), EvalError> {
+    all_read(navigate::unread_owners(state, o))?;
+    told_by_all(state, o, &["children"])
+}
+
+/// What selects a pod, or the pods of a workload.
+fn selected_by(state: &State, o: &Arc<Object>) -> Answer {
+    with_known(state, KindTraits::selects_pods)?;
+    adapted_known(state)?;
+    told_by_all(state, o, &["selector"])?;
+    objects(navigate::selected_by(state, o))
+}
+
+/// What scales an object.
+fn autoscalers(state: &State, o: &Object) -> Answer {
+    with_known(state, KindTraits::scales)?;
+    adapted_known(state)?;
+    told_by_all(state, o, &["scaleTarget"])?;
+    objects(navigate::autoscalers(state, &o.key))
+}
+
+/// What an autoscaler scales.
+fn scaled(state: &State, o: &Object) -> Answer {
+    adapter(state, o)?;
+    let found = navigate::scaled(state, o);
+    if let (None, Some(target)) = (found, navigate::scale_target(state, o)) {
+        known(state, &target.kind)?;
+    }
+    objects(found.into_iter().collect())
+}
+
+fn target(reference: &Reference, state: &State) -> Answer {
+    let found = state.resolve(&reference.target);
+    if found.is_none() {
+        known(state, &reference.target.kind)?;
+    }
+    objects(found.into_iter().collect())
+}
+
 fn resolves(reference: &Reference, state: &State) -> Answer {
     bool(navigate::resolves(state, reference)?)
 }
@@ -362,6 +416,13 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
             let adapters = worlds.before.base().adapters().as_ref();
             let found = references(o, adapters).into_iter().map(|r| placed(r, worlds.before));
             Ok(Value::list(found.map(|r| Value::Reference(Arc::new(r))).collect()))
+        }
+        (Func::PodSpec, []) => {
+            Ok(Value::from(&navigate::pod_spec(worlds.before, o).unwrap_or_else(|| Val::object([]))))
+        }
+        (Func::ReplicaRange, []) => {
+            let range = navigate::scaler_range(worlds.before, o);
+            Ok(Value::list(range.into_iter().flat_map(|(low, high)| [low, high]).map(Value::Int).collect()))
         }
         (Func::PodNode, []) => node(o, worlds).map(|n| Value::Object(n.clone())),
         (Func::PodZone, []) => {

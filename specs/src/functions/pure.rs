@@ -340,6 +340,11 @@ fn floor(args: &[Value]) -> Answer {
 }
 
 fn object(func: Func, args: &[Value]) -> Answer {
+    if let (Func::IsSelectedBy, [labels @ Value::Map(_), selector]) = (func, args) {
+        let known = label_selector(selector).zip(labels.to_val());
+        let (selector, labels) = known.ok_or_else(|| no_overload(func, args))?;
+        return Ok(Value::Bool(selector.matches(&labels)));
+    }
     let [Value::Object(o), rest @ ..] = args else { return Err(no_overload(func, args)) };
     let o: &Arc<Object> = o;
     match (func, rest) {

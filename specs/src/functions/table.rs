@@ -113,6 +113,9 @@ const GREATEST: &str = "the greatest of two or three numbers, or of a list";
 const DISRUPTIONS: &str =
     "how many disruptions the budget allows once every wanted pod is ready: none (it cannot tell) or one number";
 const MEANT: &str = "whether the object is meant to go: it, its namespace or definition, or all that it exists for, bear the annotation suture.dev/confirm-delete with their uid";
+const SELECTED_BY: &str =
+    "the objects of its namespace whose selector matches the pod, or the pods that the object makes";
+const UNSCALED: &str = "the controllers of pods that the budget matches, or will match, which have no scale: a percentage or `maxUnavailable` of them cannot be counted";
 const LEAST: &str = "the least of two or three numbers, or of a list";
 
 functions! {
@@ -424,6 +427,33 @@ functions! {
     ResolvesIn, "resolvesIn", Navigates, Beyond => [
         method(&[Reference, World], Bool, "whether what is referred to is there, with its keys"),
     ];
+    Target, "target", Navigates, Beyond => [
+        method(&[Reference, World], OBJECTS, "what is referred to, if it is there: none or one"),
+    ];
+    SelectedBy, "selectedBy", Navigates, Own => [
+        method(&[Object, World], OBJECTS, SELECTED_BY),
+    ];
+    PodSpec, "podSpec", Reads, Own => [
+        method(&[Object], Any, "the spec of the pod, or of the pods that the object makes; empty if it makes none"),
+    ];
+    Autoscalers, "autoscalers", Navigates, Own => [
+        method(
+            &[Object, World], OBJECTS,
+            "the HorizontalPodAutoscalers, and the custom resources with a `scaleTarget`, that scale the object",
+        ),
+    ];
+    Scaled, "scaled", Navigates, Own => [
+        method(&[Object, World], OBJECTS, "what an autoscaler scales, if it is there: none or one"),
+    ];
+    ReplicaRange, "replicaRange", Reads, Own => [
+        method(&[Object], INTS, "the lowest and the highest number that an autoscaler sets; empty for any other object"),
+    ];
+    Cascaded, "cascaded", Navigates, Beyond => [
+        method(
+            &[Object, World], OBJECTS,
+            "what the operator of a custom resource deletes with it, as its adapter says, and no owner reference does",
+        ),
+    ];
     Owners, "owners", Pure, Own => [method(&[Object], Param::List(&Owner), "the entries of its ownerReferences")];
     OwnersIn, "ownersIn", Navigates, Beyond => [
         method(&[Object, World], OBJECTS, "its owners, those that resolve in a state"),
@@ -481,6 +511,9 @@ functions! {
             DISRUPTIONS,
         ),
     ];
+    Unscaled, "unscaled", Navigates, Own => [
+        method(&[Param::Kind("PodDisruptionBudget"), World], OBJECTS, UNSCALED),
+    ];
     HostClaims, "hostClaims", Navigates, Beyond => [
         method(&[Object, World], Param::List(&HostClaim), "the hosts and paths that an Ingress or route claims"),
     ];
@@ -504,7 +537,10 @@ functions! {
     ];
     ObjectName, "name", Pure, Own => [method(&[Object], String, "Kind/namespace/name")];
     Label, "label", Pure, Own => [method(&[Object, String], String, "the value of a label; empty when absent")];
-    IsSelectedBy, "isSelectedBy", Pure, Own => [method(&[Object, Any], Bool, "whether a LabelSelector matches its labels")];
+    IsSelectedBy, "isSelectedBy", Pure, Own => [
+        method(&[Object, Any], Bool, "whether a LabelSelector matches its labels"),
+        method(&[MAP, Any], Bool, "whether a LabelSelector matches these labels"),
+    ];
     Annotation, "annotation", Pure, Own => [
         method(&[Object, String], String, "the value of an annotation; empty when absent"),
     ];

@@ -1,11 +1,16 @@
 //! Decoding a value strictly: it is checked against the JSON schema of its type first, so that every error has a path.
 
+use std::collections::VecDeque;
+
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use suture_model::value::Val;
 
 use super::error::{Origin, SpecError};
+
+/// So many parts of a schema are looked at for a field: some refer to themselves.
+const PLACES_MAX: usize = 256;
 
 /// The value as the type, or all that is wrong with it.
 pub(super) fn decode<T: DeserializeOwned + JsonSchema>(
@@ -15,7 +20,7 @@ pub(super) fn decode<T: DeserializeOwned + JsonSchema>(
 ) -> Result<T, Vec<SpecError>> {
     let schema = schema_for!(T).to_value();
     let definitions = schema.get("$defs").cloned().unwrap_or(Json::Null);
-    let mut check = Check { definitions: &definitions, origin, errors: Vec::new() };
+    let mut check = Check { schema: &schema, definitions: &definitions, origin, errors: Vec::new() };
     check.value(val, &schema, path);
     if !check.errors.is_empty() {
         return Err(check.errors);
@@ -28,7 +33,36 @@ pub(super) fn decode<T: DeserializeOwned + JsonSchema>(
     })
 }
 
+/// The first place, the nearest to the root, at which a schema of a spec has a field.
+pub(super) fn where_it_belongs(schema: &Json, field: &str) -> Option<String> {
+    let definitions = schema.get("$defs").unwrap_or(&Json::Null);
+    let mut open = VecDeque::from([(schema, "spec".to_owned())]);
+    let mut looked_at = 0;
+    while let Some((schema, path)) = open.pop_front() {
+        looked_at += 1;
+        let reference = schema.get("$ref").and_then(Json::as_str).and_then(|name| name.rsplit('/').next());
+        let schema = reference.and_then(|name| definitions.get(name)).unwrap_or(schema);
+        let properties = schema.get("properties").and_then(Json::as_object);
+        if properties.is_some_and(|properties| properties.contains_key(field)) {
+            return Some(path);
+        }
+        if looked_at > PLACES_MAX {
+            return None;
+        }
+        for (name, inner) in properties.into_iter().flatten() {
+            open.push_back((inner, format!("{path}.{name}")));
+        }
+        open.extend(schema.get("items").map(|items| (items, format!("{path}[]"))));
+        for keyword in ["anyOf", "oneOf", "allOf"] {
+            let alternatives = schema.get(keyword).and_then(Json::as_array).into_iter().flatten();
+            open.extend(alternatives.map(|alternative| (alternative, path.clone())));
+        }
+    }
+    None
+}
+
 struct Check<'s> {
+    schema: &'s Json,
     definitions: &'s Json,
     origin: &'s Origin,
     errors: Vec<SpecError>,
@@ -81,7 +115,13 @@ impl<'s> Check<'s> {
                 (Some(schema), _) | (None, Some(schema)) => self.value(inner, schema, &place),
                 (None, None) if closed => {
                     let known: Vec<&str> = properties.into_iter().flat_map(|p| p.keys().map(String::as_str)).collect();
-                    self.errors.push(SpecError::unknown_field(self.origin, path, key, known));
+                    let error = SpecError::unknown_field(self.origin, path, key, known);
+                    let is_slip = error.help.as_ref().is_some_and(|help| help.starts_with("did you mean"));
+                    let belongs = if is_slip { None } else { where_it_belongs(self.schema, key) };
+                    self.errors.push(match belongs.filter(|place| *place != path) {
+                        Some(place) => error.helped(format!("`{key}` belongs under `{place}`")),
+                        None => error,
+                    });
                 }
                 (None, None) => {}
             }

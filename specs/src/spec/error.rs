@@ -1,10 +1,15 @@
 //! What is wrong with a document, and where: file, line, path, reason, help.
 
 use std::fmt;
+use std::ops::Range;
 
-use miette::{Diagnostic, LabeledSpan, SourceCode};
+use miette::{
+    Diagnostic, LabeledSpan, MietteError, MietteSpanContents, Severity, SourceCode, SourceSpan, SpanContents,
+};
 use suture_model::value::Str;
 
+use super::codes::code_of;
+use super::places::{Place, Places};
 use crate::cel::CelError;
 use crate::suggest::nearest;
 
@@ -25,39 +30,11 @@ impl Origin {
         Self { file: file.into(), line: None, text: "".into() }
     }
 
-    /// The line of a path: of its last part that is found, looking for its keys one after the other from the document's
-    /// start. A guess, exact unless keys repeat within the document.
-    fn line_of(&self, path: &str) -> Option<usize> {
-        let start = self.line?;
-        let lines: Vec<&str> = self.text.lines().skip(start.saturating_sub(1)).collect();
-        let mut at = 0;
-        for part in path.split('.').filter(|p| !p.is_empty()) {
-            let (key, index) = match part.split_once('[') {
-                Some((key, index)) => (key, index.trim_end_matches(']').parse::<usize>().ok()),
-                None => (part, None),
-            };
-            if let Some(found) = (at..lines.len()).find(|i| lines.get(*i).is_some_and(|l| has_key(l, key))) {
-                at = found;
-            }
-            if let Some(index) = index {
-                let items = (at + 1..lines.len()).filter(|i| lines.get(*i).is_some_and(|l| is_item(l)));
-                at = items.into_iter().nth(index).unwrap_or(at);
-            }
-        }
-        (!lines.is_empty()).then_some(start + at)
+    /// Where the key, or else the value, of a path stands.
+    fn place(&self, path: &str) -> Option<Place> {
+        let line = self.line.filter(|_| !self.text.is_empty())?;
+        Places::of(&self.text).find(&self.text, line, path)
     }
-}
-
-fn is_item(line: &str) -> bool {
-    line.trim_start().starts_with("- ")
-}
-
-fn has_key(line: &str, key: &str) -> bool {
-    line.match_indices(key).any(|(at, _)| {
-        let before = line.get(..at).and_then(|s| s.chars().last());
-        let after = line.get(at + key.len()..).unwrap_or_default().trim_start_matches(['"', '\'']);
-        before.is_none_or(|c| " {,-\"'".contains(c)) && after.starts_with(':')
-    })
 }
 
 /// One thing that is wrong with a document.
@@ -67,6 +44,12 @@ pub struct SpecError {
     pub file: Str,
     /// The line, when known.
     pub line: Option<usize>,
+    /// The column, from 1, in characters, when known.
+    pub column: Option<usize>,
+    /// The class of the error, as [`super::CODES`] explains it.
+    pub code: &'static str,
+    /// The kind and name of the document, when it could not be read.
+    pub document: Option<(Str, Str)>,
     /// The path of the field, `spec.require[0].expression`.
     pub path: String,
     /// What is wrong, in one line.
@@ -75,19 +58,43 @@ pub struct SpecError {
     pub help: Option<String>,
     /// The expression that does not compile, when that is what is wrong.
     pub cel: Option<Box<CelError>>,
+    /// The text of the file and the bytes in it that are wrong, when it is at hand.
+    shown: Option<(Str, Range<usize>)>,
 }
 
 impl SpecError {
     /// An error at a path of a document.
     pub fn new(origin: &Origin, path: &str, message: impl Into<String>) -> Self {
-        Self {
+        let message = message.into();
+        let error = Self {
             file: origin.file.clone(),
-            line: origin.line_of(path),
+            line: origin.line,
+            column: None,
+            code: code_of(&message, false),
+            document: None,
             path: path.to_owned(),
-            message: message.into(),
+            message,
             help: None,
             cel: None,
+            shown: None,
+        };
+        match origin.place(path) {
+            Some(place) => error.at(origin, place, word_at(&origin.text, place.byte)),
+            None => error,
         }
+    }
+
+    /// The error of a text that is neither YAML nor JSON: the origin's line, and the column from 1.
+    pub(super) fn malformed(origin: &Origin, column: usize, message: String, help: Option<String>) -> Self {
+        let unread = Origin { text: "".into(), ..origin.clone() };
+        let column = (column > 0).then_some(column);
+        Self { column, code: "E0001", help, ..Self::new(&unread, "", message) }
+    }
+
+    /// This error at a place, with so many bytes that are wrong.
+    fn at(self, origin: &Origin, place: Place, length: usize) -> Self {
+        let shown = Some((origin.text.clone(), place.byte..place.byte + length));
+        Self { line: Some(place.line), column: Some(place.column), shown, ..self }
     }
 
     /// The error of a field that does not exist.
@@ -120,21 +127,39 @@ impl SpecError {
         self
     }
 
+    /// Whether it may be meant all the same.
+    pub fn is_warning(&self) -> bool {
+        self.code.starts_with('W')
+    }
+
     /// The error of an expression that does not compile.
     pub fn expression(origin: &Origin, path: &str, error: CelError) -> Self {
         let mut out = Self::new(origin, path, error.to_string());
+        out.code = code_of(&out.message, true);
         out.help = error.help_text().map(ToOwned::to_owned);
+        let (span, source) = (error.span(), error.source_text());
+        let line = origin.line.filter(|_| !origin.text.is_empty());
+        let within = |offset: usize| Places::of(&origin.text).within(&origin.text, line?, path, source, offset);
+        if let Some(place) = within(span.start) {
+            let end = within(span.end).map_or(place.byte, |end| end.byte);
+            let one_word = span.text(source).len();
+            let is_one = !span.text(source).contains(char::is_whitespace);
+            out = out.at(origin, place, if is_one { one_word } else { end.saturating_sub(place.byte) });
+        }
         out.cel = Some(Box::new(error));
         out
     }
 }
 
-/// `file:line: path: message`.
+/// `file:line:column: path: message`.
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
+        }
+        if let Some(column) = self.column {
+            write!(f, ":{column}")?;
         }
         f.write_str(": ")?;
         if !self.path.is_empty() {
@@ -151,11 +176,47 @@ impl Diagnostic for SpecError {
         self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
+    fn severity(&self) -> Option<Severity> {
+        Some(if self.is_warning() { Severity::Warning } else { Severity::Error })
+    }
+
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.code))
+    }
+
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.cel.as_ref().and_then(|cel| cel.source_code())
+        match &self.shown {
+            Some(_) => Some(self),
+            None => self.cel.as_ref().and_then(|cel| cel.source_code()),
+        }
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        self.cel.as_ref().and_then(|cel| cel.labels())
+        let Some((_, bytes)) = &self.shown else { return self.cel.as_ref().and_then(|cel| cel.labels()) };
+        let text = self.cel.as_ref().map_or_else(|| "here".to_owned(), |cel| cel.label().to_owned());
+        let label = LabeledSpan::new(Some(text), bytes.start, bytes.len());
+        Some(Box::new(std::iter::once(label)))
     }
+}
+
+/// The file, with the lines around what is wrong.
+impl SourceCode for SpecError {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let text: &str = self.shown.as_ref().map_or("", |(text, _)| text);
+        let read = text.read_span(span, before, after)?;
+        let (line, column, lines) = (read.line(), read.column(), read.line_count());
+        let (file, span) = (self.file.to_string(), *read.span());
+        Ok(Box::new(MietteSpanContents::new_named(file, read.data(), span, line, column, lines)))
+    }
+}
+
+/// How long the key or word is that begins at a byte.
+fn word_at(text: &str, byte: usize) -> usize {
+    let rest = text.get(byte..).unwrap_or_default();
+    rest.find(|c: char| c.is_whitespace() || matches!(c, ':' | ',' | '}' | ']')).unwrap_or(rest.len())
 }

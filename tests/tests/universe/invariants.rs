@@ -73,6 +73,25 @@ const TEMPLATES: &[(&str, Focus, &[&str])] = &[
     ("serving-namespace-kept", Focus::Namespaces, &[""]),
     ("pdb-allows-disruption", Focus::Budgets, &[""]),
     ("unique-host", Focus::Hosts, &[""]),
+    ("critical-workload-kept", Focus::Selectors, &["{namespaces: [a]}"]),
+    ("ports-resolve", Focus::Services, &["", "{created: false}"]),
+    ("webhook-backend-kept", Focus::Services, &["", "{introduced: false}"]),
+    ("webhook-not-self-blocking", Focus::Namespaces, &[""]),
+    ("local-traffic-has-endpoints", Focus::Services, &[""]),
+    ("autoscaled-replicas-kept", Focus::Budgets, &["", "{percent: 0}"]),
+    ("idle-workload-has-activator", Focus::Budgets, &[""]),
+    ("one-member-at-a-time", Focus::Quorum, &[""]),
+    ("quorum-has-pdb", Focus::Budgets, &["", "{members: {matchLabels: {app: x}}}"]),
+    ("bound-volume-kept", Focus::Claims, &[""]),
+    ("retained-volume-kept", Focus::Claims, &["{selector: {}}", "{approvers: [kubernetes-admin], selector: {}}"]),
+    ("no-stale-volume-adopted", Focus::Claims, &[""]),
+    ("controller-kept", Focus::Owners, &[""]),
+    ("child-follows-owner", Focus::Owners, &[""]),
+    ("finalizer-respected", Focus::Claims, &[""]),
+    ("selectors-disjoint", Focus::Selectors, &[""]),
+    ("no-stray-adoption", Focus::Pods, &[""]),
+    ("pdbs-disjoint", Focus::Budgets, &[""]),
+    ("pdb-evaluable", Focus::Budgets, &[""]),
 ];
 
 /// Name, focus, and the spec of handwritten invariants.
@@ -278,6 +297,53 @@ degree: '0 - svc.endpoints(now).size()'",
 hold: After
 require:
 - expression: \"now.podsOwnedBy(d).filter(p, p.ready()).size() < 2 || now.podsOwnedBy(d).exists(p, p.ready() && p.zone() == 'z2')\"",
+    ),
+    (
+        "selected-by",
+        Focus::Selectors,
+        "forEach: {var: o, kinds: [Pod, Deployment, StatefulSet, DaemonSet, Db]}
+require:
+- expression: \"!o.liveIn(now) || o.at(now).selectedBy(now).filter(s, s.kind == 'Service' && s.live()).size() <= 1\"
+degree: \"o.liveIn(now) ? o.at(now).selectedBy(now).size() : 0\"",
+    ),
+    (
+        "scaled",
+        Focus::Budgets,
+        "forEach: {var: o, kinds: [HorizontalPodAutoscaler, Db]}
+require:
+- expression: \"!o.liveIn(now) || o.scaled(before).size() == 0 || o.at(now).scaled(now).exists(t, t.live())\"",
+    ),
+    (
+        "autoscalers",
+        Focus::Budgets,
+        "forEach: {var: o, kinds: [Deployment, StatefulSet, Db]}
+require:
+- expression: \"!o.liveIn(now) || o.autoscalers(before).size() == 0 || o.at(now).autoscalers(now).exists(a, a.live()
+    && a.replicaRange().size() == 2)\"
+- expression: '!o.liveIn(now) || o.at(now).podSpec().?containers.orValue([]).size() < 9'",
+    ),
+    (
+        "targets",
+        Focus::References,
+        "forEach: {var: o, kinds: [Pod, Deployment, StatefulSet, Ingress]}
+require:
+- expression: \"!o.liveIn(now) || o.at(now).references().all(r, r.optional || r.target(now).exists(t, t.live()))\"",
+    ),
+    (
+        "cascaded",
+        Focus::Claims,
+        "forEach: {var: o, kinds: [Db]}
+require:
+- expression: 'o.existsIn(now) || o.cascaded(now).size() == 0'
+degree: 'o.cascaded(now).size()'",
+    ),
+    (
+        "unscaled",
+        Focus::Budgets,
+        "forEach: {var: b, kind: PodDisruptionBudget}
+require:
+- expression: '!b.liveIn(now) || b.at(now).unscaled(now).size() == 0'
+degree: 'b.liveIn(now) ? b.at(now).unscaled(now).size() : 0'",
     ),
     (
         "owner-stays",

@@ -37,6 +37,7 @@ fn verdict(outcome: Finding, action: Action) -> Verdict {
         proved_against: Arc::new(BTreeMap::from([("Service/shop/web".to_owned(), "12".to_owned())])),
         nearest_allowed: if refuted { vec!["delete it with propagationPolicy Orphan".to_owned()] } else { Vec::new() },
         awaits_landing: false,
+        requests: Vec::new(),
     }
 }
 
@@ -64,15 +65,10 @@ fn a_denial_says_what_would_break_and_what_would_not() {
     let undecided = verdict(Finding::Undecided, Action::Deny);
     let decision = decision(Outcome::Denied, vec![undecided, verdict(Finding::Refuted, Action::Deny)]);
     let expected = "\
-denied: web-serves would break for Service/shop/web
-  only 0 ready endpoints would be left
+denied: web-serves would break for Service/shop/web: only 0 ready endpoints would be left
   - ana deletes Deployment/shop/web
-  assumed
-    - maxUnavailable 1
-  allowed instead
-    - delete it with propagationPolicy Orphan
-undecided: web-serves for Service/shop/web
-  it could not be decided: budget spent
+  allowed instead: delete it with propagationPolicy Orphan
+undecided: web-serves could not be decided for Service/shop/web: budget spent
 
 denied: 1 instance would break, 1 undecided, 7 proved (z3 5.3.2, 812 µs)
 ";
@@ -112,16 +108,51 @@ fn what_is_proved_is_only_counted() {
     assert_eq!(text(&decision, About::Present, Paint::PLAIN, false), "clean: 7 hold (z3 5.3.2, 812 µs)\n");
 }
 
+/// A verdict of another invariant on another instance, broken by the requests of a batch at these places.
+fn other(invariant: &str, instance: &str, requests: &[usize]) -> Verdict {
+    let of = verdict(Finding::Refuted, Action::Deny);
+    Verdict { invariant: invariant.to_owned(), instance: instance.to_owned(), requests: requests.to_vec(), ..of }
+}
+
 #[test]
-fn many_verdicts_are_cut_short() {
-    let decision = decision(Outcome::Denied, vec![verdict(Finding::Refuted, Action::Deny); 23]);
-    let decision = Decision { cut_short: true, ..decision };
-    let text = text(&decision, About::Present, Paint::PLAIN, false);
-    assert_eq!(text.matches("violated: web-serves is broken for").count(), 20);
-    assert!(text.contains("\nand 3 more, which --verbose lists\n"), "{text}");
+fn what_breaks_by_the_same_is_told_once() {
+    let target = other("kept", "Deployment/shop/web", &[]);
+    let many = (0..20).map(|n| other("serves", &format!("Service/shop/web-{n:02}"), &[]));
+    let decision = decision(Outcome::Denied, many.chain([target]).collect());
+    let expected = "\
+denied: kept would break for Deployment/shop/web: only 0 ready endpoints would be left
+  - ana deletes Deployment/shop/web
+  allowed instead: delete it with propagationPolicy Orphan
+  and 20 more: serves for Service/shop/web-00, Service/shop/web-01, Service/shop/web-02, Service/shop/web-03; …
+
+denied: 21 instances would break, 7 proved (z3 5.3.2, 812 µs)
+";
+    assert_eq!(text(&decision, About::Change, Paint::PLAIN, false), expected);
+}
+
+#[test]
+fn each_cause_in_a_batch_is_told_and_many_are_cut_short() {
+    let verdicts = (0..8).flat_map(|n| [other("a", "A/x", &[n]), other("b", "B/y", &[n])]).collect();
+    let decision = Decision { cut_short: true, ..decision(Outcome::Denied, verdicts) };
+    let text = text(&decision, About::Change, Paint::PLAIN, false);
+    assert_eq!(text.matches("denied: a would break for A/x").count(), CAUSES_MAX);
+    assert_eq!(text.matches("  and 1 more: b for B/y\n").count(), CAUSES_MAX);
+    assert!(text.contains("\nand 6 more, which --verbose lists\n"), "{text}");
     let unjudged = "\nand perhaps more: the change is denied, and what else it reaches was not judged\n";
     assert!(text.contains(unjudged), "{text}");
-    assert!(text.ends_with("\nviolated: 23 instances broken, 7 hold (z3 5.3.2, 812 µs)\n"), "{text}");
+}
+
+#[test]
+fn an_audit_takes_a_line_for_what_is_the_same_of_many() {
+    let many = (0..3).map(|n| other("serves", &format!("Service/shop/web-{n}"), &[]));
+    let decision = decision(Outcome::Denied, many.chain([other("kept", "Claim/a/c", &[])]).collect());
+    let text = text(&decision, About::Present, Paint::PLAIN, false);
+    let lines: Vec<&str> =
+        text.lines().filter(|line| line.starts_with("violated: ") || line.contains("more")).collect();
+    let found = ["violated: kept is broken for Claim/a/c", "violated: serves is broken for Service/shop/web-0"];
+    assert!(lines.iter().zip(found).all(|(line, found)| line.starts_with(found)), "{text}");
+    assert!(text.contains("  and 2 more: serves for Service/shop/web-1, Service/shop/web-2\n"), "{text}");
+    assert!(text.ends_with("\nviolated: 4 instances broken, 7 hold (z3 5.3.2, 812 µs)\n"), "{text}");
 }
 
 #[test]

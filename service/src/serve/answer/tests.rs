@@ -37,6 +37,7 @@ fn verdict(outcome: Finding, action: Action, instance: &str) -> Verdict {
         proved_against: std::sync::Arc::default(),
         nearest_allowed: if outcome == Finding::Refuted { vec!["scale it to 1".to_owned()] } else { Vec::new() },
         awaits_landing: false,
+        requests: Vec::new(),
     }
 }
 
@@ -112,7 +113,7 @@ fn an_allowance_says_nothing_but_that() {
 #[test]
 fn each_finding_has_the_consequence_that_its_invariant_declares() {
     let told = |answer: Answer| (answer.allowed, answer.label, answer.warnings.len());
-    assert_eq!(told(one(Finding::Refuted, Action::Warn, "Deny")), (true, Label::Warned, 2));
+    assert_eq!(told(one(Finding::Refuted, Action::Warn, "Deny")), (true, Label::Warned, 3));
     assert_eq!(told(one(Finding::Refuted, Action::Audit, "Deny")), (true, Label::Allowed, 0));
     assert_eq!(told(one(Finding::Undecided, Action::Deny, "Deny")), (false, Label::Undecided, 0));
     assert_eq!(told(one(Finding::Undecided, Action::Deny, "Warn")), (true, Label::Undecided, 1));
@@ -141,21 +142,23 @@ fn an_invariant_that_is_not_loaded_any_more_still_refuses() {
 fn many_denials_fit_ten_lines() {
     let instances = (0..30).map(|n| verdict(Finding::Refuted, Action::Deny, &format!("Service/shop/web-{n}")));
     let mut verdicts: Vec<Verdict> = instances.collect();
-    verdicts[0].message = (0..20).map(|n| format!("line {n}\n")).collect();
+    verdicts[0].message = (0..20).map(|n| format!("- line {n}\n")).collect();
     let answer = Answer::from_decision(&decided(Outcome::Denied, verdicts), &policy("Deny"));
     let lines: Vec<&str> = answer.message.lines().collect();
     assert_eq!(lines.len(), MESSAGE_LINES_MAX);
-    assert_eq!(lines[0], "web-serves would break for Service/shop/web-0: line 0");
+    assert_eq!(lines[0], "web-serves would break for Service/shop/web-0: - line 0");
     assert_eq!(lines[8], "allowed instead: scale it to 1");
-    assert_eq!(lines[9], "and 29 more");
+    assert!(lines[9].starts_with("and 29 more: web-serves for Service/shop/web-1, "), "{}", lines[9]);
 }
 
 #[test]
 fn a_few_denials_are_all_named() {
-    let verdicts = ["a", "b", "c"].map(|name| verdict(Finding::Refuted, Action::Deny, name)).to_vec();
+    let mut verdicts = ["a", "b", "c"].map(|name| verdict(Finding::Refuted, Action::Deny, name)).to_vec();
+    verdicts.push(verdict(Finding::Undecided, Action::Deny, "d"));
     let answer = Answer::from_decision(&decided(Outcome::Denied, verdicts), &policy("Deny"));
-    let also = answer.message.lines().filter(|line| line.starts_with("also web-serves would break for")).count();
-    assert_eq!((also, answer.message.contains("more")), (2, false));
+    let last: Vec<&str> = answer.message.lines().skip(3).collect();
+    let undecided = "also web-serves could not be decided for d: the solver's budget is spent";
+    assert_eq!(last, ["and 2 more: web-serves for b, c", undecided]);
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn place() -> Place {
         path: "/api/v1/configmaps".to_owned(),
         label_selector: None,
         resumes: false,
+        keeps_values: false,
     }
 }
 
@@ -65,7 +66,12 @@ async fn told_of(place: Place, script: Script) -> Vec<String> {
     let (events, heard) = channel();
     let task = tokio::spawn(follow(scripted(script), place, events, latest::channel(0).1));
     let listening = tokio::task::spawn_blocking(move || {
-        let name = |object: &Val| name_of(object).map(|(_, name)| name.to_string()).unwrap_or_default();
+        // a name, with the value of a key where one was read
+        let name = |object: &Val| {
+            let name = name_of(object).map(|(_, name)| name.to_string()).unwrap_or_default();
+            let value = object.str_at(&["data", "key"]).filter(|value| !value.is_empty());
+            value.map_or(name.clone(), |value| format!("{name}={value}"))
+        };
         let mut words = Vec::new();
         while let Ok((_, told)) = heard.recv() {
             words.push(match told {
@@ -158,6 +164,23 @@ async fn what_resumes_goes_on_where_it_was() {
         "listed 0 at Some(40)",
     ];
     assert_eq!(told_of(Place { resumes: true, ..place() }, script).await, expected);
+}
+
+#[tokio::test]
+async fn values_are_passed_over_but_those_of_announcements() {
+    let object = |name: &str, version: u64| {
+        format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}},"data":{{"key":"value"}}}}"#)
+    };
+    let script = || {
+        vec![
+            ("limit=200", 200, list("", 10, &[object("a", 3)])),
+            ("resourceVersion=10", 200, event("ADDED", &object("b", 12)) + &event("ERROR", &error(410))),
+            ("limit=200", 404, error(404)),
+        ]
+    };
+    assert_eq!(told(script()).await, ["page a", "listed 1 at Some(10)", "put b at Some(12)", "failed"]);
+    let kept = told_of(Place { keeps_values: true, ..place() }, script()).await;
+    assert_eq!(kept, ["page a=value", "listed 1 at Some(10)", "put b=value at Some(12)", "failed"]);
 }
 
 #[tokio::test]

@@ -12,10 +12,10 @@ fn asked(name: &str, due: Duration) -> AdmissionCall {
 }
 
 /// The same in another namespace.
-fn elsewhere(name: &str) -> AdmissionCall {
+fn asked_in(namespace: &str, name: &str, due: Duration) -> AdmissionCall {
     let mut body = review("u-2", name);
-    body["request"]["namespace"] = "elsewhere".into();
-    read(body.to_string().as_bytes(), now(), now() + LONG).unwrap()
+    body["request"]["namespace"] = namespace.into();
+    read(body.to_string().as_bytes(), now(), now() + due).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(20);
@@ -32,7 +32,7 @@ async fn one_namespace_leaves_a_worker_to_others() {
         .collect();
     until("one is being decided, and the others wait", || series(&metrics, "suture_queue_length") == 3.0).await;
     for _ in 0..3 {
-        assert!(workers.ask(elsewhere("web")).await.unwrap().allowed);
+        assert!(workers.ask(asked_in("elsewhere", "web", LONG)).await.unwrap().allowed);
     }
     assert_eq!(series(&metrics, "suture_queue_wait_seconds_count"), 4.0, "only one of them was begun");
     script.open();
@@ -56,8 +56,11 @@ async fn when_too_many_are_stuck_only_a_restart_helps() {
     let workers = workers(&script, 2, 64, &metrics);
     assert_eq!(workers.alive(), Ok(()));
     let began = now();
-    while workers.alive().is_ok() && began.elapsed() < LONG {
-        let late = workers.ask(asked("waits", Duration::from_millis(5))).await;
+    for at in 0.. {
+        if workers.alive().is_err() || began.elapsed() > LONG {
+            break;
+        }
+        let late = workers.ask(asked_in(&format!("ns-{at}"), "waits", Duration::from_millis(5))).await;
         assert_eq!(late.unwrap_err(), Unanswered::Overrun);
     }
     assert_eq!(workers.alive(), Err(format!("{STUCK_MAX} workers are stuck")));

@@ -4,12 +4,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use suture_e2e::installed::{Installed, install};
+use suture_e2e::installed::Installed;
 use suture_e2e::objects::{list, namespace, pod, pod_spec, serves, service, workload};
-use suture_e2e::suture::{NAMESPACE, run, user};
-use suture_e2e::{Api, Cluster, Nodes, Options, Part};
+use suture_e2e::suture::{NAMESPACE, run};
+use suture_e2e::{Api, Cluster, Part};
 
-use super::{seconds, table, until};
+use super::{launched, prepared, seconds, table, until};
 
 /// A machine that is gone answers nobody; the API server waits one second for Suture where a request is essential.
 const ESSENTIAL_MAX: Duration = Duration::from_millis(1_900);
@@ -69,10 +69,7 @@ const DNS: &str = "/apis/apps/v1/namespaces/kube-system/deployments/coredns";
 
 impl Scene {
     fn start() -> Self {
-        let options = Options { users: vec![user()], nodes: Nodes::new(2), ..Options::default() };
-        let cluster = Cluster::start(&options).expect("cluster");
-        let admin = cluster.kubectl("admin").expect("admin");
-        install(&admin, &["--profile", "strict"]).expect("install");
+        let (cluster, admin) = prepared(2);
         admin.create(&list(vec![namespace("shop")])).expect("namespace");
         let settings =
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "shop"}});
@@ -89,9 +86,7 @@ impl Scene {
             workload("Deployment", "shop", "web", 2, &needing),
         ];
         admin.create(&list(objects)).expect("objects");
-        let suture = Installed::new(&cluster, "suture-0", None, &["--profile=strict"]).expect("suture");
-        suture.process.launch().expect("launch");
-        suture.wait_ready().expect("ready");
+        let suture = launched(&cluster, &["--profile=strict"]);
         let scene = Self { cluster, suture };
         for (ns, app) in [("kube-system", "coredns"), (NAMESPACE, "suture"), ("shop", "web")] {
             until(app, || scene.serving(ns, app));

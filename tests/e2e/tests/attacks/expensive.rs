@@ -6,21 +6,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use suture_e2e::installed::{Installed, install};
+use suture_e2e::Api;
 use suture_e2e::objects::{list, place};
-use suture_e2e::suture::user;
-use suture_e2e::{Api, Cluster, Nodes, Options};
 
 use super::strangers::{MEMORY_MAX_BYTES, WAIT_MAX, honest};
-use super::{seconds, table};
+use super::{launched, prepared, seconds, table};
 
 /// How long each attack lasts.
 const LASTS: Duration = Duration::from_secs(10);
 /// Attackers at once.
 const ATTACKERS: usize = 4;
-/// How many ConfigMaps the loops of an attacker's own invariant run over.
-const LOOPED: usize = 120;
-
 /// What an attacker asks again and again.
 struct Attack {
     name: &'static str,
@@ -36,7 +31,7 @@ fn named(api: &str, kind: &str, more: Value) -> Value {
     object
 }
 
-fn attacks() -> [Attack; 3] {
+fn attacks() -> [Attack; 2] {
     let owner = |at| json!({"apiVersion": "v1", "kind": "Pod", "name": format!("o{at}"), "uid": format!("o{at}")});
     let owners: Vec<Value> = (0..1_000).map(owner).collect();
     let backend =
@@ -58,43 +53,18 @@ fn attacks() -> [Attack; 3] {
             collection: "/apis/networking.k8s.io/v1/namespaces/mall/ingresses",
             object: named("networking.k8s.io/v1", "Ingress", json!({"spec": {"rules": rules}})),
         },
-        Attack {
-            name: "three nested loops of its own invariant",
-            collection: "/api/v1/namespaces/mall/configmaps",
-            object: named("v1", "ConfigMap", json!({"data": {"a": "b"}})),
-        },
     ]
-}
-
-/// A NamespacedInvariant that takes very long, and what it loops over.
-fn loops() -> Vec<Value> {
-    let all = "now.inNamespace('mall', 'ConfigMap')";
-    let nested =
-        format!("{all}.all(a, {all}.all(b, {all}.all(c, a.metadata.name + b.metadata.name != c.metadata.name)))");
-    let invariant = json!({"apiVersion": "suture.dev/v1alpha1", "kind": "NamespacedInvariant", "metadata":
-        {"name": "loops", "namespace": "mall"}, "spec": {"forEach": {"var": "m", "kind": "ConfigMap"}, "require":
-        [{"expression": nested, "message": "it takes long"}]}});
-    let map = |at| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("m{at}"), "namespace": "mall"}});
-    (0..LOOPED).map(map).chain([invariant]).collect()
 }
 
 #[test]
 fn what_is_expensive_to_decide_stops_nobody_else() {
-    let options = Options { users: vec![user()], nodes: Nodes::new(0), ..Options::default() };
-    let cluster = Cluster::start(&options).expect("cluster");
-    let admin = cluster.kubectl("admin").expect("admin");
-    install(&admin, &["--profile", "strict"]).expect("install");
+    let (cluster, admin) = prepared(0);
     admin.create(&list(place("shop").into_iter().chain(place("mall")).collect())).expect("namespaces");
-    let suture = Installed::new(&cluster, "suture-0", None, &["--profile=strict"]).expect("suture");
-    suture.process.launch().expect("launch");
-    suture.wait_ready().expect("ready");
+    let suture = launched(&cluster, &["--profile=strict"]);
     let alone = honest(&cluster, LASTS / 2);
     println!("  an honest client alone waits {} s at most", seconds(alone));
     let mut table = table();
     for Attack { name, collection, object } in attacks() {
-        if name.contains("loops") {
-            admin.create(&list(loops())).expect("an invariant of the attacker's");
-        }
         let (done, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let attackers: Vec<_> = (0..ATTACKERS)
             .map(|_| {

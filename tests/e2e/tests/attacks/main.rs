@@ -3,7 +3,7 @@
 //! | module | attacks |
 //! |---|---|
 //! | `cold_start` | the whole cluster is down and comes up, Suture last, under `failurePolicy: Fail` |
-//! | `expensive` | objects, and an invariant of a tenant's own, that are expensive to decide |
+//! | `expensive` | objects that are expensive to decide |
 //! | `rights` | an owner of a kind that Suture may not read |
 //! | `silence` | Suture is switched off, emptied, tampered with, stopped for a while |
 //! | `strangers` | whoever reaches the webhook's port asks nothing, or too much |
@@ -23,11 +23,30 @@ mod strangers;
 
 use std::time::Duration;
 
+use suture_e2e::installed::{Installed, install};
+use suture_e2e::suture::user;
 use suture_e2e::table::Table;
-use suture_e2e::wait;
+use suture_e2e::{Cluster, Kubectl, Nodes, Options, wait};
 
 /// Far more than any recovery takes, so that only what never comes about fails.
 const RECOVERED_MAX: Duration = Duration::from_secs(90);
+
+/// A cluster of so many nodes, with what Suture under the strict profile needs in it.
+fn prepared(nodes: usize) -> (Cluster, Kubectl) {
+    let options = Options { users: vec![user()], nodes: Nodes::new(nodes), ..Options::default() };
+    let cluster = Cluster::start(&options).expect("cluster");
+    let admin = cluster.kubectl("admin").expect("admin");
+    install(&admin, &["--profile", "strict"]).expect("install");
+    (cluster, admin)
+}
+
+/// Suture with these flags, once it is ready.
+fn launched(cluster: &Cluster, flags: &[&str]) -> Installed {
+    let suture = Installed::new(cluster, "suture-0", None, flags).expect("suture");
+    suture.process.launch().expect("launch");
+    suture.wait_ready().expect("ready");
+    suture
+}
 
 /// What each attack's table has.
 fn table() -> Table {

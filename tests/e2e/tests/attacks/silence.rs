@@ -4,13 +4,13 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use suture_e2e::installed::{Installed, install};
+use suture_e2e::installed::Installed;
 use suture_e2e::objects::{invariant, list, namespace, pod, serves, service};
-use suture_e2e::suture::{NAMESPACE, user};
+use suture_e2e::suture::NAMESPACE;
 use suture_e2e::table::Table;
-use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options};
+use suture_e2e::{Api, Cluster, Kubectl};
 
-use super::{seconds, table, until};
+use super::{launched, prepared, seconds, table, until};
 
 /// Longer than a pause has to be to count as one.
 const PAUSE: Duration = Duration::from_secs(6);
@@ -36,18 +36,13 @@ fn nothing_turns_it_off_in_silence() {
 
 impl Scene {
     fn start() -> Self {
-        let options = Options { users: vec![user()], nodes: Nodes::new(2), ..Options::default() };
-        let cluster = Cluster::start(&options).expect("cluster");
-        let admin = cluster.kubectl("admin").expect("admin");
-        install(&admin, &["--profile", "strict"]).expect("install");
+        let (cluster, admin) = prepared(2);
         admin.create(&list(vec![namespace("shop")])).expect("namespace");
         admin.apply(&invariant("service-keeps-endpoints").to_string()).expect("invariant");
         until("service account", || {
             admin.text(&["get", "serviceaccount", "default", "--namespace=shop"]).map(drop).map_err(|e| e.to_string())
         });
-        let suture = Installed::new(&cluster, "suture-0", None, &[]).expect("suture");
-        suture.process.launch().expect("launch");
-        suture.wait_ready().expect("ready");
+        let suture = launched(&cluster, &[]);
         let scene = Self { cluster, admin, suture, table: table() };
         scene.make("web");
         until("a denial", || scene.judges());

@@ -10,12 +10,10 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::json;
-use suture_e2e::installed::{Installed, install};
 use suture_e2e::objects::{list, place};
-use suture_e2e::suture::user;
-use suture_e2e::{Api, Cluster, Nodes, Options};
+use suture_e2e::{Api, Cluster};
 
-use super::{seconds, table};
+use super::{launched, prepared, seconds, table};
 
 /// Connections that ask nothing: as many as once shut the API server out.
 const IDLE: usize = 512;
@@ -33,14 +31,9 @@ type Tls = StreamOwned<ClientConnection, TcpStream>;
 
 #[test]
 fn strangers_neither_learn_anything_nor_shut_anybody_out() {
-    let options = Options { users: vec![user()], nodes: Nodes::new(0), ..Options::default() };
-    let cluster = Cluster::start(&options).expect("cluster");
-    let admin = cluster.kubectl("admin").expect("admin");
-    install(&admin, &["--profile", "strict"]).expect("install");
+    let (cluster, admin) = prepared(0);
     admin.create(&list(place("shop").to_vec())).expect("namespace");
-    let suture = Installed::new(&cluster, "suture-0", None, &["--profile=strict"]).expect("suture");
-    suture.process.launch().expect("launch");
-    suture.wait_ready().expect("ready");
+    let suture = launched(&cluster, &["--profile=strict"]);
     super::until("the webhook", || {
         let found = admin.json(&["get", "validatingwebhookconfiguration", "suture"]).map_err(|e| e.to_string())?;
         let url = found.pointer("/webhooks/0/clientConfig/url").and_then(|url| url.as_str()).unwrap_or_default();

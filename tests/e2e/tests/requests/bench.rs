@@ -98,8 +98,8 @@ impl Bench {
     }
 
     /// Starts Suture, which keeps its certificates and the webhook's configuration by itself.
-    pub(super) fn judge(&mut self) {
-        let plan = Plan { by_itself: true, ..Plan::shipped() };
+    pub(super) fn judge(&mut self, plan: Plan) {
+        let plan = Plan { by_itself: true, ..plan };
         self.suture = Some(Suture::start(&self.cluster, &plan).expect("suture"));
         let probe = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
             "metadata": {"name": "probe", "namespace": "shop"},

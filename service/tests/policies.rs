@@ -1,0 +1,175 @@
+//! Who writes policies: what is wrong with them and where, tests of them, and the values of expressions.
+#![expect(clippy::unwrap_used, reason = "what the test itself gets wrong may end it")]
+
+mod run;
+
+use run::{CLUSTER, INVARIANT, SUITE, folder, suture, write};
+use serde_json::Value;
+
+/// Mistakes of many classes in one file.
+const WRONG: &str = "\
+apiVersion: suture.dev/v1alpha1
+kind: InvariantTemplate
+metadata: {name: own}
+spec:
+  description: d
+  forEach: {var: p, kind: Pod}
+  require:
+  - expression: >-
+      p.liveIn(now) and
+      p.ready()
+---
+kind: Invariant
+metadata: {name: of-own}
+spec: {template: own}
+---
+kind: Exemption
+metadata: {name: gone
+---
+kind: Exemption
+metadata: {name: over}
+spec: {invariant: of-owm, reason: r, expires: \"2020-01-01T00:00:00Z\"}
+---
+kind: Suite
+metadata: {name: s}
+spec:
+  invariants:
+  - {kind: Invariant, metadata: {name: pods-live}, spec: {forEach: {var: p, kind: Pod}, require: [{expression: p.liveIn(now)}]}}
+  cases:
+  - {name: a, steps: []}
+  - name: a
+    steps:
+    - {delete: {kind: Pod, name: x}, expect: Denied, by: [pod-live]}
+";
+
+#[test]
+fn lint_tells_every_mistake_at_once_where_it_stands_and_in_order() {
+    let folder = folder("mistakes");
+    let path = write(&folder, "wrong.yaml", WRONG);
+    let ran = suture(&["lint", &path, "-o", "json"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    let remarks: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+    let told: Vec<String> = remarks
+        .iter()
+        .map(|r| format!("{} {}:{} {}", r["rule"], r["line"], r["column"], r["message"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "E0101 9:21 unexpected `and`",
+            "E0001 17:11 unclosed bracket '{'",
+            "E0304 21:8 it exempts from nothing: there is no invariant `of-owm`",
+            "W0403 21:38 it has expired, and lifts nothing any more",
+            "E0303 29:15 a case without steps asks nothing",
+            "E0302 30:5 a case of this name is there already: `a`",
+            "E0301 32:54 `by` names `pod-live`, which is no invariant of the suite",
+        ]
+    );
+    assert_eq!(remarks[2]["help"], "did you mean `of-own`?");
+    let text = suture(&["lint", &path]);
+    assert!(text.err.contains("wrong.yaml:9:21") && text.err.contains("6 errors in the input"), "{}", text.err);
+}
+
+#[test]
+fn tools_read_what_is_wrong() {
+    let folder = folder("tools");
+    let path = write(&folder, "wrong.yaml", WRONG);
+    let github = suture(&["lint", &path, "-o", "github"]);
+    let first = format!("::error file={path},line=9,col=21,title=E0101::unexpected `and` (write `&&`, not `and`)");
+    assert_eq!(github.out.lines().next(), Some(first.as_str()));
+    let log: Value = serde_json::from_str(&suture(&["lint", &path, "-o", "sarif"]).out).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    let (run, rules) = (&log["runs"][0], &log["runs"][0]["tool"]["driver"]["rules"]);
+    let rules: Vec<&Value> = rules.as_array().unwrap().iter().map(|rule| &rule["id"]).collect();
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 7);
+    for result in results {
+        assert!(rules.contains(&&result["ruleId"]), "{result}");
+        assert!(matches!(result["level"].as_str(), Some("error" | "warning")), "{result}");
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], path.as_str());
+        assert!(place["region"]["startLine"].as_u64() > Some(0) && place["region"]["startColumn"].as_u64() > Some(0));
+    }
+    let state = write(&folder, "cluster.yaml", CLUSTER);
+    let invariants = write(&folder, "invariants.yaml", INVARIANT);
+    let flags = ["--state", &state, "--profile", "none", "--invariants", &invariants];
+    let check = [&["check"][..], &flags, &["--scale", "deploy/shop/web=0"]].concat();
+    let denied = suture(&[&check[..], &["-o", "github"]].concat());
+    assert_eq!(denied.code, 1);
+    assert!(denied.out.starts_with("::error title=web-serves::web-serves would break for Service/shop/web: "));
+    assert_eq!(denied.out.lines().count(), 1, "{}", denied.out);
+    let log: Value = serde_json::from_str(&suture(&[&check[..], &["-o", "sarif"]].concat()).out).unwrap();
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!(result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"], "Service/shop/web");
+    assert_eq!(suture(&[&["audit"][..], &flags, &["-o", "github"]].concat()).out, "");
+}
+
+#[test]
+fn a_code_has_a_page() {
+    let page = suture(&["explain", "e0101"]);
+    assert!(page.code == 0 && page.out.starts_with("E0101: an expression cannot be parsed\n\n"), "{}", page.out);
+    assert!(suture(&["explain"]).out.lines().any(|line| line == "E0003  there is no such field"));
+    let unknown = suture(&["explain", "E0111"]);
+    assert!(unknown.code == 2 && unknown.err.contains("there is no code `E0111`"), "{}", unknown.err);
+}
+
+#[test]
+fn lint_warns_about_what_can_hardly_be_meant() {
+    let folder = folder("hardly");
+    let idle = "\
+kind: Invariant
+metadata: {name: idle}
+spec:
+  forEach: {var: job, kind: CronJob}
+  let: {left: job.liveIn(now)}
+  require:
+  - expression: left
+  - expression: job.metadata.name != 'x'
+  - expression: request.operation != 'DELETE'
+";
+    let path = write(&folder, "idle.yaml", idle);
+    let ran = suture(&["lint", &path]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "1 warning: 1 document in 1 file\n"), "{}", ran.err);
+    assert!(ran.err.contains("idle.yaml:8:5") && ran.err.contains("the clause never reads `now`"), "{}", ran.err);
+    let state = write(&folder, "cluster.yaml", CLUSTER);
+    let beside = suture(&["lint", &path, "--state", &state]);
+    assert_eq!(beside.out, "2 warnings: 1 document in 1 file\n", "{}", beside.err);
+    assert!(beside.err.contains("no object of the state is an instance of it"), "{}", beside.err);
+    let shown = write(&folder, "shown.yaml", INVARIANT);
+    assert!(suture(&["lint", &shown, "--state", &state]).out.starts_with("clean: "));
+}
+
+#[test]
+fn cases_are_chosen_and_tell_their_lines_and_what_they_leave_out() {
+    let folder = folder("cases");
+    write(&folder, "invariants.yaml", INVARIANT);
+    write(&folder, "cluster.yaml", CLUSTER);
+    let path = write(&folder, "suite.yaml", SUITE);
+    let ran = suture(&["test", &path]);
+    let line = SUITE.lines().position(|line| line.contains("replicas: 0, expect: Allowed")).unwrap() + 1;
+    assert!(ran.code == 1 && ran.out.contains(&format!("suite.yaml:{line}\n")), "{line}: {}", ran.out);
+    let github = suture(&["test", &path, "-o", "github"]);
+    assert!(github.out.starts_with(&format!("::error file={path},line={line},title=")), "{}", github.out);
+    assert!(suture(&["test", &path, "--run", "no such case"]).err.contains("no case matches"));
+    assert!(suture(&["test", &path, "--run", "("]).err.contains("--run: "));
+    let covered = suture(&["test", &path, "--run", "co\": one pod", "--coverage"]);
+    assert!(covered.code == 0 && covered.out.ends_with("1 passed, 0 failed\n"), "{}", covered.out);
+    assert!(covered.out.starts_with("0 of 1 clauses were never false\n"), "{}", covered.out);
+}
+
+#[test]
+fn an_expression_has_a_value_and_parts_with_theirs() {
+    let folder = folder("eval");
+    let state = write(&folder, "cluster.yaml", CLUSTER);
+    let eval = |expression: &str, on: &[&str]| suture(&[&["eval", expression, "--state", &state], on].concat());
+    let on = ["--on", "svc/shop/web"];
+    let ran = eval("self.endpoints(now).size() >= 2 && self.metadata.name == 'web'", &on);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.starts_with("true\n"), "{}", ran.out);
+    assert!(ran.out.contains("  self.endpoints(now).size() = 2\n"), "{}", ran.out);
+    assert!(ran.out.contains("  self.metadata.name = web\n"), "{}", ran.out);
+    assert_eq!(eval("now.pods.filter(p, p.ready()).size()", &[]).out.lines().next(), Some("2"));
+    assert!(eval("self.endpoint(now)", &on).err.contains("there is no method `endpoint`"));
+    assert!(eval("1 / 0", &[]).code == 2);
+    assert!(eval("self", &["--on", "svc/shop/wbe"]).err.contains("does not exist in the state"));
+}
