@@ -63,6 +63,9 @@ where
     /// A call with at least one argument that is a term or a bag.
     fn symbolic(&mut self, func: Func, args: Vec<Sym>) -> Answer {
         let vars = &self.scene.vars;
+        if args.iter().any(|arg| matches!(arg, Sym::Bag(_))) && !func.takes_open_lists() {
+            return Err(not_linear(func.name()));
+        }
         if let [a, b] = args.as_slice()
             && let (Some(x), Some(y)) = (a.as_int(), b.as_int())
         {
@@ -95,6 +98,14 @@ where
                 return Ok(Sym::int(Int::sum(items.iter().map(|i| &i.count))?));
             }
             (Func::Sum, [Sym::Bag(items)]) => return self.sum(items),
+            (Func::Distinct, [Sym::Bag(items)]) => return self.distinct(items),
+            (Func::Sort, [Sym::Bag(items)]) => {
+                self.ordered(func, items)?;
+                return Ok(Sym::Bag(items.clone()));
+            }
+            (Func::Min | Func::Least | Func::Max | Func::Greatest, [Sym::Bag(items)]) => {
+                return self.extreme(func, items);
+            }
             (Func::Add, [a, b]) => {
                 if let (Some(mut a), Some(b)) = (as_bag(a), as_bag(b)) {
                     a.extend(b);
@@ -145,6 +156,77 @@ where
             sum = sum.add(&part)?;
         }
         Ok(Sym::int(sum))
+    }
+
+    /// The known values of a bag, each once with how often it is there.
+    fn totals(&self, func: Func, items: &[Item]) -> Result<Vec<(Value, Int)>, Refusal> {
+        let mut totals: Vec<(Value, Int)> = Vec::new();
+        let mut add = |value: &Value, count: &Int| -> Result<(), Refusal> {
+            match totals.iter_mut().find(|(known, _)| known == value) {
+                Some((_, total)) => *total = total.add(count)?,
+                None => totals.push((value.clone(), count.clone())),
+            }
+            Ok(())
+        };
+        let zero = Int::constant(0);
+        for Item { count, value } in items {
+            match value {
+                Sym::Known(value) => add(value, count)?,
+                Sym::Choice(parts) => {
+                    for (guard, part) in parts {
+                        match part {
+                            Sym::Known(value) => add(value, &Int::ite(guard, count, &zero, &self.scene.vars)?)?,
+                            // the list has no value there
+                            Sym::Error(_) => {}
+                            _ => return Err(not_linear(func.name())),
+                        }
+                    }
+                }
+                Sym::Error(_) => {}
+                _ => return Err(not_linear(func.name())),
+            }
+        }
+        Ok(totals)
+    }
+
+    /// Each value of a bag once.
+    fn distinct(&self, items: &[Item]) -> Answer {
+        let (one, none) = (Int::constant(1), Int::constant(0));
+        let mut once = Vec::new();
+        for (value, total) in self.totals(Func::Distinct, items)? {
+            let there = Bool::ge(&total, &one, &self.scene.vars)?;
+            let count = Int::ite(&there, &one, &none, &self.scene.vars)?;
+            once.push(Item { count, value: Sym::Known(value) });
+        }
+        Ok(Sym::Bag(once))
+    }
+
+    /// The values of a bag in ascending order, each once with how often it is there; refused where they have no order.
+    fn ordered(&mut self, func: Func, items: &[Item]) -> Result<Vec<(Value, Int)>, Refusal> {
+        let totals = self.totals(func, items)?;
+        let values = Value::list(totals.iter().map(|(value, _)| value.clone()).collect());
+        let Sym::Known(Value::List(sorted)) = self.plain(Func::Sort, &[values])? else {
+            return Err(not_linear(func.name()));
+        };
+        let of = |value: Value| totals.iter().find(|(known, _)| *known == value).cloned();
+        // not a number is not even equal to itself
+        sorted.iter().map(|value| of(value).ok_or_else(|| not_linear(func.name()))).collect()
+    }
+
+    /// The smallest or the largest value of a bag: the first one that is there.
+    fn extreme(&mut self, func: Func, items: &[Item]) -> Answer {
+        let mut ordered = self.ordered(func, items)?;
+        if matches!(func, Func::Max | Func::Greatest) {
+            ordered.reverse();
+        }
+        let (mut alternatives, mut none_yet) = (Vec::new(), Bool::truth(true));
+        for (value, total) in ordered {
+            let there = Bool::ge(&total, &Int::constant(1), &self.scene.vars)?;
+            alternatives.push((Bool::and([none_yet.clone(), there.clone()]), Sym::Known(value)));
+            none_yet = Bool::and([none_yet, there.not()]);
+        }
+        alternatives.push((none_yet, Sym::Error(EvalError::invalid(format!("`{func}` of an empty list")))));
+        Ok(Sym::choice(alternatives, &self.scene.vars)?)
     }
 
     /// Whether a bag equals a list, where one of them is plainly empty.

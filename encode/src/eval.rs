@@ -171,14 +171,16 @@ where
                 Ok(Sym::choice(alternatives, &self.scene.vars)?)
             }
             Node::List(elements) => {
-                let mut items = Vec::new();
+                let (mut items, mut fails) = (Vec::new(), Vec::new());
                 for element in elements {
                     if element.optional {
                         return Err(not_linear("an optional element"));
                     }
-                    items.push(Item { count: Int::constant(1), value: self.eval(&element.value)? });
+                    let value = self.eval(&element.value)?;
+                    fails.push(value.fails());
+                    items.push(Item { count: Int::constant(1), value });
                 }
-                Ok(Sym::Bag(items))
+                self.unless(Bool::or(fails), Sym::Bag(items))
             }
             Node::Let { var, init, body } => {
                 let value = self.eval(init)?;
@@ -470,6 +472,8 @@ where
             }
             if matches!(kind, Comprehension::Map) {
                 let value = self.with(name, item.value.clone(), |e| e.eval(body))?;
+                let counted = Bool::ge(&item.count, &Int::constant(1), &self.scene.vars)?;
+                fails.push(Bool::and([counted, value.fails()]));
                 kept.push(Item { count: item.count, value });
                 continue;
             }
@@ -487,7 +491,6 @@ where
                 _ => return Err(not_linear("this macro")),
             }
         }
-        let fails = Bool::or(fails);
         let result = match kind {
             Comprehension::All | Comprehension::Exists => Sym::from_truth(decided),
             Comprehension::ExistsOne => {
@@ -496,7 +499,12 @@ where
             }
             _ => Sym::Bag(kept),
         };
-        let failed = Sym::Error(EvalError::invalid("a part of the comprehension has no value"));
+        self.unless(Bool::or(fails), result)
+    }
+
+    /// A list or what is made of one: it has no value where a part of it has none.
+    fn unless(&self, fails: Bool, result: Sym) -> Answer {
+        let failed = Sym::Error(EvalError::invalid("a part of the list has no value"));
         Ok(Sym::choice(vec![(fails.not(), result), (fails, failed)], &self.scene.vars)?)
     }
 

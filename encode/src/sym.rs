@@ -151,6 +151,16 @@ impl Sym {
         }
     }
 
+    /// When it has no value.
+    pub fn fails(&self) -> Bool {
+        match self {
+            Self::Error(_) => Bool::truth(true),
+            Self::Truth(truth) => truth.fails(),
+            Self::Choice(parts) => Bool::or(parts.iter().map(|(g, part)| Bool::and([g.clone(), part.fails()]))),
+            Self::Known(_) | Self::Member(_) | Self::Int(_) | Self::Bag(_) | Self::Open => Bool::truth(false),
+        }
+    }
+
     /// As a Boolean: anything but one fails.
     pub fn as_truth(&self) -> Truth {
         match self {

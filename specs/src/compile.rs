@@ -18,6 +18,7 @@ use crate::value::Value;
 mod faults;
 mod instances;
 mod lets;
+mod open_lists;
 mod params;
 mod prune;
 mod selected;

@@ -33,6 +33,28 @@ pub enum Class {
     Navigates,
 }
 
+impl Func {
+    /// Whether it can be asked of a list of which the future decides what is in it: it needs no more than how many items
+    /// there are of each value.
+    pub fn takes_open_lists(self) -> bool {
+        matches!(
+            self,
+            Self::Size
+                | Self::Sum
+                | Self::Distinct
+                | Self::Sort
+                | Self::Min
+                | Self::Max
+                | Self::Least
+                | Self::Greatest
+                | Self::Add
+                | Self::Eq
+                | Self::Ne
+                | Self::In
+        )
+    }
+}
+
 /// What a NamespacedInvariant may read by a function. What an object refers to, who refers to it, its owners, its node and
 /// its volume may be in another namespace; selectors, owners of pods and endpoints never reach one. What nodes or
 /// autoscalers make of how many pods are wanted, or may be disrupted, is a number and no object.

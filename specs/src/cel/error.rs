@@ -17,6 +17,11 @@ pub struct CelError {
 }
 
 impl CelError {
+    /// The error of a part of `source` that compiles, and cannot be meant.
+    pub(crate) fn new(source: &str, message: String, span: Span, label: &str, help: Option<String>) -> Self {
+        Self { message, label: label.to_owned(), help, span, source: source.to_owned() }
+    }
+
     /// One line, without the place.
     pub fn message(&self) -> &str {
         &self.message

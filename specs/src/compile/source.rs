@@ -7,6 +7,7 @@ use suture_model::value::Str;
 
 use super::instances::{self, ForEach};
 use super::lets;
+use super::open_lists;
 use crate::cel::{self, Scope};
 use crate::ir::{Expr, Type};
 use crate::spec::{Cel, Origin, Requirement, SpecError};
@@ -85,6 +86,14 @@ pub(super) fn compile_source(source: &Source) -> Result<Parts, Vec<SpecError>> {
     }
     let degree =
         source.degree.and_then(|text| keep(strict(text, &scope, &Type::Int, origin, "spec.degree"), &mut errors));
+    if errors.is_empty() {
+        let clauses = (0..).zip(source.require.iter().zip(&require));
+        let judged = clauses
+            .map(|(i, (text, clause))| (format!("spec.require[{i}].expression"), &text.expression, &clause.expression));
+        let degree = source.degree.zip(degree.as_ref()).map(|(text, expr)| ("spec.degree".to_owned(), text, expr));
+        let judged: Vec<(String, &Cel, &Expr)> = judged.chain(degree).collect();
+        errors.extend(open_lists::errors(source, &lets, &judged));
+    }
     if errors.is_empty() { Ok(Parts { for_each, var_type, lets, require, degree }) } else { Err(errors) }
 }
 

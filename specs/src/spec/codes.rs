@@ -160,6 +160,12 @@ pub const CODES: &[Code] = &[
         messages: &["*may look beyond namespace *"],
     },
     Code {
+        code: "E0108",
+        title: "an expression can never be decided",
+        page: "The future decides what is in the list, so the solver knows how many items of each value it has, and no order. Texts, positions and lists of lists cannot be made of it. Count instead: `pods.map(p, p.zone()).distinct().size() >= 2`, `pods.exists(p, ..)`, `pods.all(p, ..)`. In a `messageExpression` everything is allowed: it is evaluated in the one future that breaks the clause.",
+        messages: &["*can never be decided"],
+    },
+    Code {
         code: "E0201",
         title: "there is no such template, or it has other parameters",
         page: "specs/library/README.md lists the shipped templates and their parameters; templates of your own are InvariantTemplates in the files that are loaded together. An invariant names a template, or has `forEach` and `require` of its own.",

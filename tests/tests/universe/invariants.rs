@@ -115,6 +115,22 @@ require:
 - expression: 'before.podsOwnedBy(sts).exists(p, p.at(now).ready()) || sts.wantedReplicas(before) == 0'",
     ),
     (
+        "mapped-pods",
+        Focus::Pods,
+        "forEach: {var: sts, kind: StatefulSet}
+require:
+- expression: 'before.podsOwnedBy(sts).map(p, p.at(now).ready()).size() >= 0 || sts.wantedReplicas(before) == 0'",
+    ),
+    (
+        "distinct-nodes",
+        Focus::Quorum,
+        "forEach: {var: sts, kind: StatefulSet}
+let:
+  nodes: \"before.podsOwnedBy(sts).filter(p, p.existsIn(now)).map(p, p.?spec.?nodeName.orValue(''))\"
+require:
+- expression: 'nodes.distinct().size() >= 2 || nodes.max() == nodes.sort().min()'",
+    ),
+    (
         "few-pods",
         Focus::Pods,
         "forEach: {var: ns, kind: Namespace}
