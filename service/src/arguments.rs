@@ -69,6 +69,8 @@ pub enum Command {
     Eval(Eval),
     /// Says what the code of an error means
     Explain(Explain),
+    /// Writes YAML files anew in one style: lines of 120 characters, comments stay
+    Fmt(Fmt),
     /// Prints what the policy reads of the cluster of the current kubeconfig context, as `--state` takes it; no values of
     /// Secrets and ConfigMaps
     #[cfg(feature = "serve")]
@@ -86,6 +88,8 @@ pub enum Command {
     EmergencyOff(EmergencyOff),
     /// Prints the completion script of a shell
     Completions(Completions),
+    /// Prints the man page of the command, or writes those of all subcommands
+    Manpages(Manpages),
     /// Prints the versions of Suture and Z3
     Version(Version),
 }
@@ -216,9 +220,12 @@ pub struct Test {
     /// Also lists the clauses that no step found broken
     #[arg(long)]
     pub coverage: bool,
+    /// Runs again whenever a file of the suites changes, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
     /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = TestFormat::Text)]
-    pub output: TestFormat,
+    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
+    pub output: ReportFormat,
 }
 
 /// `suture audit`.
@@ -275,6 +282,17 @@ pub struct Explain {
     /// The code of an error, such as E0103 [default: lists all]
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
+}
+
+/// `suture fmt`.
+#[derive(Debug, Args)]
+pub struct Fmt {
+    /// Files, folders (*.yaml and *.yml in them, hidden ones left out), or `-` from standard input to standard output
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Writes nothing: lists the files that would change, and ends with 1 if there are any
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// `suture snapshot`.
@@ -388,6 +406,14 @@ pub struct Completions {
     pub shell: Shell,
 }
 
+/// `suture manpages`.
+#[derive(Debug, Args)]
+pub struct Manpages {
+    /// Where the pages are written, one for each subcommand [default: standard output, the page of the command]
+    #[arg(long, value_name = "FOLDER")]
+    pub to: Option<PathBuf>,
+}
+
 /// `suture version`.
 #[derive(Debug, Args)]
 pub struct Version {
@@ -410,21 +436,6 @@ pub enum Format {
 /// The forms of an answer that has places or findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
-    /// For people.
-    Text,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
-    /// Annotations of GitHub's workflows.
-    Github,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-}
-
-/// The forms of a test's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TestFormat {
     /// For people.
     Text,
     /// JSON.

@@ -1,10 +1,10 @@
 //! The subcommands: each reads its input, asks for an answer, prints it, and says with which exit code to end.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
-use regex::Regex;
 use serde::Serialize;
 use suture_checker::decision::{Decision, Finding, Outcome};
 use suture_checker::engine::{Engine, Settings};
@@ -16,8 +16,8 @@ use suture_model::snapshot::Facts;
 use suture_specs::spec::{OnUndecided, Profile};
 
 use crate::arguments::{
-    self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, ReportFormat, State, Test,
-    TestFormat, Version,
+    self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, Manpages, ReportFormat,
+    State, Version,
 };
 use crate::bench::{cluster, measure, report};
 use crate::clock::Clock;
@@ -28,22 +28,24 @@ use crate::input;
 use crate::output::decision::{self, About};
 use crate::output::progress::Progress;
 use crate::output::terminal::{self, Paint};
-use crate::output::{self, junit, remarks, tests};
+use crate::output::{self, remarks};
 use crate::policy::{self, Documents, Policy, diagnosed};
 use crate::recorded::{self, RecordedCluster};
 use crate::request::{Against, RequestedChange, Write, review_of};
 use crate::rules::watched;
-use crate::suite;
 
 use inputs::{live, one_standard_input};
 
 #[cfg(feature = "serve")]
 mod emergency_off;
 mod eval;
+mod fmt;
 mod inputs;
 mod lint;
 #[cfg(feature = "serve")]
 mod manifests;
+mod test;
+mod watch;
 
 /// Runs the command line.
 pub fn run(arguments: Arguments) -> ExitCode {
@@ -61,11 +63,12 @@ pub fn run(arguments: Arguments) -> ExitCode {
 fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(arguments) => check(common, *arguments),
-        Command::Test(arguments) => test(common, arguments),
+        Command::Test(arguments) => test::run(common, arguments),
         Command::Audit(arguments) => audit(common, arguments),
         Command::Lint(arguments) => lint::run(common, arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Explain(arguments) => lint::explain(arguments),
+        Command::Fmt(arguments) => fmt::run(common, arguments),
         #[cfg(feature = "serve")]
         Command::Snapshot(arguments) => snapshot(&arguments),
         #[cfg(feature = "serve")]
@@ -76,6 +79,7 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         #[cfg(feature = "serve")]
         Command::EmergencyOff(arguments) => emergency_off::run(arguments),
         Command::Completions(arguments) => completions(arguments),
+        Command::Manpages(arguments) => manpages(arguments),
         Command::Version(arguments) => version(arguments),
     }
 }
@@ -201,40 +205,6 @@ fn snapshot(arguments: &arguments::Snapshot) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-fn test(common: Common, arguments: Test) -> Result<Exit, Failure> {
-    let Test { paths, run, coverage, output } = arguments;
-    let mut found = suite::documents::find(&paths)?;
-    if let Some(pattern) = run {
-        let pattern = Regex::new(&pattern).map_err(|error| Failure::invalid(format!("--run: {error}")))?;
-        for suite in &mut found {
-            let name = suite.name.clone();
-            suite.spec.cases.retain(|case| pattern.is_match(&format!("{name}: {}", case.name)));
-        }
-        found.retain(|suite| !suite.spec.cases.is_empty());
-        if found.is_empty() {
-            return Err(Failure::invalid(format!("--run: no case matches `{pattern}`")));
-        }
-    }
-    let progress = if common.quiet { Progress::hidden() } else { Progress::of(found.len()) };
-    let mut report = suite::run::run(&found, coverage, &progress)?;
-    drop(progress);
-    if common.no_timing {
-        report.forget_times();
-    }
-    let exit = if report.failed == 0 { Exit::Good } else { Exit::Bad };
-    let paint = Paint::stdout(common.color);
-    match output {
-        _ if common.quiet => {}
-        TestFormat::Text => output::print(&tests::text(&report, paint, common.verbose))?,
-        TestFormat::Json => output::value(Format::Json, &report, |_| String::new())?,
-        TestFormat::Yaml => output::value(Format::Yaml, &report, |_| String::new())?,
-        TestFormat::Junit => output::print(&junit::xml(&report))?,
-        TestFormat::Github => output::report(ReportFormat::Github, &report, remarks::of_report, |_| String::new())?,
-        TestFormat::Sarif => output::report(ReportFormat::Sarif, &report, remarks::of_report, |_| String::new())?,
-    }
-    Ok(exit)
-}
-
 fn bench(common: Common, arguments: arguments::Bench) -> Result<Exit, Failure> {
     let arguments::Bench { nodes, pods, seed, requests, templates: only, output } = arguments;
     let nodes = nodes as usize;
@@ -265,6 +235,19 @@ fn completions(arguments: Completions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "suture", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Good)
+}
+
+fn manpages(arguments: Manpages) -> Result<Exit, Failure> {
+    let failed = |source| Failure::write("the man pages", source);
+    if let Some(folder) = arguments.to {
+        fs::create_dir_all(&folder).map_err(failed)?;
+        clap_mangen::generate_to(Arguments::command(), &folder).map_err(failed)?;
+        return Ok(Exit::Good);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Arguments::command()).render(&mut page).map_err(failed)?;
+    output::print(&String::from_utf8_lossy(&page))?;
     Ok(Exit::Good)
 }
 

@@ -26,7 +26,7 @@ const FOLDER_DEPTH_MAX: usize = 64;
 /// Ends of the names that are read in a folder.
 const MANIFESTS: [&str; 3] = ["yaml", "yml", "json"];
 /// What stands for standard input.
-const STDIN: &str = "-";
+pub const STDIN: &str = "-";
 
 /// Reads what the paths name, in their order; a folder's files in the order of their names.
 ///

@@ -47,6 +47,7 @@ pub fn report<T: Serialize>(
         ReportFormat::Text => self::value(Format::Text, value, text),
         ReportFormat::Json => self::value(Format::Json, value, text),
         ReportFormat::Yaml => self::value(Format::Yaml, value, text),
+        ReportFormat::Junit => print(&junit::of_remarks(&remarks(value))),
         ReportFormat::Github => print(&remarks::github(&remarks(value))),
         ReportFormat::Sarif => self::value(Format::Json, &remarks::sarif(&remarks(value)), |_| String::new()),
     }

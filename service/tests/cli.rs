@@ -420,7 +420,7 @@ fn versions_and_completions_are_printed() {
         let script = suture(&["completions", shell]);
         assert!(script.code == 0 && script.out.contains("propagation-policy"), "{shell}");
     }
-    for usage in [&[][..], &["replay"], &["check"], &["test"], &["check", "-o", "junit"], &["audit", "--one-step"]] {
+    for usage in [&[][..], &["replay"], &["check"], &["test"], &["fmt"], &["audit", "--one-step"]] {
         assert_eq!(suture(usage).code, 2, "{usage:?}");
     }
     assert_eq!(suture(&["--help"]).code, 0);

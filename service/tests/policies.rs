@@ -3,6 +3,13 @@
 
 mod run;
 
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
 use run::{CLUSTER, INVARIANT, SUITE, folder, suture, write};
 use serde_json::Value;
 
@@ -172,4 +179,110 @@ fn an_expression_has_a_value_and_parts_with_theirs() {
     assert!(eval("self.endpoint(now)", &on).err.contains("there is no method `endpoint`"));
     assert!(eval("1 / 0", &[]).code == 2);
     assert!(eval("self", &["--on", "svc/shop/wbe"]).err.contains("does not exist in the state"));
+}
+
+#[test]
+fn what_can_never_be_decided_is_an_error_where_it_stands() {
+    let folder = folder("never");
+    let text = "\
+kind: Invariant
+metadata: {name: never}
+spec:
+  forEach: {var: sts, kind: StatefulSet}
+  let:
+    ready: before.podsOwnedBy(sts).filter(p, p.existsIn(now) && p.at(now).ready())
+    zones: ready.map(p, p.metadata.name)
+  require:
+  - expression: zones.join(',') != ''
+    messageExpression: zones.join(',')
+  - expression: ready[0].ready()
+  - expression: zones.distinct().size() >= 2 && [zones].flatten().size() > 1
+";
+    let ran = suture(&["lint", &write(&folder, "never.yaml", text), "-o", "json"]);
+    let remarks: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+    let told: Vec<String> =
+        remarks.iter().map(|r| format!("{} {}:{} {}", r["rule"], r["line"], r["column"], r["message"])).collect();
+    let of = |place: &str, what: &str| {
+        format!("\"E0108\" {place} \"{what} of a list that depends on the future can never be decided\"")
+    };
+    assert_eq!((ran.code, told), (2, vec![of("9:17", "`join`"), of("11:17", "an item")]), "{}", ran.out);
+}
+
+#[test]
+fn every_command_with_findings_prints_junit() {
+    let folder = folder("junit");
+    let wrong = suture(&["lint", &write(&folder, "wrong.yaml", WRONG), "-o", "junit"]);
+    assert!(wrong.code == 2 && wrong.out.contains("tests=\"7\" failures=\"6\""), "{}", wrong.out);
+    assert!(wrong.out.contains("<system-out>it has expired, and lifts nothing any more</system-out>"), "{}", wrong.out);
+    let state = write(&folder, "cluster.yaml", CLUSTER);
+    let invariants = write(&folder, "invariants.yaml", INVARIANT);
+    let flags = ["--state", &state, "--profile", "none", "--invariants", &invariants, "-o", "junit"];
+    let denied = suture(&[&["check"][..], &flags, &["--scale", "deploy/shop/web=0"]].concat());
+    let failed =
+        "<testcase classname=\"web-serves\" name=\"Service/shop/web\">\n      <failure message=\"web-serves would";
+    assert!(denied.code == 1 && denied.out.contains(failed), "{}", denied.out);
+    let clean = suture(&[&["audit"][..], &flags].concat());
+    assert!(clean.code == 0 && clean.out.contains("tests=\"1\" failures=\"0\""), "{}", clean.out);
+}
+
+#[test]
+fn files_are_written_in_one_style_and_say_the_same() {
+    let folder = folder("fmt");
+    let untidy = "# why\na:   1   # here\nb: { c : [1,2], d: 'x' }\n---\ne: |\n    two\n    lines\n";
+    let tidy = "# why\na: 1 # here\nb: {c: [1, 2], d: \"x\"}\n---\ne: |\n  two\n  lines\n";
+    let path = write(&folder, "a.yaml", untidy);
+    let broken = write(&folder, "b.yaml", "a: [1\n");
+    let line = format!("{path}\n");
+    let check = suture(&["fmt", "--check", &path]);
+    assert_eq!((check.code, check.out.as_str()), (1, line.as_str()), "{}", check.err);
+    assert_eq!(fs::read_to_string(&path).unwrap(), untidy);
+    let ran = suture(&["fmt", folder.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, line.as_str()));
+    assert!(ran.err.contains("b.yaml:1:4: "), "{}", ran.err);
+    assert_eq!(fs::read_to_string(&path).unwrap(), tidy);
+    assert_eq!(fs::read_to_string(&broken).unwrap(), "a: [1\n");
+    let again = suture(&["fmt", "--check", &path]);
+    assert_eq!((again.code, again.out.as_str()), (0, ""), "{}", again.err);
+    let shipped = suture(&["fmt", "--check", "specs/library"]);
+    assert_eq!((shipped.code, shipped.out.as_str()), (0, ""), "{}", shipped.err);
+}
+
+#[test]
+fn every_command_has_a_page() {
+    let folder = folder("pages");
+    let ran = suture(&["manpages", "--to", folder.to_str().unwrap()]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let page = fs::read_to_string(folder.join("suture-check.1")).unwrap();
+    assert!(page.contains("\\-\\-propagation\\-policy"), "{page}");
+    assert!(suture(&["manpages"]).out.contains("suture\\-audit(1)"));
+}
+
+#[test]
+fn suites_run_again_when_a_file_that_they_name_changes() {
+    let folder = folder("watch");
+    let invariants = folder.join("invariants");
+    fs::create_dir(&invariants).unwrap();
+    write(&folder, "cluster.yaml", CLUSTER);
+    write(&invariants, "own.yaml", INVARIANT);
+    let suite = SUITE.replace("invariants.yaml", "invariants/own.yaml");
+    let path = write(&folder, "suite.yaml", &suite);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_suture"));
+    let mut child =
+        child.args(["test", "--watch", &path]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (told, tells) = channel();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let reader = thread::spawn(move || {
+        let closing = |line: &String| line.contains(" passed, ");
+        out.lines().map_while(Result::ok).filter(closing).for_each(|line| _ = told.send(line));
+    });
+    let next = || tells.recv_timeout(Duration::from_secs(120)).unwrap();
+    assert_eq!(next(), "1 passed, 1 failed");
+    write(&invariants, "own.yaml", &INVARIANT.replace("service-keeps-endpoints", "no-such-template"));
+    assert_eq!(next(), "0 passed, 2 failed");
+    write(&folder, "suite.yaml", &suite.replace("replicas: 0, expect: Allowed", "replicas: 0, expect: Denied"));
+    write(&invariants, "own.yaml", INVARIANT);
+    while next() != "2 passed, 0 failed" {}
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap();
 }

@@ -1,8 +1,13 @@
-//! The results of suites as JUnit's XML, as CI systems read it: a testsuite for each suite, a testcase for each case.
+//! What was found as JUnit's XML, as CI systems read it: a testsuite for each suite and a testcase for each of its cases, or
+//! one testsuite with a testcase for each remark.
 
 use std::fmt::Write;
 
+use super::remarks::{Level, Remark};
 use crate::suite::report::{CaseReport, Report, SuiteReport};
+
+/// The name of the testcase that says that nothing is to be mended.
+const CLEAN: &str = "nothing to mend";
 
 /// The document.
 pub fn xml(report: &Report) -> String {
@@ -18,6 +23,33 @@ pub fn xml(report: &Report) -> String {
         testsuite(&mut out, suite);
     }
     out.push_str("</testsuites>\n");
+    out
+}
+
+/// The document of remarks: an error is a failed testcase, a warning one that passed and says so. Where there is none, one
+/// testcase passed: a document without any is an error for some of its readers.
+pub fn of_remarks(remarks: &[Remark]) -> String {
+    let failures = remarks.iter().filter(|remark| remark.level == Level::Error).count();
+    let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\"", remarks.len().max(1));
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    _ = writeln!(out, "<testsuites name=\"suture\" {counts}>\n  <testsuite name=\"suture\" {counts}>");
+    for Remark { rule, level, file, line, column: _, subject, message, help } in remarks {
+        let mut head = format!("classname=\"{}\" name=\"{}\"", escaped(rule), escaped(subject));
+        head.extend(file.iter().map(|file| format!(" file=\"{}\"", escaped(file))));
+        head.extend(line.map(|line| format!(" line=\"{line}\"")));
+        let (first, help) = (message.lines().next().unwrap_or_default(), help.as_deref().unwrap_or_default());
+        let more = escaped([message, help].join("\n").trim_end());
+        _ = writeln!(out, "    <testcase {head}>");
+        _ = match level {
+            Level::Error => writeln!(out, "      <failure message=\"{}\">{more}</failure>", escaped(first)),
+            Level::Warning => writeln!(out, "      <system-out>{more}</system-out>"),
+        };
+        out.push_str("    </testcase>\n");
+    }
+    if remarks.is_empty() {
+        _ = writeln!(out, "    <testcase classname=\"suture\" name=\"{CLEAN}\"/>");
+    }
+    out.push_str("  </testsuite>\n</testsuites>\n");
     out
 }
 

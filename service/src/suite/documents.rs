@@ -43,6 +43,17 @@ pub fn folder(suite: &Suite) -> PathBuf {
     if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() }
 }
 
+/// The files that a suite is made of, and folders of them: its own, and those that it names.
+pub fn files(suite: &Suite) -> Vec<PathBuf> {
+    let spec = &suite.spec;
+    let references = [&spec.invariants, &spec.adapters, &spec.policies, &spec.state].into_iter().flatten();
+    let named = references.filter_map(|reference| match reference {
+        FileOrInline::File(file) => Some(folder(suite).join(file)),
+        FileOrInline::Inline(_) => None,
+    });
+    [PathBuf::from(&*suite.origin.file)].into_iter().chain(named).collect()
+}
+
 /// The documents that a suite names or holds.
 ///
 /// # Errors
