@@ -29,7 +29,7 @@ const ASKED: [&str; 2] = ["request", "requests"];
 /// The documents, and what was found.
 #[derive(Debug, Default)]
 pub struct Linted {
-    /// Those that can be read.
+    /// Those that can be read, without what is wrong in them.
     pub documents: Documents,
     /// The errors and warnings.
     pub found: Vec<SpecError>,
@@ -65,6 +65,7 @@ pub fn lint(sources: &[Source], now: Clock) -> Linted {
         }
         linted.found.extend(cases(suite));
     }
+    linted.found.retain(|error| !error.may_follow);
     in_order(sources, &mut linted.found);
     linted
 }
@@ -94,7 +95,9 @@ fn broken_template(error: &SpecError) -> Option<Str> {
 
 /// Whether an error only follows from a template that is broken itself.
 fn follows(error: &SpecError, broken: &BTreeSet<Str>) -> bool {
-    broken.iter().any(|name| error.message == format!("there is no template `{name}`"))
+    let is_about = |name: &Str| error.message.ends_with(&format!("template `{name}`"));
+    let asks_of = |name: &Str| error.message.starts_with(&format!("template `{name}` "));
+    broken.iter().any(|name| is_about(name) || asks_of(name))
 }
 
 /// By files, in the order in which they were read, then by places; each once.

@@ -84,7 +84,10 @@ fn tools_read_what_is_wrong() {
     let github = suture(&["lint", &path, "-o", "github"]);
     let first = format!("::error file={path},line=9,col=21,title=E0101::unexpected `and` (write `&&`, not `and`)");
     assert_eq!(github.out.lines().next(), Some(first.as_str()));
-    let log: Value = serde_json::from_str(&suture(&["lint", &path, "-o", "sarif"]).out).unwrap();
+    let printed = suture(&["lint", &path, "-o", "sarif"]).out;
+    let log: Value = serde_json::from_str(&printed).unwrap();
+    let read: serde_sarif::sarif::Sarif = serde_json::from_str(&printed).unwrap();
+    assert_eq!(serde_json::to_value(read).unwrap(), log);
     assert_eq!(log["version"], "2.1.0");
     let (run, rules) = (&log["runs"][0], &log["runs"][0]["tool"]["driver"]["rules"]);
     let rules: Vec<&Value> = rules.as_array().unwrap().iter().map(|rule| &rule["id"]).collect();
@@ -285,4 +288,23 @@ fn suites_run_again_when_a_file_that_they_name_changes() {
     child.kill().unwrap();
     child.wait().unwrap();
     reader.join().unwrap();
+}
+
+/// Each file of the folder says in its first line what is wrong in it: lines with the codes of their errors.
+#[test]
+fn lint_tells_every_mistake_of_wrong_policies() {
+    let files = fs::read_dir(format!("{}/service/tests/wrong", run::ROOT)).unwrap();
+    let mut count = 0;
+    for file in files.map(|file| file.unwrap().path()) {
+        count += 1;
+        let text = fs::read_to_string(&file).unwrap();
+        let expected = text.lines().next().unwrap().trim_start_matches("# ");
+        let ran = suture(&["lint", file.to_str().unwrap(), "-o", "json"]);
+        let remarks: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+        let told: Vec<String> =
+            remarks.iter().map(|r| format!("{} {}", r["line"], r["rule"]).replace('"', "")).collect();
+        assert_eq!(told.join(", "), expected, "{}: {}", file.display(), ran.out);
+        assert!(remarks.iter().all(|remark| remark["column"].as_u64() > Some(0)), "{}", ran.out);
+    }
+    assert_eq!(count, 20);
 }

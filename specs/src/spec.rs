@@ -16,6 +16,7 @@ mod error;
 mod invariant;
 mod places;
 mod policy;
+mod repair;
 mod scalar;
 mod subject;
 mod suite;
@@ -90,6 +91,25 @@ pub enum Spec {
     Suite(Box<Suite>),
 }
 
+/// The fields of `metadata`: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go (ObjectMeta).
+const METADATA: [&str; 15] = [
+    "name",
+    "namespace",
+    "labels",
+    "annotations",
+    "generateName",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+    "selfLink",
+];
+
 /// The names of our kinds.
 pub const KINDS: [&str; 7] =
     ["Invariant", "NamespacedInvariant", "InvariantTemplate", "ResourceAdapter", "OperatorGrant", "Exemption", "Suite"];
@@ -103,7 +123,8 @@ pub fn parse_specs(text: &str, file: &str) -> Result<Vec<Spec>, Vec<SpecError>> 
     if errors.is_empty() { Ok(specs) } else { Err(errors) }
 }
 
-/// The documents of a text that are right, and all that is wrong with the others. One that is malformed hides no other.
+/// The documents of a text, without what is wrong in them, and all that is wrong. One that is malformed hides no other, and
+/// what is wrong in a document hides nothing else in it.
 pub fn parse_what_is_right(text: &str, file: &str) -> (Vec<Spec>, Vec<SpecError>) {
     let (mut specs, mut errors) = (Vec::new(), Vec::new());
     let parts = match parse_documents(text, file) {
@@ -119,20 +140,35 @@ pub fn parse_what_is_right(text: &str, file: &str) -> (Vec<Spec>, Vec<SpecError>
         match part {
             Ok(documents) => {
                 for document in documents {
-                    let origin = Origin { file: file.into(), line: Some(document.line), text: text.clone() };
-                    match parse_spec(&document.val, origin) {
-                        Ok(spec) => specs.push(spec),
-                        Err(more) => errors.extend(more),
-                    }
+                    let line = Some(document.line);
+                    let origin = Origin { file: file.into(), line, text: text.clone(), ..Origin::default() };
+                    specs.extend(parse_rest(document.val, origin, &mut errors));
                 }
             }
             Err(error) => {
-                let origin = Origin { file: error.file.as_str().into(), line: Some(error.line), text: text.clone() };
+                let (file, line) = (error.file.as_str().into(), Some(error.line));
+                let origin = Origin { file, line, text: text.clone(), ..Origin::default() };
                 errors.push(SpecError::malformed(&origin, error.column, error.message, error.help));
             }
         }
     }
     (specs, errors)
+}
+
+/// A document, without what is wrong in it if something is; `None` where nothing is left of it.
+fn parse_rest(mut val: Val, mut origin: Origin, errors: &mut Vec<SpecError>) -> Option<Spec> {
+    // each time less is left
+    loop {
+        let more = match parse_spec(&val, origin.clone()) {
+            Ok(spec) => return Some(spec),
+            Err(more) => more,
+        };
+        let rest = repair::without(&val, &more);
+        errors.extend(more.into_iter().filter(|error| !error.may_follow));
+        let (less, left_out) = rest?;
+        origin.left_out.extend(left_out);
+        val = less;
+    }
 }
 
 /// The documents of a text, each after so many empty lines that its lines have their numbers.
@@ -216,6 +252,13 @@ fn resource<S: DeserializeOwned + JsonSchema>(
     let Some(name) = val.str_at(&["metadata", "name"]).cloned() else {
         return Err(vec![SpecError::new(&origin, "metadata.name", "`metadata.name` is missing".to_owned())]);
     };
+    let metadata = val.get("metadata").into_iter().flat_map(Val::entries);
+    let unknown = metadata.filter(|(key, _)| !METADATA.contains(&&***key));
+    let unknown: Vec<SpecError> =
+        unknown.map(|(key, _)| SpecError::unknown_field(&origin, "metadata", key, METADATA)).collect();
+    if !unknown.is_empty() {
+        return Err(unknown);
+    }
     let namespace = val.str_at(&["metadata", "namespace"]).cloned().filter(|ns| !ns.is_empty());
     if namespaced && namespace.is_none() {
         let message = "a NamespacedInvariant needs `metadata.namespace`".to_owned();

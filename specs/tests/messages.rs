@@ -263,7 +263,10 @@ fn documents_have_a_kind_a_name_and_a_spec() {
         ),
         (
             "apiVersion: suture.dev/v1\nkind: Invariant\n",
-            &["a.yaml:1: apiVersion: `suture.dev/v1` is not `suture.dev/v1alpha1`"],
+            &[
+                "a.yaml:1: apiVersion: `suture.dev/v1` is not `suture.dev/v1alpha1`",
+                "a.yaml:1: metadata.name: `metadata.name` is missing",
+            ],
         ),
         ("kind: Invariant\nspec: {}\n", &["a.yaml:1: metadata.name: `metadata.name` is missing"]),
         ("kind: Invariant\nmetadata: {name: x}\n", &["a.yaml:1: spec: `spec` is missing"]),
@@ -424,6 +427,7 @@ fn placed(yaml: &str) -> Vec<String> {
             errors.extend(compile_invariant(&invariant, &Library::default()).err().into_iter().flatten());
         }
     }
+    errors.retain(|error| !error.may_follow);
     let help = |e: &suture_specs::spec::SpecError| e.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
     errors.iter().map(|e| format!("{} {e}{}", e.code, help(e))).collect()
 }

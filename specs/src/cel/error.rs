@@ -72,6 +72,8 @@ impl Diagnostic for CelError {
     }
 }
 
+const NOT_CLOSED: &str = "a string is not closed";
+
 /// Makes the errors of one source text.
 pub(super) struct Reporter<'s> {
     pub(super) source: &'s str,
@@ -114,13 +116,14 @@ impl<'s> Reporter<'s> {
         } else if reason.contains("escape") || reason.contains("string") {
             format!("in a string: {}", reason.replace('\'', "`"))
         } else if matches!(text, "'" | "\"") {
-            "a string is not closed".to_owned()
+            NOT_CLOSED.to_owned()
         } else if text.trim().is_empty() {
             "unexpected end of the expression".to_owned()
         } else {
             format!("unexpected `{text}`")
         };
-        self.error(message, span, "here", hint(self.source, span))
+        let help = if message == NOT_CLOSED { None } else { hint(self.source, span) };
+        self.error(message, span, "here", help)
     }
 }
 
@@ -129,8 +132,10 @@ fn hint(source: &str, span: Span) -> Option<String> {
     let words = [("and", "&&"), ("or", "||"), ("not", "!"), ("=", "=="), ("<>", "!="), ("&", "&&"), ("|", "||")];
     let at = span.text(source);
     let before = source.get(..span.start).unwrap_or_default().trim_end();
-    let meant =
-        |word: &str| at == word || before.ends_with(&format!(" {word}")) || (before.ends_with(word) && word == "=");
+    // the last word before the place, or the operator that ends there
+    let last = before.rsplit([' ', '(']).next().unwrap_or_default();
+    let is_assignment = before.ends_with('=') && !["==", "!=", "<=", ">="].iter().any(|end| before.ends_with(end));
+    let meant = |word: &str| at == word || last == word || (word == "=" && is_assignment);
     if let Some((word, operator)) = words.iter().find(|(word, _)| meant(word)) {
         return Some(format!("write `{operator}`, not `{word}`"));
     }

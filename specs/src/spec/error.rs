@@ -10,6 +10,7 @@ use suture_model::value::Str;
 
 use super::codes::code_of;
 use super::places::{Place, Places};
+use super::repair::as_written;
 use crate::cel::CelError;
 use crate::suggest::nearest;
 
@@ -22,12 +23,14 @@ pub struct Origin {
     pub line: Option<usize>,
     /// The text of the whole file, to find lines in; empty when it is not at hand.
     pub text: Str,
+    /// The paths of what was left out of the document since it is wrong.
+    pub left_out: Vec<String>,
 }
 
 impl Origin {
     /// An origin without a text, such as the cluster.
     pub fn named(file: &str) -> Self {
-        Self { file: file.into(), line: None, text: "".into() }
+        Self { file: file.into(), ..Self::default() }
     }
 
     /// Where the key, or else the value, of a path stands.
@@ -50,6 +53,8 @@ pub struct SpecError {
     pub code: &'static str,
     /// The kind and name of the document, when it could not be read.
     pub document: Option<(Str, Str)>,
+    /// Whether it may only follow from what was left out of the document.
+    pub may_follow: bool,
     /// The path of the field, `spec.require[0].expression`.
     pub path: String,
     /// What is wrong, in one line.
@@ -66,12 +71,14 @@ impl SpecError {
     /// An error at a path of a document.
     pub fn new(origin: &Origin, path: &str, message: impl Into<String>) -> Self {
         let message = message.into();
+        let path = &as_written(path, &origin.left_out);
         let error = Self {
             file: origin.file.clone(),
             line: origin.line,
             column: None,
-            code: code_of(&message, false),
+            code: "",
             document: None,
+            may_follow: false,
             path: path.to_owned(),
             message,
             help: None,
@@ -82,6 +89,13 @@ impl SpecError {
             Some(place) => error.at(origin, place, word_at(&origin.text, place.byte)),
             None => error,
         }
+        .coded(origin, false)
+    }
+
+    /// This error with the code of its message.
+    fn coded(self, origin: &Origin, is_expression: bool) -> Self {
+        let code = code_of(&self.message, is_expression);
+        Self { code, may_follow: may_follow(code, &self.path, &origin.left_out), ..self }
     }
 
     /// The error of a text that is neither YAML nor JSON: the origin's line, and the column from 1.
@@ -135,7 +149,7 @@ impl SpecError {
     /// The error of an expression that does not compile.
     pub fn expression(origin: &Origin, path: &str, error: CelError) -> Self {
         let mut out = Self::new(origin, path, error.to_string());
-        out.code = code_of(&out.message, true);
+        out = out.coded(origin, true);
         out.help = error.help_text().map(ToOwned::to_owned);
         let (span, source) = (error.span(), error.source_text());
         let line = origin.line.filter(|_| !origin.text.is_empty());
@@ -148,6 +162,20 @@ impl SpecError {
         }
         out.cel = Some(Box::new(error));
         out
+    }
+}
+
+/// Whether an error of this class, at this path, may only say that something is missing which was left out.
+fn may_follow(code: &str, path: &str, left_out: &[String]) -> bool {
+    let around = path.rsplit_once('.').map_or(path, |(around, _)| around);
+    let is_field_of_spec = |path: &String| path.matches(['.', '[']).count() < 2;
+    match code {
+        "E0006" | "E0201" | "E0303" => left_out.iter().any(|path| path.starts_with(around)),
+        // perhaps it was written there
+        "E0002" => left_out.iter().any(|path| !path.contains('.') && path != "apiVersion"),
+        // perhaps it was declared there
+        "E0102" => left_out.iter().any(is_field_of_spec),
+        _ => false,
     }
 }
 
