@@ -202,11 +202,11 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             true => BTreeSet::new(),
             false => keys.iter().filter_map(|key| self.run.context.before.get(key)).map(Arc::as_ptr).collect(),
         };
-        for object in admitting {
+        for constraint in admitting {
             if self.overran() {
                 return ControlFlow::Continue(());
             }
-            for mut same_constraint in impact.of_node_constraint(object, self.run.analysis) {
+            for mut same_constraint in impact.of_node_constraint(&constraint, self.run.analysis) {
                 same_constraint.retain(|object| !reached.contains(&Arc::as_ptr(object)));
                 self.same_constraint(&same_constraint)?;
                 self.suffices()?;

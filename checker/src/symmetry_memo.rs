@@ -22,7 +22,7 @@ use suture_encode::scene::Scene;
 use suture_model::annotations::CONFIRM_DELETE;
 use suture_model::deletion::{Expected, expected_to_go, takes_along};
 use suture_model::effects::DELETION_TIME;
-use suture_model::fields::constraint_of;
+use suture_model::fields::NodeConstraint;
 use suture_model::futures::Faults;
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate::owner_object;
@@ -30,7 +30,6 @@ use suture_model::object::{Key, Object};
 use suture_model::references::{names_its_own, references};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
-use suture_model::value::Val;
 
 use crate::decision::Verdict;
 use crate::explain;
@@ -49,7 +48,7 @@ pub(crate) struct InstanceClass<'s> {
 
 /// All that is read of the members of a class: their kind and their constraint on nodes.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ClassKey(Kind, Val);
+pub(crate) struct ClassKey(Kind, NodeConstraint);
 
 /// The members of a class.
 #[derive(Debug)]
@@ -160,7 +159,8 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
     pub fn key_of(&self, object: &Object) -> Option<Rc<ClassKey>> {
         let kind = &object.key.kind;
         let alone = self.run.compiled().faults == Faults::default() && self.run.analysis.reads_nodes_only(kind);
-        let constraint = constraint_of(object).filter(|_| alone && self.run.context.before.adapter(object).is_none());
+        let alone = alone && self.run.context.before.adapter(object).is_none();
+        let constraint = alone.then(|| NodeConstraint::of(object)).flatten();
         constraint.map(|constraint| Rc::new(ClassKey(kind.clone(), constraint)))
     }
 

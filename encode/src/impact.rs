@@ -15,7 +15,7 @@
 //! | `hostClaims`, `hostClaimants` | who claims what it claims |
 //! | `instances` | the definition of its kind |
 //! | `volume` | claim and volume of each other |
-//! | `admittedNodes` | workloads whose node constraints match a changed node |
+//! | `admittedNodes` | pods, volumes and what makes pods, if a changed node has what they ask for in one state and not in another |
 //! | lists of the state | every instance, if the list's kind changed |
 //!
 //! A node that changes reaches the workloads that have pods on it; a rollout elsewhere, under way before, that could
@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use suture_model::fields::NodeConstraint;
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
@@ -43,15 +44,15 @@ pub use pods::{PodClass, pod_class};
 use seeds::Seeds;
 
 /// The instances of an invariant that a change can reach.
-pub struct Reached<'a> {
+pub struct Reached {
     /// Those that are reached for their own sake.
     pub keys: BTreeSet<Key>,
     /// One pod for all that are alike ([`PodClass`]) and are reached for what may become of them only, where the invariant
     /// reads nothing but who is there: mostly it is soon told that they hold.
     pub pod_classes: BTreeMap<PodClass, Arc<Object>>,
-    /// One object of the snapshot for each constraint on nodes that a changed node may have met, or meets now: whatever
-    /// has the same constraint is reached as well ([`Impact::of_node_constraint`]).
-    pub admitting: Vec<&'a Arc<Object>>,
+    /// The constraints on nodes that admit other nodes in one state than in another: whatever has one of them is reached
+    /// as well ([`Impact::of_node_constraint`]).
+    pub admitting: Vec<NodeConstraint>,
 }
 
 /// What a change touches, worked out once for all invariants.
@@ -67,7 +68,7 @@ pub struct Impact<'s, 'a> {
     selecting: Option<Rc<BTreeSet<Key>>>,
     referring: Option<Rc<BTreeSet<Key>>>,
     owners_and_dependents: Option<Rc<BTreeSet<Key>>>,
-    admitting: Option<Admitting<'a>>,
+    admitting: Option<Rc<Admitting>>,
 }
 
 /// Which kinds may be instances, each asked for once.
@@ -201,23 +202,22 @@ impl<'s, 'a> Impact<'s, 'a> {
     pub fn instances(&mut self, analysis: &Analysis) -> BTreeSet<Key> {
         let Reached { mut keys, pod_classes, admitting } = self.reached(analysis);
         keys.extend(self.pods_of_classes(|known| pod_classes.contains_key(known)));
-        for object in admitting {
-            keys.extend(
-                self.of_node_constraint(object, analysis).into_iter().flatten().map(|object| object.key.clone()),
-            );
+        for constraint in admitting {
+            let found = self.of_node_constraint(&constraint, analysis).into_iter().flatten();
+            keys.extend(found.map(|object| object.key.clone()));
         }
         keys
     }
 
-    /// The instances of an invariant among the objects that are constrained to nodes as this one of the snapshot, as far
-    /// as they are not changed, kind by kind in the order of their names. There may be thousands: where their kind is all
-    /// that makes them instances, no more than one is looked at.
-    pub fn of_node_constraint(&self, object: &Object, analysis: &Analysis) -> Vec<Vec<&'a Arc<Object>>> {
+    /// The instances of an invariant among the objects of the snapshot with this constraint on nodes, as far as they are
+    /// not changed, kind by kind in the order of their names. There may be thousands: where their kind is all that makes
+    /// them instances, no more than one is looked at.
+    pub fn of_node_constraint(&self, constraint: &NodeConstraint, analysis: &Analysis) -> Vec<Vec<&'a Arc<Object>>> {
         let base = self.seeds.before.base();
         let for_each = &analysis.compiled.for_each;
         let matches = |object: &Arc<Object>| for_each.matches(object, base.adapters().as_ref());
         let changed: BTreeSet<*const Object> = self.seeds.changed.values().flatten().map(Arc::as_ptr).collect();
-        let mut found = base.restricted_as(object, |kind| analysis.may_be(kind, &self.adapted));
+        let mut found = base.constrained(constraint, |kind| analysis.may_be(kind, &self.adapted));
         for pod_class in &mut found {
             let all = for_each.selector.is_none().then(|| pod_class.first().is_some_and(|first| matches(first)));
             pod_class.retain(|object| match self.seeds.before.may_differ(object) {
@@ -232,7 +232,7 @@ impl<'s, 'a> Impact<'s, 'a> {
     }
 
     /// [`Self::instances`], those aside that are reached for their constraint on nodes only: they may be very many.
-    pub fn reached(&mut self, analysis: &Analysis) -> Reached<'a> {
+    pub fn reached(&mut self, analysis: &Analysis) -> Reached {
         let Analysis { compiled, footprint, .. } = analysis;
         let of_pods = analysis.may_be(&Kind::new("", "Pod"), &self.adapted);
         if of_pods || footprint.uses.pods() {
@@ -249,15 +249,15 @@ impl<'s, 'a> Impact<'s, 'a> {
             self.add_inverse(*inverse, &mut may_be, &mut keys);
         }
         if footprint.uses.volume_nodes {
-            keys.extend(inverse::volumes(&self.seeds, true));
+            keys.extend(inverse::volumes(&self.seeds));
+            keys.extend(self.admitting().claims(self.seeds.before));
         }
         self.add_listed(analysis, &mut keys);
         let adapters = self.seeds.before.base().adapters();
         let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
         keys.retain(|key| may_be.of(&key.kind) && self.seeds.versions(key).iter().any(matches));
         let by_nodes = footprint.uses.inverses.contains(&Inverse::Nodes);
-        let admitting = self.admitting.iter().filter(|_| by_nodes);
-        let admitting = admitting.flat_map(|admitting| &admitting.constraints).copied().collect();
+        let admitting = by_nodes.then(|| self.admitting().constraints.clone()).unwrap_or_default();
         let mut pod_classes = BTreeMap::new();
         if of_pods && footprint.reads_presence_only {
             let others = self.touch.pods.iter().filter(|pod| !self.seeds.changed.contains_key(&pod.key));
@@ -288,12 +288,8 @@ impl<'s, 'a> Impact<'s, 'a> {
             Inverse::Owners => keys.extend(may_be.among(self.owners_and_dependents().iter())),
             Inverse::Hosts => keys.extend(inverse::claimants(&self.seeds)),
             Inverse::Definitions => keys.extend(inverse::definitions(&self.seeds)),
-            Inverse::Volumes => keys.extend(inverse::volumes(&self.seeds, false)),
-            Inverse::Nodes => {
-                let seeds = &self.seeds;
-                let admitting = self.admitting.get_or_insert_with(|| inverse::admitting(seeds));
-                keys.extend(admitting.adapted.iter().cloned());
-            }
+            Inverse::Volumes => keys.extend(inverse::volumes(&self.seeds)),
+            Inverse::Nodes => keys.extend(self.admitting().adapted.iter().cloned()),
         }
     }
 
@@ -332,6 +328,10 @@ impl<'s, 'a> Impact<'s, 'a> {
     fn owners_and_dependents(&mut self) -> Rc<BTreeSet<Key>> {
         let find = || Rc::new(inverse::owners_and_dependents(&self.seeds, &self.touch));
         self.owners_and_dependents.get_or_insert_with(find).clone()
+    }
+
+    fn admitting(&mut self) -> Rc<Admitting> {
+        self.admitting.get_or_insert_with(|| Rc::new(Admitting::of(&self.seeds))).clone()
     }
 
     /// The names of the pods that the change may touch and that are like some.

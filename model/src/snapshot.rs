@@ -12,7 +12,7 @@ pub use pools::{Pool, Pools};
 pub use usage::Usage;
 
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
-use crate::fields;
+use crate::fields::{self, NodeConstraint};
 use crate::intern::Interner;
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
@@ -21,7 +21,7 @@ use crate::selector::text;
 use crate::value::{Str, Val};
 use facts::{Fact, Journal, note};
 use hashes::{Hashes, Names};
-use labels::{AFFINE, APART, CLAIM, ENDING, HOST, LabelKey, labels_of};
+use labels::{APART, CLAIM, ENDING, HOST, LabelKey, labels_of};
 use persistent_map::PersistentMap;
 use places::{Found, Place, Places, Slot, drop_slot};
 use terms::Terms;
@@ -58,7 +58,7 @@ pub struct Snapshot {
     by_selector: Names<LabelKey, Found>,
     by_reference: Names<Key, Found>,
     interner: Interner,
-    restricting: PersistentMap<Val, PersistentMap<Key, Slot>>,
+    by_constraint: PersistentMap<NodeConstraint, PersistentMap<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
     journal: Journal,
@@ -88,7 +88,7 @@ impl Snapshot {
             by_selector: Names::default(),
             by_reference: Names::default(),
             interner: Interner::default(),
-            restricting: PersistentMap::default(),
+            by_constraint: PersistentMap::default(),
             adapters,
             unknown: BTreeSet::new(),
             journal: Journal::new(),
@@ -184,9 +184,9 @@ impl Snapshot {
             place.append(&mut self.by_selector, pair);
         }
         if let Some(constraint) = terms.constraint {
-            let mut alike = self.restricting.get(&constraint).cloned().unwrap_or_default();
+            let mut alike = self.by_constraint.get(&constraint).cloned().unwrap_or_default();
             alike.insert(object.key.clone(), slot);
-            self.restricting.insert(constraint, alike);
+            self.by_constraint.insert(constraint, alike);
         }
         terms.references.into_iter().for_each(|target| place.enter(&mut self.by_reference, target));
         if object.key.kind.is("Node") {
@@ -259,11 +259,11 @@ impl Snapshot {
             drop_slot(&mut self.by_selector, &pair, slot);
         }
         if let Some(constraint) = terms.constraint
-            && let Some(alike) = self.restricting.get_mut(&constraint)
+            && let Some(alike) = self.by_constraint.get_mut(&constraint)
         {
             alike.remove(key);
             if alike.is_empty() {
-                self.restricting.remove(&constraint);
+                self.by_constraint.remove(&constraint);
             }
         }
         terms.references.iter().for_each(|target| drop_slot(&mut self.by_reference, target, slot));
@@ -302,7 +302,7 @@ impl Snapshot {
         Terms {
             labels: labels_of(object),
             selector: self.selector_pair(object),
-            constraint: fields::constraint_of(object),
+            constraint: NodeConstraint::of(object).filter(NodeConstraint::restricts),
             references: named(object, self.adapters.as_ref()),
         }
     }
@@ -481,30 +481,30 @@ impl Snapshot {
         self.under((Str::from(ns), CLAIM.into(), name.into()))
     }
 
-    /// The PersistentVolumes that only some nodes have.
-    pub fn volumes_with_affinity(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), AFFINE.into(), "".into()))
-    }
-
     /// The custom resources, definitions and StatefulSets that are being deleted.
     pub fn ending(&self) -> Vec<&Arc<Object>> {
         self.under((Str::from(""), ENDING.into(), "".into()))
     }
 
-    /// One of the objects of each constraint on node labels that pods have, or a workload has for them; of built-in kinds
-    /// only.
-    pub fn restricting(&self) -> impl Iterator<Item = &Arc<Object>> {
+    /// The constraints on nodes that objects have, those aside that restrict none; of built-in kinds only.
+    pub fn node_constraints(&self) -> impl Iterator<Item = &NodeConstraint> {
         note(Fact::Constraints);
-        self.restricting.values().filter_map(|alike| self.at(*alike.values().next()?))
+        self.by_constraint.keys()
     }
 
-    /// The objects of these kinds whose pods are constrained as this one's, itself among them, kind by kind in the order
-    /// of their keys; none for an object without a constraint.
-    pub fn restricted_as(&self, object: &Object, of: impl Fn(&Kind) -> bool) -> Vec<Vec<&Arc<Object>>> {
+    /// The objects of these kinds with this constraint on nodes, kind by kind in the order of their keys.
+    pub fn constrained(&self, constraint: &NodeConstraint, of: impl Fn(&Kind) -> bool) -> Vec<Vec<&Arc<Object>>> {
+        if !constraint.restricts() {
+            // most objects, so that no index has them
+            let kinds = self.kinds().into_iter().filter(|kind| NodeConstraint::may_be_of(kind) && of(kind));
+            let having = |kind: &Kind| {
+                let all = self.list(kind, None).into_iter();
+                all.filter(|object| constraint.is_of(object)).collect()
+            };
+            return kinds.map(|kind| having(&kind)).filter(|found: &Vec<_>| !found.is_empty()).collect();
+        }
         note(Fact::Constraints);
-        let Some(alike) = fields::constraint_of(object).and_then(|constraint| self.restricting.get(&constraint)) else {
-            return Vec::new();
-        };
+        let Some(alike) = self.by_constraint.get(constraint) else { return Vec::new() };
         let mut found = Vec::new();
         let mut next = alike.keys().next().map(|key| key.kind.clone());
         // without a look at each of other kinds; no namespace starts with the highest character

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::adapter::{AdapterFacts, Adapters};
 use crate::fields::hosts::places_of;
-use crate::fields::{anti_affinity, node_constraint, node_matches, template_labels_by, volume_affinity};
+use crate::fields::{anti_affinity, node_constraint, node_matches, template_labels_by};
 use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
 use crate::references::named;
@@ -382,14 +382,6 @@ impl<'a> State<'a> {
         let kind = Kind::new("", "PersistentVolume");
         let changed = self.changed_in(&kind, None);
         self.merged(self.base.claimed_by(&claim.ns, &claim.name), changed)
-    }
-
-    /// The PersistentVolumes that only some nodes have, in the order of their keys.
-    pub fn volumes_with_affinity(&self) -> Vec<&Arc<Object>> {
-        let changed = self
-            .changed_in(&Kind::new("", "PersistentVolume"), None)
-            .filter(|volume| volume_affinity(volume).is_some());
-        self.merged(self.base.volumes_with_affinity(), changed)
     }
 
     /// The objects that refer to this key or scale it, or another that is [partially](Key::partial_key) the same, each once.

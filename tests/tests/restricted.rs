@@ -1,4 +1,4 @@
-//! Workloads with the same constraint on nodes are judged once for all; each must fare as it does alone, also those that
+//! Workloads with the same constraint on nodes, or with none, are judged once for all; each must fare as it does alone, also those that
 //! go already, or that the change takes along.
 #![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
@@ -61,6 +61,12 @@ fn set(kind: &str, ns: &str, name: &str, more: Value) -> Value {
     json!({"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec})
 }
 
+/// The same, whatever node it may be on.
+fn free(mut object: Value) -> Value {
+    object["spec"]["template"]["spec"] = json!({});
+    object
+}
+
 /// Workloads that stay, that go already for each of the reasons there are, and that a change may take along.
 fn workloads() -> Vec<Workload> {
     let owned = |name: &str| {
@@ -85,8 +91,15 @@ fn workloads() -> Vec<Workload> {
         alone(set("ReplicaSet", "a", "lost", owned("nobody"))),
         with(set("ReplicaSet", "a", "follows", owned("dying")), set("Deployment", "a", "dying", dying.clone())),
         with(set("ReplicaSet", "a", "taken", owned("owner")), plain("owner")),
-        with(set("StatefulSet", "going", "s1", json!({})), namespace("going", dying)),
+        with(set("StatefulSet", "going", "s1", json!({})), namespace("going", dying.clone())),
         with(set("StatefulSet", "b", "s2", json!({})), namespace("b", json!({}))),
+        alone(free(plain("f1"))),
+        alone(free(plain("f2"))),
+        alone(free(set("Deployment", "a", "free-dying", dying))),
+        // at 0, with a controller: it makes no more pods
+        with(free(set("ReplicaSet", "a", "spent", owned("f1"))), free(plain("f1"))),
+        alone(free(set("ReplicaSet", "a", "idle", json!({})))),
+        with(free(set("ReplicaSet", "a", "free-taken", owned("owner"))), plain("owner")),
     ]
 }
 
@@ -136,8 +149,8 @@ fn workloads_of_one_constraint_fare_as_each_alone() {
     let invariants: Vec<Arc<CompiledInvariant>> = shipped.into_iter().chain(strict).collect();
     let workloads = workloads();
     let (mut proved, mut refuted) = (0, 0);
-    for others in ["ssd", "tape"] {
-        let nodes = [node("n1", "ssd"), node("n2", others)];
+    for others in [Some("ssd"), Some("tape"), None] {
+        let nodes: Vec<Value> = std::iter::once(node("n1", "ssd")).chain(others.map(|disk| node("n2", disk))).collect();
         let all = cluster(&nodes, workloads.iter());
         for (at, change) in changes(&all).iter().enumerate() {
             for invariant in &invariants {
@@ -154,7 +167,7 @@ fn workloads_of_one_constraint_fare_as_each_alone() {
                     let alone = decide(&snapshot, &changes(&snapshot)[at]);
                     let key = workload.key();
                     let (here, there) = (outcome(&together, &key), outcome(&alone, &key));
-                    assert_eq!(here, there, "{key}, change {at}, the other node is {others}: {together:#?}");
+                    assert_eq!(here, there, "{key}, change {at}, the other node is {others:?}: {together:#?}");
                     proved += usize::from(here == Some(Finding::Proved));
                     refuted += usize::from(here == Some(Finding::Refuted));
                 }

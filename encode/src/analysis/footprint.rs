@@ -201,6 +201,7 @@ impl<'e> Walk<'e> {
             }
             Node::Index { base, index } | Node::OptIndex { base, index } => {
                 let (at, part) = (self.part(index), self.part(base));
+                self.look_at(&part);
                 if matches!(base.ty, Type::Object(_)) {
                     self.annotations = Annotations::All;
                 }
@@ -212,6 +213,9 @@ impl<'e> Walk<'e> {
             Node::Cond { cond, then, otherwise } => {
                 let (cond, then, otherwise) = (self.part(cond), self.part(then), self.part(otherwise));
                 let origin = then.origin.clone().join(otherwise.origin.clone());
+                if origin == Origin::Far {
+                    [&then, &otherwise].into_iter().for_each(|part| self.look_at(part));
+                }
                 Part::of(origin, [&cond, &then, &otherwise])
             }
             Node::List(items) => self.literal([], items.iter().map(|e| &e.value)),
@@ -245,6 +249,7 @@ impl<'e> Walk<'e> {
         // an object under another name is not followed
         let objects = values.clone().into_iter().any(|value| holds_objects(&value.ty));
         let found: Vec<Part<'e>> = values.into_iter().map(|value| self.part(value)).collect();
+        found.iter().for_each(|part| self.look_at(part));
         let all = Part::of(join(&found), keys.iter().chain(&found));
         Part { present: all.present && !objects, ..all }
     }
@@ -298,6 +303,7 @@ impl<'e> Walk<'e> {
         }
         let owners = matches!(&range.node, Node::Call { func, .. } if relations(*func).detail == Detail::Owners);
         let of_range = self.part(range);
+        self.look_at(&of_range);
         self.bind(&vars.0, of_range.origin.clone(), owners);
         if let Some(second) = &vars.1 {
             self.bind(second, of_range.origin.clone(), false);
@@ -321,6 +327,9 @@ impl<'e> Walk<'e> {
     fn call(&mut self, func: Func, args: &'e [Expr]) -> Part<'e> {
         let parts: Vec<Part<'e>> = args.iter().map(|a| self.part(a)).collect();
         let row = relations(func);
+        if row.detail != Detail::Count {
+            parts.iter().for_each(|part| self.look_at(part));
+        }
         let pure = func.class() == Class::Pure;
         let objects = args.iter().any(|a| holds_objects(&a.ty));
         match row.annotations {
@@ -372,12 +381,20 @@ impl<'e> Walk<'e> {
                 match &about {
                     _ if row.inverse == Inverse::Nothing => {}
                     Origin::Instance if now => self.uses.function(func),
-                    Origin::Via(first) if now && leads_to_nodes(*first, row) => self.uses.volume_nodes = true,
+                    Origin::Via(first) if now && leads_to_nodes(*first, row) => {
+                        self.uses.volume_nodes = true;
+                        return Origin::Via(func);
+                    }
                     // it is read of the object itself, which reaches the instance as one that the function gives
                     Origin::Via(first) if now && leads_to_replicas(*first, func) => self.uses.function(*first),
                     _ => self.uses.everything |= now,
                 }
-                if about == Origin::Instance { Origin::Via(func) } else { Origin::Far }
+                match about {
+                    // as they were, they are nodes like any other
+                    Origin::Instance if !now && row.inverse == Inverse::Nodes => Origin::List(Kind::new("", "Node")),
+                    Origin::Instance => Origin::Via(func),
+                    _ => Origin::Far,
+                }
             }
             Source::After(first) => match about == Origin::Via(first) {
                 true if now => {
@@ -418,6 +435,16 @@ impl<'e> Walk<'e> {
             }
             Source::Node => Origin::Far,
             Source::Arguments | Source::Anywhere => join(parts),
+        }
+    }
+
+    /// Notes that nodes are looked at that a function of the future gives: all of a node may matter then, not only which
+    /// objects it admits.
+    fn look_at(&mut self, part: &Part<'_>) {
+        if let Origin::Via(func) = &part.origin
+            && relations(*func).inverse == Inverse::Nodes
+        {
+            self.uses.read(&part.origin);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use suture_model::fields;
+use suture_model::fields::{self, NodeConstraint};
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
@@ -109,6 +109,12 @@ pub(super) fn owners_and_dependents(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTr
             found.extend(state.owned_by(&object.uid).into_iter().map(|o| o.key.clone()));
         }
     }
+    if seeds.changed.keys().any(|key| key.kind.is("Node")) {
+        // a DaemonSet wants as many pods as there are nodes for it; its pods are touched themselves
+        let sets = touch.controllers.iter().filter(|key| key.kind.is("DaemonSet"));
+        let owned = sets.filter_map(|key| seeds.before.get(key)).flat_map(|set| seeds.before.owned_by(&set.uid));
+        found.extend(owned.filter(|o| !o.key.kind.is("Pod")).map(|o| o.key.clone()));
+    }
     found
 }
 
@@ -138,8 +144,8 @@ pub(super) fn definitions(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     defined.map(|d| d.key.clone()).collect()
 }
 
-/// Claims and volumes of each other; with `nodes`, also the claims of volumes that only some nodes have.
-pub(super) fn volumes(seeds: &Seeds<'_, '_>, nodes: bool) -> BTreeSet<Key> {
+/// Claims and volumes of each other.
+pub(super) fn volumes(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
     for object in seeds.touched_versions() {
         for state in seeds.states() {
@@ -150,12 +156,6 @@ pub(super) fn volumes(seeds: &Seeds<'_, '_>, nodes: bool) -> BTreeSet<Key> {
                 found.extend(state.referrers(&object.key).into_iter().map(|o| o.key.clone()));
             }
         }
-    }
-    let relabelled = if nodes { seeds.relabelled_nodes() } else { Vec::new() };
-    if !relabelled.is_empty() {
-        let volumes = seeds.before.volumes_with_affinity().into_iter();
-        let admitting = volumes.filter(|volume| relabelled.iter().any(|node| fields::volume_admits(volume, node)));
-        found.extend(admitting.flat_map(|v| navigate::claims_of(seeds.before, v)).map(|c| c.key.clone()));
     }
     found
 }
@@ -175,30 +175,38 @@ pub(super) fn scaled(seeds: &Seeds<'_, '_>) -> BTreeSet<Str> {
     found
 }
 
-/// Workloads whose node constraints match a changed node, before or after.
+/// What other nodes admit in one state than in another.
 #[derive(Default)]
-pub(super) struct Admitting<'a> {
-    /// One of the objects of each constraint, for all that have it.
-    pub constraints: Vec<&'a Arc<Object>>,
+pub(super) struct Admitting {
+    /// The constraints on nodes of objects of built-in kinds.
+    pub constraints: Vec<NodeConstraint>,
     /// Custom resources.
     pub adapted: BTreeSet<Key>,
 }
 
-/// The workloads whose node constraints match a changed node.
-pub(super) fn admitting<'a>(seeds: &Seeds<'_, 'a>) -> Admitting<'a> {
-    let nodes = seeds.relabelled_nodes();
-    if nodes.is_empty() {
-        return Admitting::default();
+impl Admitting {
+    /// All that a change of nodes reaches so; objects that are changed themselves aside.
+    pub fn of(seeds: &Seeds<'_, '_>) -> Self {
+        if !seeds.relabels_nodes() {
+            return Self::default();
+        }
+        let base = seeds.before.base();
+        let reaches = |constraint: &NodeConstraint| seeds.differs_in_nodes(|node| constraint.admits(node));
+        let restricting = base.node_constraints().filter(|constraint| reaches(constraint)).cloned();
+        let constraints = restricting.chain(NodeConstraint::FREE.into_iter().filter(reaches)).collect();
+        let kinds = base.adapters().kinds();
+        let customs = kinds.iter().flat_map(|kind| seeds.before.list(kind, None));
+        let is_reached = |object: &Object| {
+            navigate::pod_spec(seeds.before, object).is_some_and(|spec| reaches(&NodeConstraint::of_spec(&spec)))
+        };
+        let adapted = customs.filter(|object| is_reached(object)).map(|object| object.key.clone()).collect();
+        Self { constraints, adapted }
     }
-    let before = seeds.before;
-    let admits = |object: &Object| {
-        navigate::pod_spec(before, object).is_some_and(|spec| {
-            fields::restricts_nodes(&spec) && nodes.iter().any(|n| suture_model::selector::node_matches(&spec, n))
-        })
-    };
-    // objects of one constraint admit alike
-    let constraints = before.base().restricting().filter(|o| admits(o)).collect();
-    let adapted = before.base().adapters().kinds();
-    let adapted = adapted.iter().flat_map(|k| before.list(k, None));
-    Admitting { constraints, adapted: adapted.filter(|o| admits(o)).map(|o| o.key.clone()).collect() }
+
+    /// The claims of the volumes among it.
+    pub fn claims(&self, state: &State<'_>) -> BTreeSet<Key> {
+        let volumes = |constraint| state.base().constrained(constraint, |kind| kind.is("PersistentVolume"));
+        let volumes = self.constraints.iter().flat_map(volumes).flatten();
+        volumes.flat_map(|volume| navigate::claims_of(state, volume)).map(|claim| claim.key.clone()).collect()
+    }
 }

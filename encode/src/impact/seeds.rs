@@ -16,6 +16,8 @@ pub(super) struct Seeds<'s, 'a> {
     scenarios: Vec<&'s Scenario<'a>>,
     /// The versions of each changed object.
     pub changed: BTreeMap<Key, Vec<Arc<Object>>>,
+    /// Those of the changed objects that some state does not have.
+    absent: BTreeSet<Key>,
     /// Objects that go or stay with a changed one.
     pub followers: BTreeSet<Key>,
 }
@@ -24,8 +26,8 @@ impl<'s, 'a> Seeds<'s, 'a> {
     /// Of a change that leads to these scenarios.
     pub fn new(before: &'s State<'a>, scenarios: impl IntoIterator<Item = &'s Scenario<'a>>) -> Self {
         let scenarios: Vec<&Scenario<'a>> = scenarios.into_iter().collect();
-        let changed = versions(before, &scenarios);
-        let mut seeds = Self { before, scenarios, changed, followers: BTreeSet::new() };
+        let (changed, absent) = versions(before, &scenarios);
+        let mut seeds = Self { before, scenarios, changed, absent, followers: BTreeSet::new() };
         seeds.followers = seeds.find_followers();
         seeds
     }
@@ -62,16 +64,46 @@ impl<'s, 'a> Seeds<'s, 'a> {
     /// The kinds of what comes or goes, or may follow what does.
     pub fn moved(&self) -> impl Iterator<Item = &Kind> {
         // what is new has no dependents yet
-        let comes_or_goes =
-            |(key, versions): &(&Key, &Vec<Arc<Object>>)| self.before.get(key).is_some() && stays_differently(versions);
+        let comes_or_goes = |(key, versions): &(&Key, &Vec<Arc<Object>>)| {
+            self.before.get(key).is_some() && self.stays_differently(key, versions)
+        };
         let moved = self.changed.iter().filter(comes_or_goes).map(|(key, _)| key);
         moved.chain(&self.followers).map(|key| &key.kind)
     }
 
-    /// All versions of the nodes that change in labels, or in whether they stay: no other is admitted otherwise.
-    pub fn relabelled_nodes(&self) -> Vec<&Arc<Object>> {
-        let nodes = self.changed.iter().filter(|(key, versions)| key.kind.is("Node") && relabelled(versions));
-        nodes.flat_map(|(_, versions)| versions).collect()
+    /// Whether the live nodes that this holds of are others in one state than in another.
+    pub fn differs_in_nodes(&self, holds: impl Fn(&Object) -> bool) -> bool {
+        self.nodes().any(|(key, versions)| {
+            let is_among = |node: &Arc<Object>| node.live() && holds(node);
+            let first = versions.first().is_some_and(is_among);
+            (first && self.absent.contains(key)) || versions.iter().any(|node| is_among(node) != first)
+        })
+    }
+
+    /// Whether a node comes or goes, or has other labels: for any other change nodes are admitted as they were.
+    pub fn relabels_nodes(&self) -> bool {
+        self.nodes().any(|(key, versions)| {
+            let same = |a: &Object, b: &Object| a.labels() == b.labels() && a.live() == b.live();
+            self.absent.contains(key) || !versions.iter().zip(versions.iter().skip(1)).all(|(a, b)| same(a, b))
+        })
+    }
+
+    /// The nodes that are changed.
+    fn nodes(&self) -> impl Iterator<Item = (&Key, &Vec<Arc<Object>>)> {
+        let kind = Kind::new("", "Node");
+        self.changed.range(Key::new(kind.clone(), "", "")..).take_while(move |(key, _)| key.kind == kind)
+    }
+
+    /// Whether the states differ in what decides whether the dependents of a changed object stay.
+    fn stays_differently(&self, key: &Key, versions: &[Arc<Object>]) -> bool {
+        let Some((first, rest)) = versions.split_first() else { return false };
+        let same = |o: &Arc<Object>| {
+            o.live() == first.live()
+                && o.uid == first.uid
+                && o.owners() == first.owners()
+                && o.finalizers().eq(first.finalizers())
+        };
+        self.absent.contains(key) || !rest.iter().all(same)
     }
 
     /// Objects that go or stay with a changed one: the followers of what changed in what decides that.
@@ -93,7 +125,8 @@ impl<'s, 'a> Seeds<'s, 'a> {
             let ends = || self.states().any(|state| state.get(key).is_some_and(|o| goes(state, o)));
             leads && is_another && (key.kind.has(|t| t.takes_along == TakesAlong::Claims) || ends())
         };
-        let leading = self.changed.iter().filter(|(key, v)| (stays_differently(v) && !taken(key, v)) || says(key, v));
+        let leading =
+            self.changed.iter().filter(|(key, v)| (self.stays_differently(key, v) && !taken(key, v)) || says(key, v));
         let mut open: Vec<Arc<Object>> = leading.flat_map(|(_, v)| v).cloned().collect();
         let mut found: BTreeSet<Key> = BTreeSet::new();
         while let Some(leader) = open.pop() {
@@ -110,8 +143,11 @@ impl<'s, 'a> Seeds<'s, 'a> {
 }
 
 /// The versions of each object that a scenario has otherwise than the state before.
-fn versions(before: &State<'_>, scenarios: &[&Scenario<'_>]) -> BTreeMap<Key, Vec<Arc<Object>>> {
-    let mut versions: BTreeMap<Key, Vec<Arc<Object>>> = BTreeMap::new();
+type Versions = BTreeMap<Key, Vec<Arc<Object>>>;
+
+/// These versions, and which of the objects some state does not have.
+fn versions(before: &State<'_>, scenarios: &[&Scenario<'_>]) -> (Versions, BTreeSet<Key>) {
+    let (mut versions, mut absent) = (Versions::new(), BTreeSet::new());
     for (key, now) in scenarios.iter().flat_map(|scenario| scenario.state.delta()) {
         let here = before.get(key);
         let same = match (here, now) {
@@ -122,6 +158,9 @@ fn versions(before: &State<'_>, scenarios: &[&Scenario<'_>]) -> BTreeMap<Key, Ve
         if same {
             continue;
         }
+        if here.is_none() || now.is_none() {
+            absent.insert(key.clone());
+        }
         let all = versions.entry(key.clone()).or_insert_with(|| here.into_iter().cloned().collect());
         if let Some(now) = now
             && !all.iter().any(|known| Arc::ptr_eq(known, now))
@@ -129,23 +168,5 @@ fn versions(before: &State<'_>, scenarios: &[&Scenario<'_>]) -> BTreeMap<Key, Ve
             all.push(now.clone());
         }
     }
-    versions
-}
-
-/// Whether the versions of a node differ in labels, or in whether it stays.
-fn relabelled(versions: &[Arc<Object>]) -> bool {
-    let Some((first, rest)) = versions.split_first() else { return false };
-    rest.is_empty() || rest.iter().any(|o| o.labels() != first.labels() || o.live() != first.live())
-}
-
-/// Whether these versions differ in what decides whether dependents stay.
-fn stays_differently(versions: &[Arc<Object>]) -> bool {
-    let Some((first, rest)) = versions.split_first() else { return false };
-    let same = |o: &Arc<Object>| {
-        o.live() == first.live()
-            && o.uid == first.uid
-            && o.owners() == first.owners()
-            && o.finalizers().eq(first.finalizers())
-    };
-    rest.is_empty() || !rest.iter().all(same)
+    (versions, absent)
 }

@@ -22,7 +22,7 @@ pub(crate) use in_place::restarts_containers;
 pub(crate) use resources::requests_of;
 pub use resources::{amount, requested, requests};
 pub use scheduling::{
-    HOSTNAME, anti_affinity, constraint_of, names_nodes, node_constraint, node_matches, node_zone, restricts_nodes,
+    HOSTNAME, NodeConstraint, anti_affinity, names_nodes, node_constraint, node_matches, node_zone, restricts_nodes,
     volume_admits, volume_affinity,
 };
 pub(crate) use selector::selector_by;
@@ -30,5 +30,5 @@ pub use storage::{
     claim_ordinal, claims_wanted, class_named, deletes_when_deleted, deletes_when_scaled, gives_up, wants_claim,
 };
 pub use taints::{SCHEDULING, Tolerance, daemon_pod_spec, tolerance, tolerates};
-pub use workload::{finished, makes_no_more, same_template, template_path};
+pub use workload::{finished, makes_no_more, pod_spec, same_template, template_path};
 pub(crate) use workload::{is_spent, template_labels_by};

@@ -1,6 +1,7 @@
 //! Which nodes and which neighbours the pods of an object ask for: node selector, affinity, anti-affinity; zones of nodes.
 
-use super::workload::{makes_no_more, template_path};
+use super::workload::{makes_no_more, pod_spec};
+use crate::kinds::Kind;
 use crate::object::Object;
 use crate::selector::{term_matches, text};
 use crate::value::{Str, Val};
@@ -8,15 +9,26 @@ use crate::value::{Str, Val};
 /// The label that tells every node from every other.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
+/// Where a pod spec keeps its required node affinity.
+const REQUIRED: [&str; 3] = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+
 /// Whether a node satisfies a pod's `nodeSelector` and required node affinity (pod spec given).
 pub fn node_matches(pod_spec: &Val, node: &Object) -> bool {
-    let bears = |(key, value): (&Str, &Val)| match (node.labels().get(key), value) {
+    bears(pod_spec.at_some(&["nodeSelector"]), node) && meets(pod_spec.at_some(&REQUIRED), node)
+}
+
+/// Whether a node has the labels of a `nodeSelector`, if there is one.
+fn bears(selector: Option<&Val>, node: &Object) -> bool {
+    let has = |(key, value): (&Str, &Val)| match (node.labels().get(key), value) {
         (Some(Val::Str(here)), Val::Str(wanted)) => here == wanted,
         (here, wanted) => here.is_some_and(|here| text(here) == text(wanted)),
     };
-    let by_selector = pod_spec.at_some(&["nodeSelector"]).is_none_or(|pairs| pairs.entries().all(bears));
-    let required = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-    by_selector && pod_spec.at_some(&required).is_none_or(|required| node_terms_match(required, node))
+    selector.is_none_or(|pairs| pairs.entries().all(has))
+}
+
+/// Whether a node satisfies a node selector of terms, if there is one.
+fn meets(required: Option<&Val>, node: &Object) -> bool {
+    required.is_none_or(|required| node_terms_match(required, node))
 }
 
 /// Whether a node satisfies one of the terms of a node selector (`nodeSelectorTerms`).
@@ -26,38 +38,92 @@ pub fn node_terms_match(node_selector: &Val, node: &Object) -> bool {
 
 /// Whether the pod spec restricts its nodes by labels at all.
 pub fn restricts_nodes(pod_spec: &Val) -> bool {
-    pod_spec.at_some(&["nodeSelector"]).is_some_and(|s| s.entries().len() > 0)
-        || pod_spec.at_some(&["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"]).is_some()
+    NodeConstraint::of_spec(pod_spec).restricts()
 }
 
 /// What restricts the nodes of a pod spec: its node selector and required node affinity.
 pub fn node_constraint(spec: &Val) -> Val {
-    let affinity = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
     let part = |path: &[&str]| spec.at_some(path).cloned().unwrap_or_default();
-    Val::list(vec![part(&["nodeSelector"]), part(&affinity)])
+    Val::list(vec![part(&["nodeSelector"]), part(&REQUIRED)])
+}
+
+/// All that an object says of the nodes that admit its pods, or the pod or volume that it is. The same nodes admit objects
+/// of one constraint, and each node admits those that it does not restrict.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeConstraint {
+    /// The labels that a node must have.
+    selector: Option<Val>,
+    /// The terms of which a node must satisfy one.
+    required: Option<Val>,
+    /// Whether the object makes no pods any more: nodes admit it as before, and it is said to restrict none.
+    makes_no_more: bool,
+}
+
+impl NodeConstraint {
+    /// Those that restrict no node.
+    pub const FREE: [Self; 2] = [Self::free(false), Self::free(true)];
+
+    const fn free(makes_no_more: bool) -> Self {
+        Self { selector: None, required: None, makes_no_more }
+    }
+
+    /// Of the pod spec of an object that makes pods.
+    pub fn of_spec(spec: &Val) -> Self {
+        let (selector, required) = asked(spec);
+        Self { selector: selector.cloned(), required: required.cloned(), makes_no_more: false }
+    }
+
+    /// Of an object of a built-in kind; `None` if it is no question which nodes admit it.
+    pub fn of(object: &Object) -> Option<Self> {
+        let (selector, required) = asked_by(object)?;
+        let makes_no_more = makes_no_more(object);
+        Some(Self { selector: selector.cloned(), required: required.cloned(), makes_no_more })
+    }
+
+    /// Whether it is that of an object of a built-in kind.
+    pub fn is_of(&self, object: &Object) -> bool {
+        asked_by(object) == Some((self.selector.as_ref(), self.required.as_ref()))
+            && makes_no_more(object) == self.makes_no_more
+    }
+
+    /// Whether objects of a built-in kind may have one.
+    pub fn may_be_of(kind: &Kind) -> bool {
+        kind.has(|traits| traits.runs_pods() || traits.template_path().is_some()) || kind.is("PersistentVolume")
+    }
+
+    /// Whether there are nodes that it might not admit.
+    pub fn restricts(&self) -> bool {
+        self.selector.is_some() || self.required.is_some()
+    }
+
+    /// Whether it admits a node.
+    pub fn admits(&self, node: &Object) -> bool {
+        bears(self.selector.as_ref(), node) && meets(self.required.as_ref(), node)
+    }
+}
+
+/// The labels and the terms that a pod spec asks of nodes.
+fn asked(spec: &Val) -> (Option<&Val>, Option<&Val>) {
+    let selector = spec.at_some(&["nodeSelector"]).filter(|pairs| pairs.entries().len() > 0);
+    (selector, spec.at_some(&REQUIRED))
+}
+
+/// The labels and the terms that an object of a built-in kind asks of nodes; `None` if it is no question.
+fn asked_by(object: &Object) -> Option<(Option<&Val>, Option<&Val>)> {
+    match object.key.kind.is("PersistentVolume") {
+        true => Some((None, volume_affinity(object))),
+        false => pod_spec(object).map(asked),
+    }
 }
 
 /// Whether a pod spec may tell nodes apart by their names.
 pub fn names_nodes(spec: &Val) -> bool {
-    let required = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"];
     let by_name = |e: &Val| e.str_at(&["key"]).is_some_and(|key| &**key == HOSTNAME);
-    spec.at(&["nodeSelector", HOSTNAME]).is_some()
-        || spec.items_at(&required).iter().any(|term| {
-            !term.items_at(&["matchFields"]).is_empty() || term.items_at(&["matchExpressions"]).iter().any(by_name)
-        })
-}
-
-/// What restricts the nodes of an object's pods, or of the pod that it is; `None` where nothing does, or it makes none any
-/// more.
-pub fn constraint_of(object: &Object) -> Option<Val> {
-    if makes_no_more(object) {
-        return None;
-    }
-    let spec = match template_path(object) {
-        Some(path) => object.val().at(path).and_then(|template| template.get("spec")),
-        None => object.val().get("spec").filter(|_| object.key.kind.is("Pod")),
+    let names = |term: &Val| {
+        !term.items_at(&["matchFields"]).is_empty() || term.items_at(&["matchExpressions"]).iter().any(by_name)
     };
-    spec.filter(|spec| restricts_nodes(spec)).map(node_constraint)
+    spec.at(&["nodeSelector", HOSTNAME]).is_some()
+        || spec.at(&REQUIRED).is_some_and(|required| required.items_at(&["nodeSelectorTerms"]).iter().any(names))
 }
 
 /// What a PersistentVolume requires of a node that uses it.
@@ -67,7 +133,7 @@ pub fn volume_affinity(volume: &Object) -> Option<&Val> {
 
 /// Whether a PersistentVolume's node affinity lets it be used from a node.
 pub fn volume_admits(volume: &Object, node: &Object) -> bool {
-    volume_affinity(volume).is_none_or(|required| node_terms_match(required, node))
+    meets(volume_affinity(volume), node)
 }
 
 /// The terms of a pod's required anti-affinity; none for an object of another kind.

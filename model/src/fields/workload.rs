@@ -9,6 +9,16 @@ pub fn template_path(object: &Object) -> Option<&'static [&'static str]> {
     object.key.kind.traits()?.template_path()
 }
 
+/// The PodSpec of a pod, or of the pods that an object of a built-in kind makes.
+pub fn pod_spec(object: &Object) -> Option<&Val> {
+    let holder = match template_path(object) {
+        _ if object.key.kind.is("Pod") => object.val(),
+        Some(path) => object.val().at_some(path)?,
+        None => return None,
+    };
+    holder.at_some(&["spec"])
+}
+
 /// The labels of the pods that an object makes (null when they have none), custom resources read by these adapters: their
 /// pods bear the labels of their selector besides those of their template.
 pub(crate) fn template_labels_by(adapters: &dyn Adapters, object: &Object) -> Option<Val> {

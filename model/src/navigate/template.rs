@@ -1,6 +1,6 @@
 //! The template of the pods that an object makes, custom resources among them.
 
-use crate::fields::{template_labels_by, template_path};
+use crate::fields::{self, template_labels_by, template_path};
 use crate::object::Object;
 use crate::state::State;
 use crate::value::Val;
@@ -19,10 +19,9 @@ pub fn template_of(state: &State, object: &Object) -> Option<Val> {
 
 /// The PodSpec of the pods that an object makes.
 pub fn pod_spec(state: &State, object: &Object) -> Option<Val> {
-    match template_path(object) {
-        _ if object.key.kind.is("Pod") => object.val().at_some(&["spec"]).cloned(),
-        Some(path) => object.val().at_some(path)?.at_some(&["spec"]).cloned(),
-        None => state.adapter(object)?.template.as_ref()?.at_some(&["spec"]).cloned(),
+    match object.key.kind.is("Pod") || template_path(object).is_some() {
+        true => fields::pod_spec(object).cloned(),
+        false => state.adapter(object)?.template.as_ref()?.at_some(&["spec"]).cloned(),
     }
 }
 

@@ -376,23 +376,52 @@ fn definitions_know_their_instances_and_versions() {
 }
 
 #[test]
-fn volumes_that_some_nodes_have_are_found_as_they_come_and_go() {
+fn volumes_are_found_by_their_claim_as_they_come_and_go() {
     let volume = |name: &str, spec: &str| {
         let yaml = format!("{{apiVersion: v1, kind: PersistentVolume, metadata: {{name: {name}}}, spec: {spec}}}");
         crate::ingest::objects(&val(&yaml)).unwrap().remove(0)
     };
-    let local =
-        "{nodeAffinity: {required: {nodeSelectorTerms: [{matchFields: []}]}}, claimRef: {namespace: a, name: c}}";
+    let bound = "{claimRef: {namespace: a, name: c}}";
     let mut snapshot = cluster("{apiVersion: v1, kind: PersistentVolume, metadata: {name: v}}");
-    snapshot.insert(volume("w", local));
+    snapshot.insert(volume("w", bound));
     let mut state = State::new(&snapshot);
-    assert_eq!(names(&state.volumes_with_affinity()), ["PersistentVolume/w"]);
-    assert_eq!(names(&state.claimed_by(&key("PersistentVolumeClaim/a/c"))), ["PersistentVolume/w"]);
-    state.put(volume("u", local));
-    state.put(volume("w", "{}"));
-    assert_eq!(names(&state.volumes_with_affinity()), ["PersistentVolume/u"]);
+    let claim = key("PersistentVolumeClaim/a/c");
+    assert_eq!(names(&state.claimed_by(&claim)), ["PersistentVolume/w"]);
+    state.put(volume("u", bound));
+    assert_eq!(names(&state.claimed_by(&claim)), ["PersistentVolume/u", "PersistentVolume/w"]);
     state.take(&key("PersistentVolume/u"));
-    assert_eq!(names(&state.volumes_with_affinity()), [""; 0]);
-    snapshot.insert(volume("w", "{}"));
-    assert_eq!(names(&State::new(&snapshot).volumes_with_affinity()), [""; 0]);
+    assert_eq!(names(&state.claimed_by(&claim)), ["PersistentVolume/w"]);
+}
+
+#[test]
+fn objects_are_found_by_their_constraint_on_nodes() {
+    let text = "
+- {apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a}, spec: {nodeSelector: {disk: ssd}}}
+- {apiVersion: v1, kind: Pod, metadata: {name: q, namespace: a}, spec: {nodeSelector: {}}}
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: v}}
+- {apiVersion: v1, kind: PersistentVolume, metadata: {name: w}, spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a}}
+- {apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: a}, spec: {template: {spec: {nodeSelector: {disk: ssd}}}}}
+- {apiVersion: batch/v1, kind: Job, metadata: {name: over, namespace: a}, spec: {template: {spec: {nodeSelector: {disk: ssd}}}}, status: {conditions: [{type: Complete, status: 'True'}]}}
+- {apiVersion: batch/v1, kind: Job, metadata: {name: free, namespace: a}, spec: {template: {spec: {}}}, status: {conditions: [{type: Failed, status: 'True'}]}}
+";
+    let snapshot = cluster(text);
+    let restricting: Vec<NodeConstraint> = snapshot.node_constraints().cloned().collect();
+    let found = |constraint: &NodeConstraint| -> Vec<String> {
+        snapshot.constrained(constraint, |_| true).iter().flatten().map(|object| object.key.to_string()).collect()
+    };
+    let mut all: Vec<Vec<String>> = restricting.iter().chain(&NodeConstraint::FREE).map(found).collect();
+    all.sort();
+    let expected: [&[&str]; 5] = [
+        &["Job/a/free"],
+        &["Job/a/over"],
+        &["PersistentVolume/v", "Pod/a/q"],
+        &["PersistentVolume/w"],
+        &["Pod/a/p", "Job/a/j"],
+    ];
+    assert_eq!(all, expected);
+    let node = cluster("{apiVersion: v1, kind: Node, metadata: {name: n, labels: {disk: hdd}}}");
+    let node = node.get(&key("Node/n")).unwrap();
+    assert_eq!(restricting.iter().filter(|constraint| constraint.admits(node)).count(), 1);
+    assert!(NodeConstraint::FREE.iter().all(|constraint| constraint.admits(node) && !constraint.restricts()));
 }

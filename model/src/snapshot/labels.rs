@@ -1,7 +1,7 @@
 //! The labels by which objects are found: those that they bear, and others that say what else is looked for.
 
 use crate::fields::hosts::{is_route, places_of};
-use crate::fields::{anti_affinity, template_path, volume_affinity};
+use crate::fields::{anti_affinity, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
 use crate::selector::text;
@@ -19,9 +19,6 @@ pub(super) const APART: &str = "(apart)";
 
 /// The label under which PersistentVolumes are indexed by their claim.
 pub(super) const CLAIM: &str = "(claim)";
-
-/// The label under which PersistentVolumes with a node affinity are indexed.
-pub(super) const AFFINE: &str = "(affine)";
 
 /// The label under which custom resources, definitions and StatefulSets that are being deleted are indexed.
 pub(super) const ENDING: &str = "(ending)";
@@ -46,8 +43,7 @@ fn labels_by_kind(object: &Object) -> Vec<LabelKey> {
     if object.key.kind.is("PersistentVolume") {
         let part = |field| object.val().str_at(&["spec", "claimRef", field]).cloned();
         let claim = part("namespace").zip(part("name")).map(|(ns, name)| (ns, CLAIM.into(), name));
-        let affine = volume_affinity(object).map(|_| ("".into(), AFFINE.into(), "".into()));
-        return claim.into_iter().chain(affine).collect();
+        return claim.into_iter().collect();
     }
     let labels = if object.key.kind.is("Pod") || object.key.kind.is("PersistentVolumeClaim") {
         Some(object.labels())

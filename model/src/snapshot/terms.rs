@@ -2,8 +2,8 @@
 
 use super::facts::Fact;
 use super::labels::LabelKey;
+use crate::fields::NodeConstraint;
 use crate::object::{Key, Object};
-use crate::value::Val;
 
 /// The index terms of an object, beside its key, uid, owners and node.
 #[derive(PartialEq)]
@@ -11,8 +11,8 @@ pub(super) struct Terms {
     pub labels: Vec<LabelKey>,
     /// The pair of labels that its selector asks for.
     pub selector: Option<LabelKey>,
-    /// The constraint on nodes that its pods have.
-    pub constraint: Option<Val>,
+    /// Its constraint on nodes, if that restricts any.
+    pub constraint: Option<NodeConstraint>,
     /// What it refers to.
     pub references: Vec<Key>,
 }

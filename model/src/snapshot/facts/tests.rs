@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::histories::numbers;
 use super::super::{Snapshot, Usage};
 use super::{FactIndex, Facts, PART_LEN, PARTS_MAX};
+use crate::fields::NodeConstraint;
 use crate::ingest::objects;
 use crate::kinds::Kind;
 use crate::object::Object;
@@ -91,12 +92,12 @@ const READINGS: &[Reading] = &[
     ("claiming", |s| said(s.claiming("h", "/"))),
     ("keeping_apart", |s| said(s.keeping_apart("a"))),
     ("claimed_by", |s| said(s.claimed_by("a", "c"))),
-    ("volumes_with_affinity", |s| said(s.volumes_with_affinity())),
-    ("restricting", |s| said(s.restricting())),
-    ("restricted_as", |s| {
-        let like = version(VERSIONS[3]);
-        s.restricted_as(&like, |_| true).into_iter().map(said).collect()
+    ("node_constraints", |s| format!("{:?}", s.node_constraints().collect::<Vec<_>>())),
+    ("constrained", |s| {
+        let constraint = NodeConstraint::of(&version(VERSIONS[3])).unwrap();
+        s.constrained(&constraint, |_| true).into_iter().map(said).collect()
     }),
+    ("constrained by nothing", |s| s.constrained(&NodeConstraint::default(), |_| true).into_iter().map(said).collect()),
     ("admitted", |s| said(&*s.admitted(&val("{nodeSelector: {pool: x}}")))),
     ("missing_nodes", |s| format!("{:?}", s.missing_nodes())),
     ("ending", |s| said(s.ending())),
