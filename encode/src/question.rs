@@ -5,7 +5,7 @@ use suture_model::interpret::{Choice, realize};
 use suture_model::object::Object;
 use suture_model::state::State;
 use suture_model::value::Str;
-use suture_specs::compile::CompiledInvariant;
+use suture_specs::compile::{Clause, CompiledInvariant};
 use suture_specs::error::EvalError;
 use suture_specs::eval::Env;
 use suture_specs::functions::Worlds;
@@ -145,16 +145,18 @@ fn judge<'e, 's: 'e, 'a: 'e>(
         Some(expr) => evaluator.truth(expr)?,
         None => Truth::known(true),
     };
-    if applies.no.is_true() {
-        return Ok((Bool::truth(false), Bool::truth(false), None));
-    }
-    let mut holds = Truth::known(true);
+    // what is required where the invariant applies, and what is required anyway
+    let (mut holds, mut stays) = (Truth::known(true), Truth::known(true));
     for clause in &compiled.require {
-        holds = holds.and(&evaluator.truth(&clause.expression)?);
+        if clause.beyond_where {
+            stays = stays.and(&evaluator.truth(&clause.expression)?);
+        } else if !applies.no.is_true() {
+            holds = holds.and(&evaluator.truth(&clause.expression)?);
+        }
     }
-    let violated = Bool::and([applies.yes.clone(), holds.no.clone()]);
-    let fails =
-        Bool::and([Bool::or([applies.fails(), Bool::and([applies.yes.clone(), holds.fails()])]), violated.not()]);
+    let violated = Bool::or([Bool::and([applies.yes.clone(), holds.no.clone()]), stays.no.clone()]);
+    let unknown = [applies.fails(), Bool::and([applies.yes.clone(), holds.fails()]), stays.fails()];
+    let fails = Bool::and([Bool::or(unknown), violated.not()]);
     let degree = match &compiled.degree {
         Some(expr) if !violated.is_false() => Some(Degree::of(evaluator.eval(expr)?)),
         _ => None,
@@ -227,16 +229,11 @@ pub fn replay(
         let value = suture_specs::eval::eval(expr, &env);
         env.bind(name, value);
     }
-    if let Some(expr) = &compiled.for_each.where_ {
-        match suture_specs::eval::eval_bool(expr, &env) {
-            Ok(true) => {}
-            Ok(false) => return Judged::Holds,
-            Err(error) => return Judged::Fails(error.to_string()),
-        }
-    }
-    let mut failure: Option<String> = None;
+    let applies = compiled.for_each.where_.as_ref().map_or(Ok(true), |expr| suture_specs::eval::eval_bool(expr, &env));
+    let mut failure: Option<String> = applies.as_ref().err().map(ToString::to_string);
     let mut violated: Option<(usize, Vec<Str>)> = None;
-    for (at, clause) in compiled.require.iter().enumerate() {
+    let required = |clause: &Clause| clause.beyond_where || matches!(applies, Ok(true));
+    for (at, clause) in compiled.require.iter().enumerate().filter(|(_, clause)| required(clause)) {
         match suture_specs::eval::eval_bool(&clause.expression, &env) {
             Ok(true) => {}
             Ok(false) => {

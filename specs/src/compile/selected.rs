@@ -1,7 +1,8 @@
 //! The clause of every invariant that selects its instances by labels: an instance stays selected as long as it lives.
 //!
 //! What is not selected any more nothing judges from then on, so that a change which takes such a label away permits whatever
-//! breaks the invariant. It is judged as that, also where the instance is broken already: nothing is worse.
+//! breaks the invariant. It is judged as that, also where the instance is broken already: nothing is worse. It is judged also
+//! where `where` is false for the time being: once nothing judges the object any more, nothing would tell when it is true.
 
 use suture_model::value::Val;
 
@@ -26,7 +27,7 @@ pub(super) fn keep_selected(parts: &mut Parts, for_each: &ForEach, matches: Opti
         let otherwise = Box::new(number(UNSELECTED_DEGREE));
         parts.degree = Some(expr(Node::Cond { cond, then, otherwise }, Type::Int));
         let (text, source) = (Some(UNSELECTED.into()), UNSELECTED.into());
-        parts.require.push(Clause { expression: stays, message: None, text, source });
+        parts.require.push(Clause { expression: stays, message: None, text, source, beyond_where: true });
     }
 }
 

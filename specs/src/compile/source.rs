@@ -23,6 +23,8 @@ pub struct Clause {
     pub text: Option<Str>,
     /// The source of `expression`.
     pub source: Str,
+    /// Whether it is required also where `where` of `forEach` is false.
+    pub beyond_where: bool,
 }
 
 /// The parts that an invariant and a template share.
@@ -82,7 +84,13 @@ pub(super) fn compile_source(source: &Source) -> Result<Parts, Vec<SpecError>> {
             keep(strict(text, &scope, &Type::String, origin, &format!("{path}.messageExpression")), &mut errors)
         });
         let text = clause.message.as_deref().map(Str::from);
-        require.push(Clause { expression, message, text, source: clause.expression.0.as_str().into() });
+        require.push(Clause {
+            expression,
+            message,
+            text,
+            source: clause.expression.0.as_str().into(),
+            beyond_where: false,
+        });
     }
     let degree =
         source.degree.and_then(|text| keep(strict(text, &scope, &Type::Int, origin, "spec.degree"), &mut errors));
