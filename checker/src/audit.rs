@@ -7,6 +7,7 @@ use suture_model::navigate::UnknownKind;
 use suture_model::object::Key;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
+use suture_model::steps;
 use suture_specs::functions::Worlds;
 
 use crate::decision::Verdict;
@@ -14,12 +15,16 @@ use crate::explain;
 use crate::instance::{Undecided, judges};
 use crate::request::expression_inputs;
 
-/// The verdicts on the instances that do not hold, or of which it cannot be said, and how many hold.
-pub(crate) fn audit(analyses: &[Analysis], snapshot: &Snapshot, time: Option<&str>) -> (Vec<Verdict>, u64) {
+/// What an invariant may take for each of its instances, beside its share: an evaluation that looks at some hundred objects.
+const STEPS_PER_INSTANCE: u64 = 20_000;
+
+/// The verdicts on the instances that do not hold, or of which it cannot be said, and how many hold. Each invariant takes a
+/// share of so many steps, and what its instances may: one that takes more is undecided, and its other instances are left
+/// out.
+pub(crate) fn audit(analyses: &[Analysis], snapshot: &Snapshot, time: Option<&str>, share: u64) -> (Vec<Verdict>, u64) {
     let state = State::new(snapshot);
     let inputs = expression_inputs(&[], time);
-    let mut verdicts = Vec::new();
-    let mut proved = 0;
+    let (mut verdicts, mut proved) = (Vec::new(), 0);
     for analysis in analyses {
         let compiled = &analysis.compiled;
         let impact = Impact::new(&state, []);
@@ -28,16 +33,25 @@ pub(crate) fn audit(analyses: &[Analysis], snapshot: &Snapshot, time: Option<&st
             let why = Undecided::Refused(UnknownKind(unread).to_string());
             verdicts.push(explain::undecided(compiled, &every, &why));
         }
-        for key in impact.of_kinds(analysis, None) {
-            let Some(object) = state.get(&key).filter(|o| judges(compiled, o)) else { continue };
-            match replay(compiled, object, &inputs, Worlds { before: &state, now: &state }) {
-                Judged::Holds => proved += 1,
-                Judged::Violated { clause, message, .. } => {
-                    verdicts.push(explain::violated_now(compiled, object, clause, &message));
+        let keys = impact.of_kinds(analysis, None);
+        let for_all = STEPS_PER_INSTANCE.saturating_mul(u64::try_from(keys.len()).unwrap_or(u64::MAX));
+        steps::within(share.saturating_add(for_all), || {
+            for key in &keys {
+                let Some(object) = state.get(key).filter(|o| judges(compiled, o)) else { continue };
+                let judged = replay(compiled, object, &inputs, Worlds { before: &state, now: &state });
+                if steps::check().is_err() {
+                    verdicts.push(explain::undecided(compiled, key, &Undecided::AuditOverran));
+                    return;
                 }
-                Judged::Fails(why) => verdicts.push(explain::undecided(compiled, &key, &Undecided::Fails(why))),
+                match judged {
+                    Judged::Holds => proved += 1,
+                    Judged::Violated { clause, message, .. } => {
+                        verdicts.push(explain::violated_now(compiled, object, clause, &message));
+                    }
+                    Judged::Fails(why) => verdicts.push(explain::undecided(compiled, key, &Undecided::Fails(why))),
+                }
             }
-        }
+        });
     }
     (verdicts, proved)
 }

@@ -21,7 +21,7 @@ use crate::causes::narrow;
 use crate::clock::Stopwatch;
 use crate::decision::{Decision, Duration, Effort, Finding, Outcome};
 use crate::decision_cache::{CacheKey, DecisionCache, repeatable};
-use crate::judge::{Findings, Judge, Scope};
+use crate::judge::{Findings, Judge, SHARES, Scope};
 use crate::suggest::suggest;
 use crate::version::{VersionError, z3_version};
 
@@ -132,7 +132,8 @@ impl Engine {
     /// What is violated in the cluster as it is.
     pub fn audit(&mut self, snapshot: &Snapshot, time: Option<&str>) -> Decision {
         let watch = Stopwatch::start();
-        let (verdicts, proved) = audit::audit(&self.analyses, snapshot, time);
+        let share = self.settings.steps / SHARES;
+        let (verdicts, proved) = audit::audit(&self.analyses, snapshot, time, share);
         let found = Findings { verdicts, proved, ..Findings::default() };
         self.decision("", found, Effort::default(), &watch)
     }

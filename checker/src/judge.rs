@@ -36,7 +36,7 @@ const REFUSALS_MAX: usize = 64;
 const FOLLOWERS_MAX: usize = 512;
 
 /// An invariant takes no more than this part of the steps of a decision: one that overruns leaves enough for the others.
-const SHARES: u64 = 2;
+pub(crate) const SHARES: u64 = 2;
 /// The same of one that has overrun of late: about ten times what everyday changes take.
 const HURRIED_SHARES: u64 = 64;
 

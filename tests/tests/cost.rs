@@ -14,9 +14,9 @@ use suture_model::object::Object;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::Val;
-use suture_specs::compile::compile_invariant;
+use suture_specs::compile::{CompiledInvariant, compile_invariant};
 use suture_specs::library::Library;
-use suture_specs::spec::Profile;
+use suture_specs::spec::{Profile, Spec, parse_specs};
 
 /// The lengths that are tried; the last one makes objects of about the size that the API server accepts.
 const LENGTHS: [usize; 3] = [100, 1_000, 8_000];
@@ -266,4 +266,36 @@ fn no_list_makes_a_decision_cost_more_than_it_may() {
         });
         println!("{list:28}{}", costs.map(|cost| format!("{cost:>14}")).concat());
     }
+}
+
+/// An invariant of ConfigMaps that asks this of each.
+fn of_maps(name: &str, expression: &str) -> Arc<CompiledInvariant> {
+    let text = format!(
+        "apiVersion: suture.dev/v1alpha1\nkind: Invariant\nmetadata: {{name: {name}}}\nspec:\n  \
+         forEach: {{var: m, kind: ConfigMap}}\n  require: [{{expression: \"{expression}\"}}]\n"
+    );
+    let specs = parse_specs(&text, name).expect("it parses");
+    let [Spec::Invariant(invariant)] = specs.as_slice() else { unreachable!("{text}") };
+    Arc::new(compile_invariant(invariant, &Library::shipped().expect("it compiles")).expect("it compiles"))
+}
+
+#[test]
+fn no_invariant_makes_an_audit_cost_more_than_it_may() {
+    let mut snapshot = Snapshot::default();
+    for at in 0..120 {
+        let map = object("v1", "ConfigMap", &format!("m{at}"), json!({"metadata": {"uid": format!("m{at}")}}));
+        snapshot.insert(Object::from_val(&Val::from(&map)).expect("it is an object"));
+    }
+    snapshot.complete();
+    let maps = "now.inNamespace('ConfigMap', 'a')";
+    let nested =
+        format!("{maps}.all(x, {maps}.all(y, {maps}.all(z, x.metadata.name + y.metadata.name != z.metadata.name)))");
+    let invariants = vec![of_maps("nested", &nested), of_maps("plain", "m.at(now).metadata.name != ''")];
+    let settings = Settings { steps: STEPS_WEBHOOK, ..Settings::default() };
+    let decision = Engine::new(invariants, settings).expect("Z3 is new enough").audit(&snapshot, None);
+    let [verdict] = decision.verdicts.as_slice() else { unreachable!("{:?}", decision.verdicts) };
+    assert_eq!((&*verdict.invariant, verdict.outcome), ("nested", Finding::Undecided));
+    let why = verdict.reason.as_deref().unwrap_or_default();
+    assert!(why.starts_with("it takes too long"), "{why}");
+    assert!(decision.proved >= 120, "the other one is audited: {}", decision.proved);
 }

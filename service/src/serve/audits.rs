@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use suture_checker::decision::{Finding, Verdict};
-use suture_checker::engine::{Engine, Settings};
+use suture_checker::engine::{Engine, STEPS_WEBHOOK, Settings};
 use suture_specs::compile::CompiledInvariant;
 
 use super::resources::ResourceName;
@@ -90,7 +90,7 @@ fn look(invariant: Arc<CompiledInvariant>, view: &View) -> Audited {
     if let Some((_, why)) = view.blind().into_iter().find(|(blind, _)| Arc::ptr_eq(blind, &invariant)) {
         return Audited::Unknown(NOT_READ, why);
     }
-    let mut engine = match Engine::new(vec![invariant], Settings::default()) {
+    let mut engine = match Engine::new(vec![invariant], Settings { steps: STEPS_WEBHOOK, ..Settings::default() }) {
         Ok(engine) => engine,
         Err(error) => return Audited::Unknown("NotAudited", error.to_string()),
     };
