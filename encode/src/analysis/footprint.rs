@@ -201,7 +201,7 @@ impl<'e> Walk<'e> {
             }
             Node::Index { base, index } | Node::OptIndex { base, index } => {
                 let (at, part) = (self.part(index), self.part(base));
-                self.look_at(&part);
+                self.look_at(base, &part);
                 if matches!(base.ty, Type::Object(_)) {
                     self.annotations = Annotations::All;
                 }
@@ -214,7 +214,7 @@ impl<'e> Walk<'e> {
                 let (cond, then, otherwise) = (self.part(cond), self.part(then), self.part(otherwise));
                 let origin = then.origin.clone().join(otherwise.origin.clone());
                 if origin == Origin::Far {
-                    [&then, &otherwise].into_iter().for_each(|part| self.look_at(part));
+                    [&then, &otherwise].into_iter().for_each(|part| self.look_at(expr, part));
                 }
                 Part::of(origin, [&cond, &then, &otherwise])
             }
@@ -248,8 +248,8 @@ impl<'e> Walk<'e> {
         let keys: Vec<Part<'e>> = keys.into_iter().map(|key| self.part(key)).collect();
         // an object under another name is not followed
         let objects = values.clone().into_iter().any(|value| holds_objects(&value.ty));
-        let found: Vec<Part<'e>> = values.into_iter().map(|value| self.part(value)).collect();
-        found.iter().for_each(|part| self.look_at(part));
+        let found: Vec<Part<'e>> = values.clone().into_iter().map(|value| self.part(value)).collect();
+        values.into_iter().zip(&found).for_each(|(value, part)| self.look_at(value, part));
         let all = Part::of(join(&found), keys.iter().chain(&found));
         Part { present: all.present && !objects, ..all }
     }
@@ -303,7 +303,7 @@ impl<'e> Walk<'e> {
         }
         let owners = matches!(&range.node, Node::Call { func, .. } if relations(*func).detail == Detail::Owners);
         let of_range = self.part(range);
-        self.look_at(&of_range);
+        self.look_at(range, &of_range);
         self.bind(&vars.0, of_range.origin.clone(), owners);
         if let Some(second) = &vars.1 {
             self.bind(second, of_range.origin.clone(), false);
@@ -328,7 +328,7 @@ impl<'e> Walk<'e> {
         let parts: Vec<Part<'e>> = args.iter().map(|a| self.part(a)).collect();
         let row = relations(func);
         if row.detail != Detail::Count {
-            parts.iter().for_each(|part| self.look_at(part));
+            args.iter().zip(&parts).for_each(|(arg, part)| self.look_at(arg, part));
         }
         let pure = func.class() == Class::Pure;
         let objects = args.iter().any(|a| holds_objects(&a.ty));
@@ -440,9 +440,10 @@ impl<'e> Walk<'e> {
 
     /// Notes that nodes are looked at that a function of the future gives: all of a node may matter then, not only which
     /// objects it admits.
-    fn look_at(&mut self, part: &Part<'_>) {
+    fn look_at(&mut self, expr: &Expr, part: &Part<'_>) {
         if let Origin::Via(func) = &part.origin
             && relations(*func).inverse == Inverse::Nodes
+            && holds_objects(&expr.ty)
         {
             self.uses.read(&part.origin);
         }

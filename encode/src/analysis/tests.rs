@@ -137,3 +137,27 @@ fn what_may_be_read_is_counted_in() {
         assert_eq!(requiring(expression), Annotations::All, "{expression}");
     }
 }
+
+#[test]
+fn all_of_a_node_matters_only_where_nodes_are_looked_at() {
+    let listed = |expression: &str| Footprint::of(&of_pods(expression)).uses.lists.contains(&kind("Node"));
+    for counted in [
+        "o.admittedNodes(now).size() >= 1",
+        "o.at(now).admittedNodes(now).size() == o.admittedNodes(before).size()",
+        "o.admittedNodes(before).exists(n, n.metadata.name == 'x')",
+    ] {
+        assert!(!listed(counted), "{counted}");
+    }
+    for looked_at in [
+        "o.admittedNodes(now).exists(n, n.metadata.name == 'x')",
+        "o.admittedNodes(now)[0].metadata.name == 'x'",
+        "o.admittedNodes(now) == []",
+        "[o.admittedNodes(now)].all(l, l.size() > 0)",
+        "cel.bind(n, o.admittedNodes(now), n.filter(m, m.label('a') == 'b').size() > 0)",
+    ] {
+        assert!(listed(looked_at), "{looked_at}");
+    }
+    for template in ["critical-workload-kept", "selector-keeps-matches", "bound-volume-kept", "volume-in-use-kept"] {
+        assert!(!Footprint::of(&shipped(template)).uses.lists.contains(&kind("Node")), "{template}");
+    }
+}
