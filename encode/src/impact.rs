@@ -306,7 +306,6 @@ impl<'s, 'a> Impact<'s, 'a> {
                 match place {
                     Place::Own => keys.extend(self.of_kinds(analysis, Some(&ns))),
                     Place::Named => drop(keys.insert(Key::of("Namespace", "", &ns))),
-                    Place::Other => keys.extend(self.of_kinds(analysis, None)),
                 }
             }
         }

@@ -7,9 +7,11 @@
 //! | blind | it tells no objects apart that differ in name, uid, times and node only |
 //! | present | it reads nothing of the instance but its kind, whether it is there, and whom it names; of what that refers to, whether it is there; of its owners anything |
 
+use std::collections::BTreeSet;
+
 use suture_model::kinds::Kind;
 use suture_model::value::Str;
-use suture_specs::compile::CompiledInvariant;
+use suture_specs::compile::{CompiledInvariant, Kinds};
 use suture_specs::eval::{Env, eval};
 use suture_specs::functions::{Class, Func};
 use suture_specs::ir::{Comprehension, Expr, Node, Type};
@@ -51,7 +53,7 @@ impl Footprint {
         for (name, expr) in &compiled.lets {
             let part = walk.part(expr);
             (blind, present) = (blind && part.blind, present && part.present);
-            walk.bind(name, part.origin, false);
+            walk.bind(name, part.origin, part.places);
         }
         let clauses = compiled.require.iter().map(|c| &c.expression);
         for expr in clauses.chain(&compiled.for_each.where_).chain(&compiled.degree) {
@@ -91,6 +93,8 @@ struct Part<'e> {
     is_owner: bool,
     /// Which field of which object it is.
     field: Option<FieldOf<'e>>,
+    /// The namespaces of which it is the name: one of these; none if nothing is known.
+    places: BTreeSet<Place>,
 }
 
 /// A field of an object.
@@ -120,7 +124,8 @@ impl FieldOf<'_> {
 impl Part<'_> {
     /// Something without parts.
     fn leaf(origin: Origin) -> Self {
-        Self { origin, blind: true, present: true, is_name: false, is_owner: false, field: None }
+        let places = BTreeSet::new();
+        Self { origin, blind: true, present: true, is_name: false, is_owner: false, field: None, places }
     }
 
     /// Something of these parts.
@@ -147,11 +152,14 @@ struct Bound {
     name: Str,
     origin: Origin,
     is_owner: bool,
+    places: BTreeSet<Place>,
 }
 
 /// The walk, and what it has found so far.
 struct Walk<'e> {
     instance: &'e str,
+    /// Whether the instance is a Namespace, wherever this part is evaluated.
+    is_namespace: bool,
     env: Env<'e>,
     scope: Vec<Bound>,
     uses: Uses,
@@ -168,6 +176,7 @@ impl<'e> Walk<'e> {
         env.bind("params", Ok(Value::from(&compiled.params)));
         Self {
             instance: &compiled.for_each.var,
+            is_namespace: has_namespaces_only(compiled),
             env,
             scope: Vec::new(),
             uses: Uses::default(),
@@ -178,8 +187,8 @@ impl<'e> Walk<'e> {
         }
     }
 
-    fn bind(&mut self, name: &Str, origin: Origin, is_owner: bool) {
-        self.scope.push(Bound { name: name.clone(), origin, is_owner });
+    fn bind(&mut self, name: &Str, origin: Origin, places: BTreeSet<Place>) {
+        self.scope.push(Bound { name: name.clone(), origin, is_owner: false, places });
     }
 
     /// Those that were read so far.
@@ -210,19 +219,12 @@ impl<'e> Walk<'e> {
             Node::Not(a) => Part::of(Origin::Plain, [&self.part(a)]),
             Node::And(a, b) | Node::Or(a, b) => Part::of(Origin::Plain, [&self.part(a), &self.part(b)]),
             Node::Call { func, args } => self.call(*func, args),
-            Node::Cond { cond, then, otherwise } => {
-                let (cond, then, otherwise) = (self.part(cond), self.part(then), self.part(otherwise));
-                let origin = then.origin.clone().join(otherwise.origin.clone());
-                if origin == Origin::Far {
-                    [&then, &otherwise].into_iter().for_each(|part| self.look_at(expr, part));
-                }
-                Part::of(origin, [&cond, &then, &otherwise])
-            }
+            Node::Cond { cond, then, otherwise } => self.conditional(expr, [cond, then, otherwise]),
             Node::List(items) => self.literal([], items.iter().map(|e| &e.value)),
             Node::Map(entries) => self.literal(entries.iter().map(|e| &e.key), entries.iter().map(|e| &e.value)),
             Node::Let { var, init, body } | Node::OptMap { base: init, var, body, .. } => {
                 let init_part = self.part(init);
-                self.bind(var, init_part.origin.clone(), false);
+                self.bind(var, init_part.origin.clone(), init_part.places.clone());
                 let body = self.part(body);
                 self.scope.pop();
                 Part::of(body.origin.clone(), [&init_part, &body]).unless(holds_objects(&init.ty))
@@ -262,7 +264,29 @@ impl<'e> Walk<'e> {
             None if name == self.instance => Origin::Instance,
             None => Origin::Plain,
         };
-        Part { is_name: true, is_owner: bound.is_some_and(|bound| bound.is_owner), ..Part::leaf(origin) }
+        let places = bound.map_or_else(BTreeSet::new, |bound| bound.places.clone());
+        Part { is_name: true, is_owner: bound.is_some_and(|bound| bound.is_owner), places, ..Part::leaf(origin) }
+    }
+
+    /// One of two branches.
+    fn conditional(&mut self, expr: &Expr, [cond, then, otherwise]: [&'e Expr; 3]) -> Part<'e> {
+        let cond_part = self.part(cond);
+        let known = self.is_namespace;
+        // another of that name may stand for something else here
+        let is_itself = self.scope.iter().all(|bound| *bound.name != *self.instance);
+        self.is_namespace |= is_itself && asks_for_namespace(cond, self.instance);
+        let then = self.part(then);
+        self.is_namespace = known;
+        let otherwise = self.part(otherwise);
+        let origin = then.origin.clone().join(otherwise.origin.clone());
+        if origin == Origin::Far {
+            [&then, &otherwise].into_iter().for_each(|part| self.look_at(expr, part));
+        }
+        let places = match then.places.is_empty() || otherwise.places.is_empty() {
+            true => BTreeSet::new(),
+            false => &then.places | &otherwise.places,
+        };
+        Part { places, ..Part::of(origin, [&cond_part, &then, &otherwise]) }
     }
 
     /// A field, or whether there is one.
@@ -287,7 +311,8 @@ impl<'e> Walk<'e> {
             Some(field) => field.is_blind(),
             None => part.blind && base.ty != Type::World,
         };
-        Part { blind, present, field, ..Part::leaf(Origin::Plain) }
+        let places = field.as_ref().and_then(|field| self.place(field)).into_iter().collect();
+        Part { blind, present, field, places, ..Part::leaf(Origin::Plain) }
     }
 
     fn comprehension(
@@ -304,9 +329,12 @@ impl<'e> Walk<'e> {
         let owners = matches!(&range.node, Node::Call { func, .. } if relations(*func).detail == Detail::Owners);
         let of_range = self.part(range);
         self.look_at(range, &of_range);
-        self.bind(&vars.0, of_range.origin.clone(), owners);
+        self.bind(&vars.0, of_range.origin.clone(), BTreeSet::new());
+        if let Some(item) = self.scope.last_mut() {
+            item.is_owner = owners;
+        }
         if let Some(second) = &vars.1 {
-            self.bind(second, of_range.origin.clone(), false);
+            self.bind(second, of_range.origin.clone(), BTreeSet::new());
         }
         let filter = filter.map(|filter| self.part(filter));
         let body = self.part(body);
@@ -408,12 +436,12 @@ impl<'e> Walk<'e> {
                 }
             },
             Source::InNamespace(kind) => {
-                let place = parts.get(1).map_or(Place::Other, place);
                 let kind = match kind {
                     KindArgument::Is(kind) => Some(kind.into()),
                     KindArgument::At(at) => self.named(args.get(at)),
                 };
-                self.listed(kind.map_or(Origin::Far, |kind| Origin::Within(kind, place)), now)
+                let places = parts.get(1).map(|part| part.places.clone()).unwrap_or_default();
+                self.listed(kind.map_or(Origin::Far, |kind| Origin::Within(kind, places)), now)
             }
             Source::OfKind => {
                 let named: Option<Vec<Str>> = args.iter().skip(1).map(|arg| self.named(Some(arg))).collect();
@@ -456,6 +484,15 @@ impl<'e> Walk<'e> {
         origin
     }
 
+    /// The namespace that a field names.
+    fn place(&self, field: &FieldOf<'_>) -> Option<Place> {
+        match (&field.origin, field.path.as_slice()) {
+            (Origin::Instance, ["metadata", "namespace"]) => Some(Place::Own),
+            (Origin::Instance, ["metadata", "name"]) if self.is_namespace => Some(Place::Named),
+            _ => None,
+        }
+    }
+
     /// The kind or group that an argument names; one that is computed may be any.
     fn named(&mut self, arg: Option<&Expr>) -> Option<Str> {
         match arg.map(|arg| &arg.node) {
@@ -480,15 +517,36 @@ fn leads_to_replicas(first: Func, func: Func) -> bool {
     func == Func::WantedReplicas && (relations(first).inverse == Inverse::Owners || first == Func::Scaled)
 }
 
-/// Which namespace an expression names.
-fn place(part: &Part<'_>) -> Place {
-    match &part.field {
-        Some(FieldOf { path, origin: Origin::Instance, .. }) => match path.as_slice() {
-            ["metadata", "namespace"] => Place::Own,
-            ["metadata", "name"] => Place::Named,
-            _ => Place::Other,
+/// Whether all instances are Namespaces.
+fn has_namespaces_only(compiled: &CompiledInvariant) -> bool {
+    let for_each = &compiled.for_each;
+    let is_namespace =
+        |kinds: &Kinds| matches!(kinds, Kinds::Kind(kind) if kind.resolve().is_some_and(|k| k.is("Namespace")));
+    for_each.kinds.iter().all(is_namespace)
+        || for_each.where_.as_ref().is_some_and(|expr| asks_for_namespace(expr, &for_each.var))
+}
+
+/// Whether a condition is true of Namespaces only.
+fn asks_for_namespace(cond: &Expr, instance: &str) -> bool {
+    let is_kind = |expr: &Expr| {
+        matches!(&expr.node, Node::Select { base, field }
+            if &**field == "kind" && matches!(&base.node, Node::Var(name) if &**name == instance))
+    };
+    let is_name = |expr: &Expr| matches!(&expr.node, Node::Const(Value::String(text)) if &**text == "Namespace");
+    match &cond.node {
+        Node::And(a, b) => asks_for_namespace(a, instance) || asks_for_namespace(b, instance),
+        Node::Or(a, b) => asks_for_namespace(a, instance) && asks_for_namespace(b, instance),
+        Node::Call { func, args } => match (func, args.as_slice()) {
+            (Func::Eq, [a, b]) if (is_kind(a) && is_name(b)) || (is_name(a) && is_kind(b)) => true,
+            // what is left of a comparison with a parameter
+            (Func::Ne, [a, b]) => match (&a.node, &b.node) {
+                (Node::Const(Value::Bool(false)), _) => asks_for_namespace(b, instance),
+                (_, Node::Const(Value::Bool(false))) => asks_for_namespace(a, instance),
+                _ => false,
+            },
+            _ => false,
         },
-        _ => Place::Other,
+        _ => false,
     }
 }
 

@@ -161,3 +161,30 @@ fn all_of_a_node_matters_only_where_nodes_are_looked_at() {
         assert!(!Footprint::of(&shipped(template)).uses.lists.contains(&kind("Node")), "{template}");
     }
 }
+
+#[test]
+fn a_namespace_is_known_by_whatever_name_it_has() {
+    let own = |kind: &str| (Str::from(kind), Place::Own);
+    let quorum = Footprint::of(&shipped("quorum-has-pdb")).uses;
+    let budgets = "PodDisruptionBudget";
+    assert_eq!(quorum.within, [own(budgets), (budgets.into(), Place::Named)].into(), "by a `let`, one of two");
+    assert!(quorum.named.is_empty());
+    let uses = |kind: &str, ns: &str| {
+        let text = format!("now.inNamespace({ns}, 'Pod').size() > 0");
+        Footprint::of(&of(&format!("{{forEach: {{var: o, kind: {kind}}}, require: [{{expression: \"{text}\"}}]}}")))
+            .uses
+    };
+    assert_eq!(uses("Service", "o.metadata.namespace").within, [own("Pod")].into());
+    assert_eq!(uses("Namespace", "o.metadata.name").within, [("Pod".into(), Place::Named)].into());
+    let anywhere = [
+        ("Service", "o.metadata.name"),
+        ("Service", "o.kind == 'Namespace' ? 'a' : o.metadata.namespace"),
+        ("Service", "o.kind != 'Namespace' ? o.metadata.name : o.metadata.namespace"),
+        ("Service", "o.kind == 'Service' ? o.metadata.name : o.metadata.namespace"),
+        ("Service", "'a'"),
+    ];
+    for (kind, ns) in anywhere {
+        let uses = uses(kind, ns);
+        assert_eq!((uses.within, uses.named), ([].into(), ["Pod".into()].into()), "{ns}");
+    }
+}

@@ -17,10 +17,8 @@ use crate::relations::{Inverse, relations};
 pub(crate) enum Place {
     /// The instance's own.
     Own,
-    /// The one that the instance is.
+    /// The one that the instance is: a Namespace.
     Named,
-    /// Any other.
-    Other,
 }
 
 /// Where an object that an expression speaks about comes from.
@@ -36,8 +34,8 @@ pub(super) enum Origin {
     List(Kind),
     /// The objects of a kind, by its short name.
     Named(Str),
-    /// The objects of a kind in a namespace.
-    Within(Str, Place),
+    /// The objects of a kind in a namespace, one of these; in any if there are none.
+    Within(Str, BTreeSet<Place>),
     /// Something else.
     Far,
 }
@@ -64,7 +62,7 @@ pub(crate) struct Uses {
     pub lists: BTreeSet<Kind>,
     /// Objects by the short name of their kind.
     pub named: BTreeSet<Str>,
-    /// Objects of a kind in a namespace.
+    /// Objects of a kind in a namespace of these.
     pub within: BTreeSet<(Str, Place)>,
     /// Which nodes the instance's volume admits.
     pub volume_nodes: bool,
@@ -102,7 +100,8 @@ impl Uses {
             },
             Origin::List(kind) => drop(self.lists.insert(kind.clone())),
             Origin::Named(kind) => drop(self.named.insert(kind.clone())),
-            Origin::Within(kind, place) => drop(self.within.insert((kind.clone(), *place))),
+            Origin::Within(kind, places) if places.is_empty() => drop(self.named.insert(kind.clone())),
+            Origin::Within(kind, places) => self.within.extend(places.iter().map(|place| (kind.clone(), *place))),
             Origin::Far => self.everything = true,
         }
     }
