@@ -1,11 +1,11 @@
 //! What can be said of an invariant before any cluster is looked at, worked out once for all decisions: its footprint, and
 //! what the kind of an instance decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use suture_model::kinds::Kind;
-use suture_specs::compile::CompiledInvariant;
+use suture_specs::compile::{CompiledInvariant, Kinds};
 
 pub mod annotations;
 pub mod footprint;
@@ -24,6 +24,8 @@ pub struct Analysis {
     pub compiled: Arc<CompiledInvariant>,
     /// What it reads.
     pub footprint: Footprint,
+    /// The kinds of its instances, where it names all of them.
+    pub(crate) kinds_named: Option<Vec<Kind>>,
     /// Of the kinds that were asked for.
     kinds: Mutex<BTreeMap<Kind, KindAnalysis>>,
 }
@@ -38,7 +40,8 @@ struct KindAnalysis {
 impl Analysis {
     /// Of this invariant.
     pub fn of(compiled: Arc<CompiledInvariant>) -> Self {
-        Self { footprint: Footprint::of(&compiled), kinds: Mutex::default(), compiled }
+        let kinds_named = kinds_named(&compiled);
+        Self { footprint: Footprint::of(&compiled), kinds_named, kinds: Mutex::default(), compiled }
     }
 
     /// Of each of these.
@@ -70,6 +73,19 @@ impl Analysis {
             }),
         }
     }
+}
+
+/// The kinds of the instances of an invariant, where it names all of them.
+fn kinds_named(compiled: &CompiledInvariant) -> Option<Vec<Kind>> {
+    let mut found = BTreeSet::new();
+    for kinds in &compiled.for_each.kinds {
+        let Kinds::Kind(named) = kinds else { return None };
+        // of a kind that is not built in the group may be any
+        found.insert(named.resolve()?);
+        found.extend(Kind::with(|_| true).filter(|kind| named.matches(kind)));
+    }
+    found.retain(|kind| instance_kind(compiled, kind) != InstanceKind::Never);
+    Some(found.into_iter().collect())
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@
 //! A node that changes reaches the workloads that have pods on it; a rollout elsewhere, under way before, that could
 //! use the node as well is not judged again.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -66,6 +67,7 @@ pub struct Impact<'s, 'a> {
     looked: bool,
     pod_keys: Option<BTreeSet<Key>>,
     selecting: Option<Rc<BTreeSet<Key>>>,
+    selected: Option<Rc<BTreeSet<Key>>>,
     referring: Option<Rc<BTreeSet<Key>>>,
     owners_and_dependents: Option<Rc<BTreeSet<Key>>>,
     admitting: Option<Rc<Admitting>>,
@@ -107,6 +109,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             looked: false,
             pod_keys: None,
             selecting: None,
+            selected: None,
             referring: None,
             owners_and_dependents: None,
             admitting: None,
@@ -281,7 +284,7 @@ impl<'s, 'a> Impact<'s, 'a> {
                     keys.extend(self.of_kinds(may_be.analysis, Some(&ns)));
                 }
             }
-            Inverse::Selected => keys.extend(may_be.among(&inverse::selected(&self.seeds))),
+            Inverse::Selected => keys.extend(may_be.among(self.selected().iter())),
             Inverse::Adapted => keys.extend(may_be.among(&inverse::adapted(&self.seeds))),
             Inverse::Controllers => keys.extend(may_be.among(&self.touch.controllers)),
             Inverse::References => keys.extend(may_be.among(self.referring().iter())),
@@ -320,6 +323,10 @@ impl<'s, 'a> Impact<'s, 'a> {
         self.selecting.get_or_insert_with(|| Rc::new(inverse::selecting(&self.seeds, &self.touch))).clone()
     }
 
+    fn selected(&mut self) -> Rc<BTreeSet<Key>> {
+        self.selected.get_or_insert_with(|| Rc::new(inverse::selected(&self.seeds))).clone()
+    }
+
     fn referring(&mut self) -> Rc<BTreeSet<Key>> {
         self.referring.get_or_insert_with(|| Rc::new(inverse::referring(&self.seeds, &self.touch))).clone()
     }
@@ -343,8 +350,12 @@ impl<'s, 'a> Impact<'s, 'a> {
         let adapters = self.seeds.before.base().adapters();
         let mut found = BTreeSet::new();
         for state in self.seeds.states() {
-            for kind in state.kinds().into_iter().filter(|kind| analysis.may_be(kind, &self.adapted)) {
-                let instances = state.list(&kind, ns).into_iter();
+            let all =
+                || state.kinds().into_iter().filter(|kind| analysis.may_be(kind, &self.adapted)).collect::<Vec<_>>();
+            let kinds: Cow<'_, [Kind]> =
+                analysis.kinds_named.as_deref().map_or_else(|| Cow::Owned(all()), Cow::Borrowed);
+            for kind in kinds.iter() {
+                let instances = state.list(kind, ns).into_iter();
                 let instances = instances.filter(|o| analysis.compiled.for_each.matches(o, adapters.as_ref()));
                 found.extend(instances.map(|o| o.key.clone()));
             }
