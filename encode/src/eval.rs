@@ -4,6 +4,7 @@
 //! items of a list is evaluated once per class and fate; `size`, `exists`, `all`, `filter` and `sum` become linear
 //! terms over counts. What is not linear in the counts is enumerated within [`VALUES_MAX`] or refused.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use suture_model::object::Object;
 use suture_model::references::names_its_own;
 use suture_model::steps;
 use suture_model::value::Str;
+use suture_specs::compile::CompiledInvariant;
 use suture_specs::error::{EvalError, EvalErrorKind};
 use suture_specs::eval::{Env, eval};
 use suture_specs::functions::Func;
@@ -54,7 +56,7 @@ pub struct Evaluator<'e, 's, 'a> {
     /// The scene; groups are added to it as they are read.
     pub scene: &'e mut Scene<'s, 'a>,
     globals: Env<'e>,
-    lets: &'e [(Str, Expr)],
+    compiled: &'e CompiledInvariant,
     /// The values of those of them that something has read.
     known_lets: Vec<(&'e str, Sym)>,
     locals: Vec<(Str, Sym)>,
@@ -71,8 +73,8 @@ where
     'a: 'e,
 {
     /// An evaluator over `scene` whose other variables (the instance, request, params, time) are in `globals`.
-    pub fn new(scene: &'e mut Scene<'s, 'a>, globals: Env<'e>, lets: &'e [(Str, Expr)]) -> Self {
-        Self { scene, globals, lets, known_lets: Vec::new(), locals: Vec::new(), last_fates: None }
+    pub fn new(scene: &'e mut Scene<'s, 'a>, globals: Env<'e>, compiled: &'e CompiledInvariant) -> Self {
+        Self { scene, globals, compiled, known_lets: Vec::new(), locals: Vec::new(), last_fates: None }
     }
 
     /// The value of an expression in all futures.
@@ -82,37 +84,35 @@ where
         match &expr.node {
             Node::Const(value) => return Ok(Sym::Known(value.clone())),
             Node::Var(name) => return self.var(name),
+            // what one side decides, or a branch that is not taken, is not evaluated
+            Node::Not(_) | Node::And(..) | Node::Or(..) | Node::Cond { .. } => return self.checked(expr),
             _ => {}
         }
         let keeps = self.locals.is_empty();
         if let Some(known) = keeps.then(|| self.scene.kept(expr)).flatten() {
             return Ok(known);
         }
-        if self.ground(expr, &mut Vec::new())? {
+        // what names the future itself is asked part by part, whatever else it names
+        if !expr.names(World::Now.name(), &BTreeSet::new()) && self.ground(expr, &mut Vec::new())? {
             let sym = self.concrete(expr)?;
-            if keeps && self.is_timeless(expr) {
-                self.scene.keep(expr, sym.clone());
+            let CompiledInvariant { for_each, lets_of_future, lets_of_instance, .. } = self.compiled;
+            if keeps && !expr.names(World::Now.name(), lets_of_future) {
+                let shared = !expr.names(&for_each.var, lets_of_instance);
+                self.scene.keep(expr, sym.clone(), shared);
             }
             return Ok(sym);
         }
+        self.checked(expr)
+    }
+
+    /// The value of an expression by its parts.
+    fn checked(&mut self, expr: &Expr) -> Answer {
         let sym = self.node(expr)?;
         match &sym {
             Sym::Truth(t) if t.yes.size() > TERM_NODES_MAX => Err(TermError::TooLarge { nodes: t.yes.size() }.into()),
             Sym::Error(error) => check_absence(error).map(|()| sym),
             _ => Ok(sym),
         }
-    }
-
-    /// Whether nothing that an expression names, itself or by a `let`, is the future.
-    fn is_timeless(&self, expr: &Expr) -> bool {
-        let mut timeless = true;
-        expr.walk(&mut |part| {
-            if let Node::Var(name) = &part.node {
-                let named = self.named(name);
-                timeless &= &**name != World::Now.name() && named.is_none_or(|(_, expr)| self.is_timeless(expr));
-            }
-        });
-        timeless
     }
 
     /// When an expression that must be Boolean is true and when it is false.
@@ -138,14 +138,14 @@ where
                 }
                 self.call(*func, values)
             }
-            Node::Not(a) => Ok(Sym::from_truth(self.truth(a)?.not())),
+            Node::Not(a) => Ok(condition(self.truth(a)?.not())),
             Node::And(a, b) => {
                 let left = self.side(a, b, |truth| truth.no.is_true())?;
                 if left.no.is_true() {
                     return Ok(Sym::Known(Value::Bool(false)));
                 }
                 let right = self.truth(b)?;
-                Ok(Sym::from_truth(left.and(&right)))
+                Ok(condition(left.and(&right)))
             }
             Node::Or(a, b) => {
                 let left = self.side(a, b, |truth| truth.yes.is_true())?;
@@ -153,7 +153,7 @@ where
                     return Ok(Sym::Known(Value::Bool(true)));
                 }
                 let right = self.truth(b)?;
-                Ok(Sym::from_truth(left.or(&right)))
+                Ok(condition(left.or(&right)))
             }
             Node::Cond { cond, then, otherwise } => {
                 let cond = self.truth(cond)?;
@@ -162,7 +162,10 @@ where
                     Some(false) => return self.eval(otherwise),
                     None => {}
                 }
-                let failed = EvalError::invalid("the condition has no value");
+                let failed = no_condition();
+                if cond.fails().is_true() {
+                    return Ok(Sym::Error(failed));
+                }
                 let alternatives = vec![
                     (cond.yes.clone(), self.eval(then)?),
                     (cond.no.clone(), self.eval(otherwise)?),
@@ -205,7 +208,7 @@ where
 
     /// What a name stands for, if it is a `let`.
     fn named(&self, name: &str) -> Option<&'e (Str, Expr)> {
-        self.lets.iter().find(|(known, _)| **known == *name)
+        self.compiled.lets.iter().find(|(known, _)| **known == *name)
     }
 
     fn var(&mut self, name: &str) -> Answer {
@@ -528,6 +531,18 @@ where
             _ => Ok(values.into_iter().map(|v| Item { count: Int::constant(1), value: Sym::Known(v) }).collect()),
         }
     }
+}
+
+/// A condition, or that it has no value in any future.
+fn condition(truth: Truth) -> Sym {
+    match truth.fails().is_true() {
+        true => Sym::Error(no_condition()),
+        false => Sym::from_truth(truth),
+    }
+}
+
+fn no_condition() -> EvalError {
+    EvalError::invalid("the condition has no value")
 }
 
 /// Whether a predicate has a value for every object.

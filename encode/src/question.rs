@@ -140,7 +140,7 @@ fn judge<'e, 's: 'e, 'a: 'e>(
     env: Env<'e>,
     scene: &'e mut Scene<'s, 'a>,
 ) -> Result<(Bool, Bool, Option<Degree>), Refusal> {
-    let mut evaluator = Evaluator::new(scene, env, &compiled.lets);
+    let mut evaluator = Evaluator::new(scene, env, compiled);
     let applies = match &compiled.for_each.where_ {
         Some(expr) => evaluator.truth(expr)?,
         None => Truth::known(true),

@@ -64,7 +64,9 @@ pub struct Preparations {
     memos: RefCell<BTreeMap<usize, Rc<Memo>>>,
     /// The groups of the pods that a selector means in a namespace, by scenario.
     selected: RefCell<Selected>,
-    /// The values of expressions about the instance at hand that ask nothing about the future, by scenario.
+    /// The values of expressions that ask nothing about the future nor about an instance, by scenario.
+    shared: RefCell<Timeless>,
+    /// The same of those about the instance at hand.
     timeless: RefCell<(Option<Key>, Timeless)>,
 }
 
@@ -282,20 +284,28 @@ impl<'s, 'a> Scene<'s, 'a> {
         name
     }
 
-    /// What [`Self::keep`] was given for this expression, about the same instance in the same scenario.
+    /// What [`Self::keep`] was given for this expression in the same scenario, about the same instance or about none.
     pub fn kept(&self, expr: &Expr) -> Option<Sym> {
+        let at = self.place(expr);
         let kept = self.preparations.timeless.borrow();
         let (instance, values) = &*kept;
-        values.get(&self.place(expr)).filter(|_| *instance == self.grain.instance_key).cloned()
+        let about_it = values.get(&at).filter(|_| *instance == self.grain.instance_key).cloned();
+        about_it.or_else(|| self.preparations.shared.borrow().get(&at).cloned())
     }
 
-    /// Keeps the value of an expression that is the same in all futures of the scenario.
-    pub fn keep(&self, expr: &Expr, value: Sym) {
+    /// Keeps the value of an expression that is the same in all futures of the scenario; if it is `shared`, also for all
+    /// instances.
+    pub fn keep(&self, expr: &Expr, value: Sym, shared: bool) {
+        let at = self.place(expr);
+        if shared {
+            self.preparations.shared.borrow_mut().insert(at, value);
+            return;
+        }
         let mut kept = self.preparations.timeless.borrow_mut();
         if kept.0 != self.grain.instance_key {
             *kept = (self.grain.instance_key.clone(), BTreeMap::new());
         }
-        kept.1.insert(self.place(expr), value);
+        kept.1.insert(at, value);
     }
 
     /// Where an expression and the scenario are in memory.

@@ -13,7 +13,7 @@ use crate::functions::{Func, Worlds};
 use crate::ir::{Expr, Node};
 use crate::library::Library;
 use crate::spec::{Action, Invariant, InvariantSpec, InvariantTemplate, OnUndecided, SpecError, Subject, Violations};
-use crate::value::Value;
+use crate::value::{Value, World};
 
 mod faults;
 mod instances;
@@ -55,6 +55,10 @@ pub struct CompiledInvariant {
     pub remade: bool,
     /// Named values, each after those that it uses.
     pub lets: Vec<(Str, Expr)>,
+    /// The names of those whose value depends on the future.
+    pub lets_of_future: BTreeSet<Str>,
+    /// The names of those whose value depends on the instance.
+    pub lets_of_instance: BTreeSet<Str>,
     /// What must be true.
     pub require: Vec<Clause>,
     /// How badly it is broken.
@@ -152,6 +156,8 @@ pub fn compile_invariant(invariant: &Invariant, library: &Library) -> Result<Com
         faults,
         remade: remade(spec, template),
         lets: parts.lets,
+        lets_of_future: BTreeSet::new(),
+        lets_of_instance: BTreeSet::new(),
         require: parts.require,
         degree: parts.degree,
         action: spec.action.or(defaults.and_then(|d| d.action)).unwrap_or_default(),
@@ -272,4 +278,17 @@ fn collect(compiled: &mut CompiledInvariant) {
     }
     compiled.functions = functions;
     compiled.kinds = kinds;
+    compiled.lets_of_future = lets_naming(&compiled.lets, World::Now.name());
+    compiled.lets_of_instance = lets_naming(&compiled.lets, &compiled.for_each.var);
+}
+
+/// The names of the named values whose expressions name this, themselves or by others.
+fn lets_naming(lets: &[(Str, Expr)], this: &str) -> BTreeSet<Str> {
+    let mut found = BTreeSet::new();
+    for (name, expr) in lets {
+        if expr.names(this, &found) {
+            found.insert(name.clone());
+        }
+    }
+    found
 }

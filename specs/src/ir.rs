@@ -1,6 +1,8 @@
 //! The typed intermediate representation of an expression: what CEL source is lowered to, and what both the concrete
 //! evaluator and the symbolic one run. It has no syntax left: macros are nodes, `after` is `now`, kinds are resolved.
 
+use std::collections::BTreeSet;
+
 use suture_model::value::Str;
 
 use crate::functions::Func;
@@ -165,6 +167,16 @@ impl Expr {
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         visit(self);
         self.for_each_part(&mut |part| part.walk(visit));
+    }
+
+    /// Whether this name, or one of these, is a part of it.
+    pub fn names(&self, name: &str, others: &BTreeSet<Str>) -> bool {
+        if let Node::Var(named) = &self.node {
+            return **named == *name || others.contains(named);
+        }
+        let mut found = false;
+        self.for_each_part(&mut |part| found = found || part.names(name, others));
+        found
     }
 
     /// Calls `visit` on the parts of this expression, in their order.
