@@ -4,7 +4,7 @@
 //! go to the solver by way of a cache that isomorphic problems share. A witness counts only when the concrete interpreter
 //! reaches the same violation ([`Undecided::ReplayMismatch`] otherwise).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::successors;
 
 use suture_encode::class::Class;
@@ -38,6 +38,9 @@ pub(crate) struct Proof<'p, 's, 'a> {
     pub class: InstanceClass<'s>,
     /// What the proofs so far rely on.
     pub assumed: BTreeSet<String>,
+    /// The questions in more futures than there are that were asked, by where the scenario is in memory and whether the rest
+    /// is open: only the goal depends on the degree.
+    in_more_futures: BTreeMap<(usize, bool), Question<'s, 'a>>,
     verdicts: &'p mut Verdicts,
     budget: Budget,
     effort: &'p mut Effort,
@@ -52,7 +55,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         budget: Budget,
         effort: &'p mut Effort,
     ) -> Self {
-        Self { instance, class, assumed: BTreeSet::new(), verdicts, budget, effort }
+        Self { instance, class, assumed: BTreeSet::new(), in_more_futures: BTreeMap::new(), verdicts, budget, effort }
     }
 
     /// Whether some future of one scenario, under some outage, violates it; with `worse_than`, by more than this degree.
@@ -82,16 +85,20 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         let may_fail = self.instance.run.compiled().faults != Faults::default();
         // where no nodes fail, the question with all pods is the next one anyway
         for rest_open in if may_fail { &[true, false][..] } else { &[true] } {
-            let Some(question) = self.instance.in_more_futures(scenario, *rest_open) else { continue };
+            let at = (std::ptr::from_ref(scenario) as usize, *rest_open);
+            let known = self.in_more_futures.remove(&at);
+            let Some(question) = known.or_else(|| self.instance.in_more_futures(scenario, *rest_open)) else {
+                continue;
+            };
             self.class.narrow(&question.scene);
             if lacks_nodes(&question) || (may_fail && nodes_are_unread(&question)) {
                 return false;
             }
-            if matches!(self.proves(&question, worse_than), Examined::Holds) {
-                return true;
-            }
-            if !question.scene.left_open {
-                return false;
+            let holds = matches!(self.proves(&question, worse_than), Examined::Holds);
+            let left_open = question.scene.left_open;
+            self.in_more_futures.insert(at, question);
+            if holds || !left_open {
+                return holds;
             }
         }
         false
