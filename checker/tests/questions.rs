@@ -408,6 +408,36 @@ fn asked_of_owners(template: &str) -> Asked {
             let state = with_app(&budget("etcd"));
             (state, none, of("PodDisruptionBudget", "etcd"), scale("StatefulSet", "etcd", 2))
         }
+        other => asked_of_capacity(other),
+    }
+}
+
+/// The same of templates about what may be asked for, and who writes.
+fn asked_of_capacity(template: &str) -> Asked {
+    let (none, of) = ("{}", |kind, name| Key::of(kind, "a", name));
+    let namespace = || Key::of("Namespace", "", "a");
+    let group =
+        || group() + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: a, uid: ns, labels: {tenant: red}}}\n";
+    match template {
+        "batch-bounded" => {
+            let spec = ", spec: {schedule: '@daily', concurrencyPolicy: Forbid, jobTemplate: {spec: {template: {spec: {containers: []}}}}}";
+            let state = nodes() + &object("batch/v1", "CronJob", "cron", "", spec);
+            (state, none, of("CronJob", "cron"), patch(of("CronJob", "cron"), "{spec: {concurrencyPolicy: Allow}}"))
+        }
+        // no adapter says who writes
+        "single-writer" => {
+            let state = nodes() + &object("v1", "Secret", "key", "", "");
+            (state, none, of("Secret", "key"), patch(of("Secret", "key"), "{metadata: {labels: {a: b}}}"))
+        }
+        "quota-fits" => {
+            let state = group() + &object("v1", "ResourceQuota", "quota", "", ", spec: {hard: {pods: 4}}");
+            (state, none, namespace(), scale("StatefulSet", "etcd", 5))
+        }
+        "data-stays-resident" => {
+            let labelled = "{spec: {template: {metadata: {labels: {suture.dev/residency: eu}}}}}";
+            (group(), "{zones: {eu: [z1]}}", of("StatefulSet", "etcd"), patch(of("StatefulSet", "etcd"), labelled))
+        }
+        "tenant-lease-kept" => (group(), "{leases: {red: {pods: 4}}}", namespace(), scale("StatefulSet", "etcd", 5)),
         other => panic!("`{other}` has no question here: write one"),
     }
 }

@@ -105,6 +105,16 @@ where
         Ok(cases)
     }
 
+    /// A function of the future state by every way in which those of these objects may be there that live and may go: what
+    /// a deletion takes lives no more.
+    pub(crate) fn by_those_of(&mut self, func: Func, values: &[Value], objects: Vec<&Arc<Object>>) -> Answer {
+        let mut objects: Vec<Arc<Object>> = objects.into_iter().filter(|o| o.live()).cloned().collect();
+        objects.retain(|o| self.scene.may_go(o));
+        objects.sort_by(|a, b| a.key.cmp(&b.key));
+        objects.dedup_by(|a, b| a.key == b.key);
+        self.by_cases(func, values, objects, &BTreeSet::new())
+    }
+
     /// A function of the future state by every such way.
     pub(crate) fn by_cases(
         &mut self,

@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use suture_model::fields::NodeConstraint;
 use suture_model::kinds::{Kind, KindTraits};
+use suture_model::navigate;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
@@ -38,7 +39,7 @@ mod pods;
 mod seeds;
 
 use crate::analysis::{Analysis, Place};
-use crate::relations::Inverse;
+use crate::relations::{Inverse, WORKLOAD};
 use inverse::Admitting;
 pub(crate) use pods::Touch;
 pub use pods::{PodClass, pod_class};
@@ -173,10 +174,16 @@ impl<'s, 'a> Impact<'s, 'a> {
 
     /// The namespaces in which an object of a kind may meet other fates, or be made.
     fn namespaces_of(&self, kind: &str) -> BTreeSet<Str> {
-        let mut found: BTreeSet<Str> =
-            self.seeds.touched().filter(|key| *key.kind.kind == *kind).map(|key| key.ns.clone()).collect();
-        if kind == "Pod" {
+        let is_workload = |kind: &Kind| kind.has(|t| t.runs_pods() || t.scales()) || self.adapted.contains(kind);
+        let is = |key: &&Key| *key.kind.kind == *kind || (kind == WORKLOAD && is_workload(&key.kind));
+        let mut found: BTreeSet<Str> = self.seeds.touched().filter(is).map(|key| key.ns.clone()).collect();
+        if kind == "Pod" || kind == WORKLOAD {
             found.extend(self.touch.labels.iter().map(|(ns, _)| ns.clone()));
+        }
+        // a DaemonSet wants as many pods as there are nodes for it
+        if kind == WORKLOAD && self.seeds.touched().any(|key| key.kind.is("Node")) {
+            let sets = Kind::new("apps", "DaemonSet");
+            found.extend(self.seeds.states().flat_map(|state| state.list(&sets, None)).map(|set| set.key.ns.clone()));
         }
         found
     }
@@ -292,6 +299,19 @@ impl<'s, 'a> Impact<'s, 'a> {
             Inverse::Hosts => keys.extend(inverse::claimants(&self.seeds)),
             Inverse::Definitions => keys.extend(inverse::definitions(&self.seeds)),
             Inverse::Volumes => keys.extend(inverse::volumes(&self.seeds)),
+            Inverse::Placement => {
+                if inverse::moves_places(&self.seeds) {
+                    keys.extend(self.of_kinds(may_be.analysis, None));
+                    return;
+                }
+                keys.extend(may_be.among(self.referring().iter()));
+                keys.extend(may_be.among(&inverse::volumes(&self.seeds)));
+                if self.touches(|kind| kind.has(KindTraits::runs_pods) || self.adapted.contains(kind)) {
+                    let before = self.seeds.before;
+                    let follows = |key: &Key| before.get(key).is_some_and(|o| navigate::follows_pods(before, o));
+                    keys.extend(self.of_kinds(may_be.analysis, None).into_iter().filter(follows));
+                }
+            }
             Inverse::Nodes => keys.extend(self.admitting().adapted.iter().cloned()),
         }
     }

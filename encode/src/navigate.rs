@@ -61,6 +61,7 @@ where
             (Lift::Referrers, [Value::Object(o), _]) => self.referrers(func, values, o),
             (Lift::Listed(held), [Value::Object(o), _]) => self.listed(func, values, &|found| held.holds(found, o)),
             (Lift::Listed(Held::There), [Value::Reference(_), _]) => self.listed(func, values, &|_| true),
+            (Lift::Listed(Held::Live), [Value::Reference(_), _]) => self.listed(func, values, &Object::live),
             (Lift::Claims, _) => self.by_class(func, values),
             (Lift::Claimants, _) => {
                 let claimants = self.by_class(func, values)?;
@@ -91,6 +92,22 @@ where
             (Lift::Budget, [Value::Object(o), _]) => {
                 let (counted, groups) = self.counted_by(o);
                 self.by_cases(func, values, counted, &groups)
+            }
+            (Lift::Workloads, [_, Value::String(ns)]) => self.workloads(func, values, ns),
+            (Lift::Counted, [_, Value::String(ns), selector]) => {
+                let state = self.scene.state();
+                let counted = label_selector(selector).map(|selector| model::counted(state, ns, &selector));
+                let mut counted: Vec<Arc<Object>> = counted.into_iter().flatten().cloned().collect();
+                counted.retain(|o| self.scene.may_go(o));
+                self.by_cases(func, values, counted, &BTreeSet::new())
+            }
+            (Lift::Deciding, [Value::Object(o), ..]) => {
+                let state = self.scene.state();
+                self.by_those_of(func, values, model::deciding(state, o))
+            }
+            (Lift::Admission, [Value::Object(o), ..]) => {
+                let state = self.scene.state();
+                self.by_those_of(func, values, model::admitting(state, &o.key.ns))
             }
             (Lift::Meant, [Value::Object(o), ..]) => self.meant(func, values, &o.clone()),
             (Lift::Meant, [Value::Reference(r), _]) => match self.scene.before.resolve(&r.target).cloned() {
@@ -402,6 +419,32 @@ where
         Ok(Sym::Bag(items))
     }
 
+    /// The topmost workloads of a namespace: what makes pods as it is here, pods by what makes them in each fate.
+    fn workloads(&mut self, func: Func, values: &[Value], ns: &Str) -> Answer {
+        self.known_pods(func, values)?;
+        let list = match self.concretely(func, values)? {
+            Sym::Known(Value::List(list)) => list,
+            other => return Ok(other),
+        };
+        let state = self.scene.state();
+        let is_pod = |o: &Arc<Object>| o.key.kind.is("Pod");
+        let (mut pods, others): (Vec<_>, Vec<_>) = list.iter().filter_map(|v| v.as_object().cloned()).partition(is_pod);
+        // one that is written may be released, or adopted
+        let written = state.delta().values().flatten().filter(|o| o.key.ns == *ns);
+        for object in written {
+            match is_pod(object) {
+                true => pods.push(object.clone()),
+                false => pods.extend(state.owned_by(&object.uid).into_iter().filter(|o| is_pod(o)).cloned()),
+            }
+        }
+        let groups = self.scene.groups_of(&pods);
+        let mut items = self.expand(others, &Object::live)?;
+        if let Sym::Bag(pods) = self.pods_of(&groups, &|pod| pod.key.ns == *ns && model::is_workload(state, pod))? {
+            items.extend(pods);
+        }
+        Ok(Sym::Bag(items))
+    }
+
     /// The live objects that need another: pods, existing and new, by what they name in each fate.
     fn referrers(&mut self, func: Func, values: &[Value], target: &Arc<Object>) -> Answer {
         let list = match self.concretely(func, values)? {
@@ -470,7 +513,8 @@ where
     fn listed(&mut self, func: Func, values: &[Value], holds: Predicate<'_>) -> Answer {
         match self.concretely(func, values)? {
             Sym::Known(Value::List(list)) => {
-                if relations(func).inverse == Inverse::Nodes && self.plain_nodes(&list) {
+                let of_nodes = matches!(relations(func).inverse, Inverse::Nodes | Inverse::Placement);
+                if of_nodes && self.plain_nodes(&list) {
                     return Ok(Sym::Known(Value::List(list)));
                 }
                 let objects = list.iter().filter_map(|v| v.as_object().cloned()).collect();

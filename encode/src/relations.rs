@@ -14,6 +14,10 @@
 use suture_model::object::Object;
 use suture_specs::functions::Func;
 
+/// Stands for every kind that makes pods, or says how many: as in `forEach`, with autoscalers and all custom resources that
+/// have an adapter.
+pub const WORKLOAD: &str = "Workload";
+
 /// The row of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Relations {
@@ -69,6 +73,9 @@ pub enum Source {
     OfKind,
     /// The objects of this kind in the namespace that its second argument names.
     InNamespace(KindArgument),
+    /// No object: what objects of these kinds say about the one that it is about, in its namespace, or in none if they are
+    /// in none.
+    Beside(&'static [&'static str]),
     /// No object: whether the state has one of the kind that its second argument names.
     Lookup,
     /// A node, of a pod.
@@ -113,6 +120,9 @@ pub enum Inverse {
     Volumes,
     /// As what a changed node may have admitted, or admits now.
     Nodes,
+    /// As what may be placed elsewhere than before: by what nodes, volumes and classes say, and by touched pods where a pod
+    /// affinity follows them.
+    Placement,
     /// By the lists of the state that have a touched object: all instances, or those of its namespace.
     Lists,
     /// By any change: all instances.
@@ -131,6 +141,7 @@ impl Inverse {
             | Self::Controllers
             | Self::References
             | Self::Owners
+            | Self::Placement
             | Self::Lists
             | Self::Everything => true,
             Self::Selected
@@ -181,6 +192,14 @@ pub enum Lift {
     Claimants,
     /// By every way in which the pods and workloads that a budget counts may be there.
     Budget,
+    /// The topmost workloads of a namespace; pods by what makes them in each fate.
+    Workloads,
+    /// By every way in which the workloads whose pods a selector matches may be there.
+    Counted,
+    /// By every way in which what decides how many pods the object wants may be there.
+    Deciding,
+    /// By every way in which what decides about pods as they are admitted may be there.
+    Admission,
     /// By every way in which the objects that confirm it may be there.
     Meant,
     /// As in the scenario: specs have no fates.
@@ -311,6 +330,21 @@ const INSTANCES: &[Read] = &[Read::Kinds(&["CustomResourceDefinition"]), Read::C
 const LISTED_ENDPOINTS: &[Read] = &[Read::Kinds(&["EndpointSlice"])];
 /// A DaemonSet wants as many pods as there are nodes for it.
 const WANTED: &[Read] = &[Read::Kinds(&["Node"]), Read::Adapted];
+/// What makes pods, and what says how many.
+const WORKLOADS: &[Read] = &[
+    Read::Pods,
+    Read::Adapted,
+    Read::Kinds(&["Node", "Job", "CronJob", "HorizontalPodAutoscaler", "ReplicationController"]),
+];
+const ADMISSION: &[Read] = &[Read::Adapted, Read::Kinds(&["LimitRange", "ResourceQuota", "PriorityClass"])];
+/// What stands beside an object and says how many pods it wants, or what becomes of its pods as they are admitted.
+const BESIDE_WANTED: Source = Source::Beside(&[WORKLOAD]);
+const BESIDE_ADMISSION: Source = Source::Beside(&["LimitRange", "ResourceQuota", "PriorityClass"]);
+const PLACES: &[Read] = &[
+    Read::Pods,
+    Read::Adapted,
+    Read::Kinds(&["Node", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "Job", "CronJob"]),
+];
 const PODS_WANTED: &[Read] = &[Read::Pods, Read::Kinds(&["Node"]), Read::Adapted];
 const DISRUPTIONS: &[Read] =
     &[Read::Pods, Read::Adapted, Read::Kinds(&["HorizontalPodAutoscaler", "CustomResourceDefinition", "CronJob"])];
@@ -347,7 +381,7 @@ pub const fn relations(func: Func) -> Relations {
         | Trim | Reverse | Sum | Min | Max | Distinct | Sort | Slice | Greatest | Least | Abs | ToInt | ToUInt
         | ToDouble | ToString | ToBytes | ToBool | ToTimestamp | ToDuration | TypeOf | GetFullYear | GetMonth
         | GetDate | GetDayOfMonth | GetDayOfWeek | GetDayOfYear | GetHours | GetMinutes | GetSeconds
-        | GetMilliseconds | OptionalOfNonZero | Floor => values(Detail::All, AllAnnotations),
+        | GetMilliseconds | DueWithin | OptionalOfNonZero | Floor | Amount => values(Detail::All, AllAnnotations),
         // these hand an object on as it is
         Flatten | OptionalOf | OptionalNone | HasValue | OptionalValue | OrOptional | OrValue => {
             values(Detail::All, NoAnnotations)
@@ -357,6 +391,7 @@ pub const fn relations(func: Func) -> Relations {
         Live | Terminating | Label | IsSelectedBy => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations),
         Annotation => part(&[], Tells::Nothing, Detail::Marks, Key(1)),
         Owners => part(&[], Tells::Nothing, Detail::Names, NoAnnotations),
+        Surge => part(&[], Tells::Nothing, Detail::All, NoAnnotations),
         Taken => part(&[], Tells::Nothing, Detail::All, NoAnnotations),
         Ready => part(PODS, Tells::Nothing, Detail::All, NoAnnotations),
         Requests => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
@@ -370,7 +405,15 @@ pub const fn relations(func: Func) -> Relations {
         PodsMatching => state(PODS, Source::InNamespace(KindArgument::Is("Pod")), Inverse::Lists, Lift::Matching),
         HasObject => state(&[], Source::Lookup, Inverse::Lists, Lift::Lookup),
         HostClaimants => state(HOSTS, Source::After(HostClaims), Inverse::Hosts, Lift::Claimants),
-        PodsWanted => state(PODS_WANTED, Source::Anywhere, Inverse::Everything, Lift::Refused),
+        Workloads => state(WORKLOADS, Source::InNamespace(KindArgument::Is(WORKLOAD)), Inverse::Lists, Lift::Workloads),
+        MostWanted => Relations { source: BESIDE_WANTED, ..object(WORKLOADS, Inverse::Lists, Lift::Deciding) },
+        Usage | Counts | Refusals => {
+            Relations { source: BESIDE_ADMISSION, ..object(ADMISSION, Inverse::Lists, Lift::Admission) }
+        }
+        PodsWanted => {
+            let source = Source::InNamespace(KindArgument::Is(WORKLOAD));
+            state(PODS_WANTED, source, Inverse::Lists, Lift::Counted)
+        }
         ListedEndpoints => state(LISTED_ENDPOINTS, Source::Anywhere, Inverse::Everything, Lift::Refused),
 
         At => swapped(&[], Source::Itself, Inverse::Itself, Lift::Itself, Detail::Names),
@@ -391,11 +434,18 @@ pub const fn relations(func: Func) -> Relations {
             let lift = Lift::Listed(Held::There);
             swapped(reads, Source::After(References), Inverse::References, lift, Detail::All)
         }
+        Writers => object(ADAPTED, Inverse::References, Lift::Listed(Held::Live)),
+        TargetWriters => {
+            let lift = Lift::Listed(Held::Live);
+            swapped(ADAPTED, Source::After(References), Inverse::References, lift, Detail::All)
+        }
         SelectedBy => related(SELECTING, Inverse::Selected, Lift::Listed(Held::There), Tells::Nothing, Detail::All),
         Autoscalers => object(SCALERS, Inverse::References, Lift::Listed(Held::There)),
         Scaled => object(SCALED, Inverse::References, Lift::Listed(Held::There)),
         Cascaded => object(CASCADED, Inverse::Adapted, Lift::Listed(Held::There)),
         Unscaled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
+        PossibleNodes => object(PLACES, Inverse::Placement, Lift::Listed(Held::Live)),
+        PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
         PodSpec | ReplicaRange => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),
         References => related(ADAPTED, Inverse::References, Lift::Values, Tells::OwnNames, Detail::Names),
         HasSelector => related(ADAPTED, Inverse::Selecting, Lift::Scenario, Tells::Nothing, Detail::All),

@@ -12,6 +12,7 @@ pub mod globs;
 pub mod ir;
 pub mod library;
 pub mod manifest;
+mod schedule;
 pub mod spec;
 mod strings;
 pub mod suggest;

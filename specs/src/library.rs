@@ -51,6 +51,11 @@ pub const LIBRARY: &[(&str, &str)] = shipped![
     "no-stray-adoption",
     "pdbs-disjoint",
     "pdb-evaluable",
+    "batch-bounded",
+    "single-writer",
+    "quota-fits",
+    "tenant-lease-kept",
+    "data-stays-resident",
 ];
 
 /// Templates by name.

@@ -64,6 +64,7 @@ fn a_namespace_may_name_the_templates_that_look_at_nothing_else() {
         "quorum-survives-fault",
         "pdb-allows-disruption",
         "autoscaled-replicas-kept",
+        "batch-bounded",
         "idle-workload-has-activator",
         "no-stale-volume-adopted",
         "no-stray-adoption",

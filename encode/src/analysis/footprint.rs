@@ -452,6 +452,24 @@ impl<'e> Walk<'e> {
                 };
                 self.listed(origin, now)
             }
+            Source::Beside(kinds) => {
+                let place = match &about {
+                    Origin::Instance => Some(Place::Own),
+                    Origin::Within(_, place) => Some(*place),
+                    _ => None,
+                };
+                for kind in kinds {
+                    let kind = Str::from(*kind);
+                    let is_global = Kind::builtin(&kind).and_then(|k| k.builtin_namespaced()) == Some(false);
+                    let origin = match place {
+                        _ if is_global => Origin::Named(kind),
+                        Some(place) => Origin::Within(kind, place),
+                        None => Origin::Far,
+                    };
+                    self.listed(origin, now);
+                }
+                Origin::Plain
+            }
             Source::Lookup => {
                 let kind = self.named(args.get(1));
                 self.listed(kind.map_or(Origin::Far, Origin::Named), now);

@@ -17,7 +17,7 @@ use suture_specs::compile::{CompiledInvariant, Kinds};
 use suture_specs::functions::Func;
 
 use super::uses::Uses;
-use crate::relations::{Inverse, Read, relations};
+use crate::relations::{Inverse, Read, WORKLOAD, relations};
 
 /// The group of kinds whose group is not known.
 pub const ANY_GROUP: &str = "*";
@@ -154,6 +154,13 @@ impl Reads {
     }
 
     fn kind(&mut self, name: &str) {
+        if name == WORKLOAD {
+            self.playing(|traits| traits.runs_pods() || traits.scales());
+            // a DaemonSet wants as many pods as there are nodes for it
+            self.kind("Node");
+            self.adapted = true;
+            return;
+        }
         self.kinds.insert(Kind::builtin(name).unwrap_or_else(|| Kind::new(ANY_GROUP, name)));
     }
 

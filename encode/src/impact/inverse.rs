@@ -68,6 +68,13 @@ pub(super) fn referring(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
             continue;
         }
         found.extend(referred(seeds.before, object));
+        // who else writes what it writes, whether that is there or not
+        let adapters = seeds.before.base().adapters().as_ref();
+        for written in references(object, adapters).iter().filter(|r| r.write) {
+            for state in seeds.states() {
+                found.extend(state.referrers(&written.target).into_iter().map(|o| o.key.clone()));
+            }
+        }
     }
     found
 }
@@ -158,6 +165,25 @@ pub(super) fn volumes(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
         }
     }
     found
+}
+
+/// Whether a node comes, goes or changes in what decides which pods it may take, or a class in where it provides volumes.
+pub(super) fn moves_places(seeds: &Seeds<'_, '_>) -> bool {
+    let same = |a: &Object, b: &Object, paths: &[&[&str]]| {
+        a.live() == b.live()
+            && a.labels() == b.labels()
+            && paths.iter().all(|path| a.val().at(path) == b.val().at(path))
+    };
+    let moves = |versions: &[Arc<Object>], paths: &[&[&str]]| match versions.split_first() {
+        Some((first, rest)) if !rest.is_empty() => !rest.iter().all(|other| same(first, other, paths)),
+        _ => true,
+    };
+    let node: &[&[&str]] = &[&["spec", "taints"], &["spec", "unschedulable"], &["status", "allocatable"]];
+    seeds.touched().filter(|key| key.kind.is("Node")).any(|key| moves(seeds.versions(key), node))
+        || seeds
+            .touched()
+            .filter(|key| key.kind.is("StorageClass"))
+            .any(|key| moves(seeds.versions(key), &[&["allowedTopologies"]]))
 }
 
 /// The namespaces in which pods are made by custom resources whose definition changes, and with it their scale.

@@ -53,6 +53,13 @@ pub fn outdated<'o>(set: &Object, pods: &'o [Arc<Object>], unseen: bool) -> Outd
     present.map_or(Outdated::All, Outdated::AllBut)
 }
 
+/// How many nodes may have an old pod and its successor at a time: rounded up (`pkg/controller/daemon/util`, `SurgeCount`).
+pub fn max_surge(set: &Object, nodes: i64) -> i64 {
+    let on_delete = set.val().str_at(&["spec", "updateStrategy", "type"]).is_some_and(|kind| &**kind == "OnDelete");
+    let field = set.val().at(&["spec", "updateStrategy", "rollingUpdate", "maxSurge"]);
+    if on_delete { 0 } else { scaled(field, nodes, true, "0") }
+}
+
 /// How many of the nodes that are to have a pod may lack an updated one: rounded up.
 pub fn max_unavailable(set: &Object, nodes: i64) -> i64 {
     scaled(set.val().at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]), nodes, true, "1")

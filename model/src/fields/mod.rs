@@ -6,6 +6,7 @@ mod budget;
 mod definition;
 mod finalizers;
 mod in_place;
+mod quota;
 mod resources;
 mod scheduling;
 mod selector;
@@ -19,11 +20,12 @@ pub use finalizers::orphans;
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, is_held, is_held_by_others};
 pub use in_place::has_deadline;
 pub(crate) use in_place::restarts_containers;
+pub use quota::{quota_resource, quota_scopes_mean, quota_usage, refused_by_limits, unstated, with_limit_defaults};
 pub(crate) use resources::requests_of;
 pub use resources::{amount, requested, requests};
 pub use scheduling::{
-    HOSTNAME, NodeConstraint, anti_affinity, names_nodes, node_constraint, node_matches, node_zone, restricts_nodes,
-    volume_admits, volume_affinity,
+    HOSTNAME, NodeConstraint, anti_affinity, names_nodes, node_constraint, node_matches, node_zone, reaches,
+    restricts_nodes, volume_admits, volume_affinity,
 };
 pub(crate) use selector::selector_by;
 pub use storage::{

@@ -13,8 +13,41 @@ use crate::value::{Str, Val};
 /// stands for a request that is missing (`pkg/apis/core/v1/defaults.go`). Texts that are no quantity, which the API
 /// server refuses, count nothing.
 pub fn requests(pod_spec: &Val, resource: &str) -> i64 {
-    let total = pod_request(pod_spec, resource) + quantity(pod_spec, &["overhead"], resource).unwrap_or_default();
+    let total = total_request(pod_spec, resource);
     if resource == "cpu" { total.milli() } else { total.value() }
+}
+
+fn total_request(pod_spec: &Val, resource: &str) -> Quantity {
+    pod_request(pod_spec, resource) + quantity(pod_spec, &["overhead"], resource).unwrap_or_default()
+}
+
+/// What a pod spec requests of a resource, exactly; `None` where nothing of it does.
+pub(super) fn requests_exactly(pod_spec: &Val, resource: &str) -> Option<Quantity> {
+    let states =
+        |of: &Val| ["requests", "limits"].iter().any(|part| quantity(of, &["resources", part], resource).is_some());
+    parts_of(pod_spec).any(states).then(|| total_request(pod_spec, resource))
+}
+
+/// What a pod spec is limited to of a resource, found as its request is; `None` where nothing of it is limited
+/// (`component-helpers/resource/helpers.go`, `PodLimits`).
+pub(super) fn limits(pod_spec: &Val, resource: &str) -> Option<Quantity> {
+    let limit = |of: &Val| quantity(of, &["resources", "limits"], resource);
+    if let Some(own) = limit(pod_spec) {
+        return Some(own);
+    }
+    parts_of(pod_spec).any(|of| limit(of).is_some()).then(|| {
+        let amount = |of: &Val| limit(of).unwrap_or_default();
+        let together = running(pod_spec, &amount).max(starting(pod_spec, &amount));
+        let overhead = quantity(pod_spec, &["overhead"], resource).unwrap_or_default();
+        // overhead is added to what is limited only
+        if together == Quantity::default() { together } else { together + overhead }
+    })
+}
+
+/// A pod spec's containers, and itself.
+fn parts_of(pod_spec: &Val) -> impl Iterator<Item = &Val> {
+    let containers = pod_spec.items_at(&["containers"]).iter().chain(pod_spec.items_at(&["initContainers"]));
+    containers.chain([pod_spec])
 }
 
 /// What a pod requests: cpu in milli, memory in bytes. Pods of one body request the same, which is worked out once.
@@ -27,9 +60,7 @@ pub(crate) fn requests_of(pod: &Object) -> (i64, i64) {
 
 /// The names of the resources that a pod spec may request, by requests or limits.
 pub fn requested(pod_spec: &Val) -> BTreeSet<Str> {
-    let containers = pod_spec.items_at(&["containers"]).iter().chain(pod_spec.items_at(&["initContainers"]));
-    let parts =
-        containers.chain([pod_spec]).flat_map(|of| ["requests", "limits"].map(|part| of.at(&["resources", part])));
+    let parts = parts_of(pod_spec).flat_map(|of| ["requests", "limits"].map(|part| of.at(&["resources", part])));
     let maps = parts.chain([pod_spec.at(&["overhead"])]).flatten();
     maps.flat_map(Val::entries).map(|(name, _)| name.clone()).collect()
 }
@@ -42,22 +73,23 @@ pub fn amount(val: &Val, resource: &str) -> Option<i64> {
 
 /// A pod's own request takes the place of its containers' (KEP-2837).
 fn pod_request(spec: &Val, resource: &str) -> Quantity {
-    let (together, start) = (running(spec, resource), starting(spec, resource));
+    let amount = |of: &Val| container(of, resource);
+    let (together, start) = (running(spec, &amount), starting(spec, &amount));
     let containers = together.max(start);
     let own_limit = || quantity(spec, &["resources", "limits"], resource).filter(|_| containers == Quantity::default());
     quantity(spec, &["resources", "requests"], resource).or_else(own_limit).unwrap_or(containers)
 }
 
-fn running(spec: &Val, resource: &str) -> Quantity {
+fn running(spec: &Val, amount: &dyn Fn(&Val) -> Quantity) -> Quantity {
     let restartable = spec.items_at(&["initContainers"]).iter().filter(|c| restarts(c));
-    spec.items_at(&["containers"]).iter().chain(restartable).map(|c| container(c, resource)).sum()
+    spec.items_at(&["containers"]).iter().chain(restartable).map(amount).sum()
 }
 
-fn starting(spec: &Val, resource: &str) -> Quantity {
+fn starting(spec: &Val, amount: &dyn Fn(&Val) -> Quantity) -> Quantity {
     let mut beside = Quantity::default();
     let mut most = Quantity::default();
     for init in spec.items_at(&["initContainers"]) {
-        let with_it = beside + container(init, resource);
+        let with_it = beside + amount(init);
         if restarts(init) {
             beside = with_it;
         }

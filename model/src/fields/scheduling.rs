@@ -144,6 +144,15 @@ pub fn anti_affinity(object: &Object) -> &[Val] {
     object.val().items_at(&["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"])
 }
 
+/// Whether a term of pod affinity of a pod in one namespace may be about pods of another one, or of the same.
+pub fn reaches(term: &Val, own: &str, ns: &str) -> bool {
+    let listed = term.items_at(&["namespaces"]);
+    let selects = term.at_some(&["namespaceSelector"]).is_some();
+    selects
+        || listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns))
+        || (listed.is_empty() && own == ns)
+}
+
 /// The zone of a node, by the label or the one that preceded it.
 pub fn node_zone(node: &Object) -> Option<Str> {
     let old = || node.label("failure-domain.beta.kubernetes.io/zone");

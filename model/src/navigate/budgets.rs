@@ -121,15 +121,18 @@ pub fn labelled_maker<'s>(state: &'s State, pod: &Object, selector: &Selector) -
 /// matches, those above them and above the pods that it matches, and their autoscalers. A custom resource that has an
 /// adapter may be counted through any workload of its namespace.
 pub fn counted_workloads<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<Object>> {
-    let ns = &*budget.key.ns;
+    selector_of(state, budget).map_or_else(Vec::new, |selector| counted(state, &budget.key.ns, &selector))
+}
+
+/// The same of a selector in a namespace.
+pub fn counted<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
     let adapted = state.base().adapters().kinds();
     let mut found: BTreeMap<&Key, &Arc<Object>> = BTreeMap::new();
     if adapted.is_empty() {
-        let Some(selector) = selector_of(state, budget) else { return Vec::new() };
-        let mut pods = state.pods_matching(ns, &selector);
+        let mut pods = state.pods_matching(ns, selector);
         // pods of one body have one controller, if they have any
         pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body) && a.controller().is_some());
-        let mut open = state.making(&MAKERS, ns, &selector);
+        let mut open = state.making(&MAKERS, ns, selector);
         open.extend(pods.into_iter().filter_map(|pod| controller_of(state, pod)));
         while let Some(above) = open.pop() {
             if found.insert(&above.key, above).is_none() {

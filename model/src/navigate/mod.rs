@@ -6,6 +6,7 @@
 
 mod autoscalers;
 mod budgets;
+mod capacity;
 mod claims;
 mod confirmed;
 mod definitions;
@@ -13,6 +14,7 @@ mod hosts;
 mod known;
 mod owners;
 mod placement;
+mod possible;
 mod replicas;
 mod selection;
 mod standing;
@@ -22,9 +24,10 @@ mod users;
 pub use autoscalers::{autoscaled_range, autoscalers, replica_range, scale_target, scaled, scaler_range};
 pub(crate) use budgets::child_workloads;
 pub use budgets::{
-    BudgetPods, budget_pods, counted_workloads, disruptions_when_settled, has_scale, labelled_maker, pods_wanted,
-    unscaled,
+    BudgetPods, budget_pods, counted, counted_workloads, disruptions_when_settled, has_scale, labelled_maker,
+    pods_wanted, unscaled,
 };
+pub use capacity::{admitted_spec, admitting, counts, deciding, is_workload, most_wanted, refusals, surge, workloads};
 pub use claims::{claims_of, goes_with_pod, volume};
 pub use confirmed::{confirming, meant};
 pub use definitions::{definition_of, instances, scale_path};
@@ -35,12 +38,13 @@ pub use owners::{
     parents, top_controller, unread_owners, wanted_by,
 };
 pub use placement::{admitted_nodes, daemon_nodes, keeps_daemon_pod, zone};
+pub use possible::{follows_pods, possible_nodes};
 pub use replicas::wanted_replicas;
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selected_by, selector_of};
 pub use standing::standing_selector;
 pub use template::{pod_spec, template_labels, template_of};
 pub(crate) use users::users;
-pub use users::{is_made_again, resolves, unread_users};
+pub use users::{is_made_again, resolves, unread_users, writers};
 
 #[cfg(test)]
 mod tests;

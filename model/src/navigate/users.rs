@@ -49,6 +49,14 @@ fn claimants<'s>(state: &'s State, claim: &Object) -> Vec<&'s Arc<Object>> {
     found
 }
 
+/// The live objects that write what this names, as their adapters say, in the order of their keys.
+pub fn writers<'s>(state: &'s State, target: &Key) -> Vec<&'s Arc<Object>> {
+    let adapters = state.base().adapters().as_ref();
+    let same = |named: &Key| named.means(target) || target.means(named);
+    let writes = |o: &Object| references(o, adapters).iter().any(|r| r.write && same(&r.target));
+    state.referrers(target).into_iter().filter(|o| o.live() && writes(o)).collect()
+}
+
 /// The kinds that were not read and of which an object might use `target`: while there are any, an empty answer of
 /// [`live_referrers`](crate::deletion::live_referrers) proves nothing.
 pub fn unread_users(state: &State, target: &Object) -> Vec<Str> {

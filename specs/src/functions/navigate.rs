@@ -54,6 +54,15 @@ pub fn call_nav(func: Func, args: &[Value], worlds: &Worlds) -> Answer {
         [Value::Object(o), Value::World(world)] => of_object(func, o, worlds.get(*world), *world),
         [Value::Reference(r), Value::World(world)] if func == Func::ResolvesIn => resolves(r, worlds.get(*world)),
         [Value::Reference(r), Value::World(world)] if func == Func::Target => target(r, worlds.get(*world)),
+        [Value::Reference(r), Value::World(world)] if func == Func::TargetWriters => {
+            writers(worlds.get(*world), &r.target)
+        }
+        [Value::Object(o), Value::World(world), Value::String(resource)] if func == Func::Usage => {
+            admission(func, o, None, resource, worlds.get(*world))
+        }
+        [Value::Object(quota), Value::Object(o), Value::World(world)] if func == Func::Counts => {
+            admission(func, o, Some(&**quota), "", worlds.get(*world))
+        }
         [Value::Object(o), rest @ ..] if func.class() != super::Class::Pure => reads(func, o, rest, worlds),
         _ => call_pure(func, args),
     }
@@ -99,6 +108,12 @@ fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
             all_known(state, &["Node"])?;
             let selector = label_selector(selector).ok_or_else(refuse)?;
             Ok(Value::Int(navigate::pods_wanted(state, ns, &selector)))
+        }
+        (Func::Workloads, [Value::String(ns)]) => {
+            all_known(state, &["Pod"])?;
+            makers_known(state)?;
+            told_by_all(state, &Key::of("Pod", ns, ""), &["replicas", "template", "children"])?;
+            objects(navigate::workloads(state, ns))
         }
         (Func::PodsOwnedBy, [Value::Object(o)]) => {
             // what it owns through others is found through them
@@ -207,7 +222,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         Func::Referrers => {
             all_read(navigate::unread_users(state, o))?;
             let is_claim = o.key.kind.is("PersistentVolumeClaim");
-            told_by_all(state, o, if is_claim { &["references", "claimSelector"] } else { &["references"] })?;
+            told_by_all(state, &o.key, if is_claim { &["references", "claimSelector"] } else { &["references"] })?;
             objects(live_referrers(state, o))
         }
         Func::OwnersIn => owners_in(state, o),
@@ -226,6 +241,10 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         Func::Scaled => scaled(state, o),
         Func::Cascaded => adapter(state, o).and_then(|_| objects(cascaded(state, o))),
         Func::WantedReplicas => wanted_replicas(state, o),
+        Func::PossibleNodes => possible_nodes(state, o),
+        Func::MostWanted => most_wanted(state, o),
+        Func::Refusals => admission(func, o, None, "", state),
+        Func::Writers => writers(state, &o.key),
         Func::Instances => {
             if let Some(kind) = fields::defined_kind(o) {
                 known(state, &kind)?;
@@ -273,6 +292,46 @@ fn wanted_replicas(state: &State, o: &Object) -> Answer {
         all_known(state, &["Node"])?;
     }
     Ok(Value::Int(navigate::wanted_replicas(state, o).unwrap_or(0)))
+}
+
+fn possible_nodes(state: &State, o: &Object) -> Answer {
+    adapter(state, o)?;
+    all_known(state, &["Node", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"])?;
+    if navigate::follows_pods(state, o) {
+        all_known(state, &["Pod"])?;
+        makers_known(state)?;
+    }
+    objects(navigate::possible_nodes(state, o))
+}
+
+fn most_wanted(state: &State, o: &Object) -> Answer {
+    makers_known(state)?;
+    with_known(state, KindTraits::scales)?;
+    if o.key.kind.is("DaemonSet") {
+        all_known(state, &["Node"])?;
+    }
+    told_by_all(state, &o.key, &["replicas", "children", "scaleTarget", "replicaRange"])?;
+    Ok(Value::Int(navigate::most_wanted(state, o)))
+}
+
+/// What LimitRanges and quotas make of an object's pods.
+fn admission(func: Func, o: &Arc<Object>, quota: Option<&Object>, resource: &str, state: &State) -> Answer {
+    adapter(state, o)?;
+    all_known(state, &["LimitRange"])?;
+    match (func, quota) {
+        (Func::Usage, _) => {
+            let spec = navigate::admitted_spec(state, o);
+            Ok(Value::Int(spec.map_or(0, |spec| fields::quota_usage(&spec, resource))))
+        }
+        (Func::Counts, Some(quota)) => {
+            all_known(state, &["PriorityClass"])?;
+            bool(navigate::counts(state, quota, o))
+        }
+        _ => {
+            all_known(state, &["ResourceQuota", "PriorityClass"])?;
+            Ok(Value::list(navigate::refusals(state, o).into_iter().map(Value::str).collect()))
+        }
+    }
 }
 
 fn standing_selector(state: &State, o: &Object) -> Answer {
@@ -345,9 +404,9 @@ fn adapter(state: &State, o: &Object) -> Result<Option<Facts>, EvalError> {
 
 /// That no custom resource which may speak of this object, by one of these fields of its adapter, leaves open what it says: one in the
 /// same namespace, or in none.
-fn told_by_all(state: &State, o: &Object, fields: &[&str]) -> Result<(), EvalError> {
+fn told_by_all(state: &State, told: &Key, fields: &[&str]) -> Result<(), EvalError> {
     let kinds = state.base().adapters().kinds();
-    let is_near = |custom: &Object| custom.key.ns == o.key.ns || custom.key.ns.is_empty() || o.key.ns.is_empty();
+    let is_near = |custom: &Object| custom.key.ns == told.ns || custom.key.ns.is_empty() || told.ns.is_empty();
     for custom in kinds.iter().flat_map(|kind| state.list(kind, None)).filter(|custom| is_near(custom)) {
         let facts = state.adapter(custom);
         let is_told = |error: &&String| fields.iter().any(|field| error.starts_with(field));
@@ -361,14 +420,21 @@ fn told_by_all(state: &State, o: &Object, fields: &[&str]) -> Result<(), EvalErr
 /// That what may own or list an object was read, and says so.
 fn owners_told(state: &State, o: &Object) -> Result<(), EvalError> {
     all_read(navigate::unread_owners(state, o))?;
-    told_by_all(state, o, &["children"])
+    told_by_all(state, &o.key, &["children"])
+}
+
+/// What writes an object.
+fn writers(state: &State, target: &Key) -> Answer {
+    adapted_known(state)?;
+    told_by_all(state, target, &["references"])?;
+    objects(navigate::writers(state, target))
 }
 
 /// What selects a pod, or the pods of a workload.
 fn selected_by(state: &State, o: &Arc<Object>) -> Answer {
     with_known(state, KindTraits::selects_pods)?;
     adapted_known(state)?;
-    told_by_all(state, o, &["selector"])?;
+    told_by_all(state, &o.key, &["selector"])?;
     objects(navigate::selected_by(state, o))
 }
 
@@ -376,7 +442,7 @@ fn selected_by(state: &State, o: &Arc<Object>) -> Answer {
 fn autoscalers(state: &State, o: &Object) -> Answer {
     with_known(state, KindTraits::scales)?;
     adapted_known(state)?;
-    told_by_all(state, o, &["scaleTarget"])?;
+    told_by_all(state, &o.key, &["scaleTarget"])?;
     objects(navigate::autoscalers(state, &o.key))
 }
 
@@ -419,6 +485,10 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
         }
         (Func::PodSpec, []) => {
             Ok(Value::from(&navigate::pod_spec(worlds.before, o).unwrap_or_else(|| Val::object([]))))
+        }
+        (Func::PodLabel, [Value::String(key)]) => {
+            let labels = navigate::template_labels(worlds.before, o).unwrap_or_default();
+            Ok(Value::String(labels.str_at(&[key]).cloned().unwrap_or_else(|| "".into())))
         }
         (Func::ReplicaRange, []) => {
             let range = navigate::scaler_range(worlds.before, o);

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use suture_model::fields;
+use suture_model::navigate;
 use suture_model::object::Object;
 use suture_model::selector::Selector;
 use suture_model::value::{Str, Val};
@@ -12,6 +13,7 @@ use suture_model::value::{Str, Val};
 use super::Func;
 use super::answer::{Answer, no_overload};
 use crate::error::{EvalError, EvalErrorKind};
+use crate::schedule;
 use crate::strings;
 use crate::time::{self, Field};
 use crate::value::{ListValue, Value, compare_numbers};
@@ -41,6 +43,7 @@ pub fn call_pure(func: Func, args: &[Value]) -> Answer {
         | Func::Replace
         | Func::Split
         | Func::Substring
+        | Func::DueWithin
         | Func::Trim => string(func, args),
         Func::Size
         | Func::Reverse
@@ -81,6 +84,7 @@ pub fn call_pure(func: Func, args: &[Value]) -> Answer {
         | Func::OrOptional
         | Func::OrValue => optional(func, args),
         Func::Floor => floor(args),
+        Func::Amount => amount(args),
         Func::Live
         | Func::Terminating
         | Func::Taken
@@ -90,6 +94,7 @@ pub fn call_pure(func: Func, args: &[Value]) -> Answer {
         | Func::Label
         | Func::IsSelectedBy
         | Func::Annotation
+        | Func::Surge
         | Func::ServedVersions => object(func, args),
         other => Err(EvalErrorKind::NoWorld(other.name()).into()),
     }
@@ -160,6 +165,7 @@ fn string(func: Func, args: &[Value]) -> Answer {
         (Func::Substring, [String(s), Int(start), Int(end)]) => {
             strings::substring(s, *start, Some(*end)).and_then(text)
         }
+        (Func::DueWithin, [String(s), Value::Duration(time)]) => schedule::due_within(s, *time).map(Int),
         (Func::Trim, [String(s)]) => text(s.trim().to_owned()),
         _ => Err(no_overload(func, args)),
     }
@@ -339,6 +345,14 @@ fn floor(args: &[Value]) -> Answer {
     i64::try_from(rounded_up).map(Value::Int).map_err(|_| EvalErrorKind::Overflow("floor").into())
 }
 
+/// A quantity of a resource.
+fn amount(args: &[Value]) -> Answer {
+    let [quantity, Value::String(resource)] = args else { return Err(no_overload(Func::Amount, args)) };
+    let amount = quantity.to_val().and_then(|val| fields::amount(&val, fields::quota_resource(resource)));
+    let invalid = || EvalError::invalid(format!("`{}` is no quantity", quantity.display()));
+    amount.map(Value::Int).ok_or_else(invalid)
+}
+
 fn object(func: Func, args: &[Value]) -> Answer {
     if let (Func::IsSelectedBy, [labels @ Value::Map(_), selector]) = (func, args) {
         let known = label_selector(selector).zip(labels.to_val());
@@ -364,6 +378,7 @@ fn object(func: Func, args: &[Value]) -> Answer {
         (Func::Annotation, [Value::String(key)]) => {
             Ok(Value::String(o.annotation(key).cloned().unwrap_or_else(|| "".into())))
         }
+        (Func::Surge, [Value::Int(pods)]) => Ok(Value::Int(navigate::surge(o, *pods))),
         (Func::ServedVersions, []) => {
             Ok(Value::list(fields::served_versions(o).into_iter().map(Value::String).collect()))
         }

@@ -113,6 +113,12 @@ const GREATEST: &str = "the greatest of two or three numbers, or of a list";
 const DISRUPTIONS: &str =
     "how many disruptions the budget allows once every wanted pod is ready: none (it cannot tell) or one number";
 const MEANT: &str = "whether the object is meant to go: it, its namespace or definition, or all that it exists for, bear the annotation suture.dev/confirm-delete with their uid";
+const DUE_WITHIN: &str = "how often at most a schedule of cron is due within a time, the end of which is not counted; clocks are taken to run on. Fails if it is no schedule";
+const WORKLOADS: &str = "the live workloads of a namespace that want pods, each pod by one of them: workloads and custom resources with a `template` that no other one controls, and pods that none of them makes";
+const MOST_WANTED: &str = "the most pods that the object may want: by itself, its custom resource or its autoscalers; one run of a CronJob, or all of its Jobs";
+const USAGE: &str = "what a ResourceQuota counts of one pod of the object under a name such as `pods`, `requests.cpu` or `limits.memory`, with the defaults of LimitRanges; in the unit of `requests`";
+const REFUSALS: &str = "why a LimitRange or ResourceQuota refuses every pod that the object makes: limits that it breaks, resources that it does not state";
+const POSSIBLE_NODES: &str = "the nodes on which the pod, or a new pod of the object, may run, or from which a claim or volume may be used: by node selector, affinity, taints, volumes, size and the pods that a required affinity asks for; whatever room others take";
 const SELECTED_BY: &str =
     "the objects of its namespace whose selector matches the pod, or the pods that the object makes";
 const UNSCALED: &str = "the controllers of pods that the budget matches, or will match, which have no scale: a percentage or `maxUnavailable` of them cannot be counted";
@@ -211,6 +217,9 @@ functions! {
     Substring, "substring", Pure, Own => [
         method(&[String, Int], String, "from a position to the end"),
         method(&[String, Int, Int], String, "from a position to before another"),
+    ];
+    DueWithin, "dueWithin", Pure, Own => [
+        method(&[String, Duration], Int, DUE_WITHIN),
     ];
     Trim, "trim", Pure, Own => [method(&[String], String, "without white space at both ends")];
     Reverse, "reverse", Pure, Own => [
@@ -367,6 +376,9 @@ functions! {
             "how many pods that a LabelSelector matches the workloads of a namespace want",
         ),
     ];
+    Workloads, "workloads", Navigates, Argument(1) => [
+        method(&[World, String], OBJECTS, WORKLOADS),
+    ];
     PodsOwnedBy, "podsOwnedBy", Navigates, Own => [
         method(&[World, Object], PODS, "the pods that an object owns, directly or through others"),
     ];
@@ -415,6 +427,9 @@ functions! {
     AdmittedNodes, "admittedNodes", Navigates, Beyond => [
         method(&[Object, World], NODES, "the nodes that the pod's node selector and required affinity admit"),
     ];
+    PossibleNodes, "possibleNodes", Navigates, Beyond => [
+        method(&[Object, World], NODES, POSSIBLE_NODES),
+    ];
     RestrictsNodes, "restrictsNodes", Reads, Own => [
         method(&[Object], Bool, "whether a node selector or required affinity restricts its nodes"),
     ];
@@ -430,11 +445,26 @@ functions! {
     Target, "target", Navigates, Beyond => [
         method(&[Reference, World], OBJECTS, "what is referred to, if it is there: none or one"),
     ];
+    Writers, "writers", Navigates, Beyond => [
+        method(&[Object, World], OBJECTS, "the live custom resources that write the object, by `access: Write`"),
+    ];
+    TargetWriters, "targetWriters", Navigates, Beyond => [
+        method(
+            &[Reference, World], OBJECTS,
+            "the live custom resources that write what is referred to, whether it is there or not",
+        ),
+    ];
     SelectedBy, "selectedBy", Navigates, Own => [
         method(&[Object, World], OBJECTS, SELECTED_BY),
     ];
     PodSpec, "podSpec", Reads, Own => [
         method(&[Object], Any, "the spec of the pod, or of the pods that the object makes; empty if it makes none"),
+    ];
+    PodLabel, "podLabel", Reads, Own => [
+        method(
+            &[Object, String], String,
+            "the value of a label of the pod, or of the pods that the object makes; empty when absent",
+        ),
     ];
     Autoscalers, "autoscalers", Navigates, Own => [
         method(
@@ -490,6 +520,21 @@ functions! {
     WantedReplicas, "wantedReplicas", Navigates, Own => [
         method(&[Object, World], Int, "how many pods the object wants"),
     ];
+    MostWanted, "mostWanted", Navigates, Own => [
+        method(&[Object, World], Int, MOST_WANTED),
+    ];
+    Surge, "surge", Pure, Own => [
+        method(&[Object, Int], Int, "how many pods more than so many a Deployment or DaemonSet may have in a rollout"),
+    ];
+    Usage, "usage", Navigates, Beyond => [
+        method(&[Object, World, String], Int, USAGE),
+    ];
+    Counts, "counts", Navigates, Beyond => [
+        method(&[Object, Object, World], Bool, "whether a ResourceQuota counts a pod, or the pods that an object makes"),
+    ];
+    Refusals, "refusals", Navigates, Beyond => [
+        method(&[Object, World], STRINGS, REFUSALS),
+    ];
     Instances, "instances", Navigates, Beyond => [
         method(
             &[Param::Kind("CustomResourceDefinition"), World], OBJECTS,
@@ -534,6 +579,12 @@ functions! {
     ];
     Floor, "floor", Pure, Own => [
         function(&[Any, Int], Int, "an integer, or a percentage of the second argument, rounded up"),
+    ];
+    Amount, "amount", Pure, Own => [
+        function(
+            &[Any, String], Int,
+            "a quantity of a resource, a number or a text such as `500m` or `2Gi`, in the unit of `requests`",
+        ),
     ];
     ObjectName, "name", Pure, Own => [method(&[Object], String, "Kind/namespace/name")];
     Label, "label", Pure, Own => [method(&[Object, String], String, "the value of a label; empty when absent")];

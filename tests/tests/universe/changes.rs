@@ -8,6 +8,7 @@ use suture_model::object::{Key, Object};
 use suture_model::state::State;
 use suture_model::value::Val;
 
+use super::capacity;
 use super::cluster;
 use super::invariants::Focus;
 use super::random::Random;
@@ -67,6 +68,16 @@ fn relevant(focus: Focus) -> &'static [(usize, Make)] {
             (20, fields),
             (15, |random, state, focus| delete_one(random, state, favourites(focus))),
         ],
+        Focus::Capacity => &[
+            (45, |random, state, _| capacity::request(random, state)),
+            (25, |random, state, _| scale(random, state)),
+            (10, |random, state, _| template(random, state)),
+            (20, |random, state, focus| delete_one(random, state, favourites(focus))),
+        ],
+        Focus::Writers => &[
+            (70, |random, state, _| capacity::writer(random, state)),
+            (30, |random, state, focus| delete_one(random, state, favourites(focus))),
+        ],
         Focus::Hosts => &[(60, creation), (40, fields)],
         Focus::Selectors => &[(50, labels), (30, |random, state, _| node(random, state)), (20, delete)],
         Focus::References => &[
@@ -114,6 +125,10 @@ fn favourites(focus: Focus) -> &'static [&'static str] {
         Focus::Budgets => &["PodDisruptionBudget", "Deployment", "Pod", "HorizontalPodAutoscaler"],
         Focus::Selectors => &["Pod", "Node", "Namespace", "DaemonSet"],
         Focus::Pods => &["Pod", "Node", "ReplicaSet", "DaemonSet"],
+        Focus::Capacity => {
+            &["LimitRange", "ResourceQuota", "CronJob", "Job", "HorizontalPodAutoscaler", "Deployment", "Namespace"]
+        }
+        Focus::Writers => &["Db", "Secret", "ConfigMap", "Namespace"],
     }
 }
 

@@ -29,6 +29,7 @@ pub fn cluster(random: &mut Random, focus: Focus, size: Size) -> Vec<Val> {
     draft.routes();
     draft.definitions();
     draft.odds_and_ends();
+    draft.capacity();
     let mut objects = draft.objects;
     objects.truncate(40);
     objects.iter().map(Val::from).collect()

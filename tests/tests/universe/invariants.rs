@@ -25,6 +25,8 @@ pub enum Focus {
     Budgets,
     Selectors,
     Pods,
+    Capacity,
+    Writers,
 }
 
 /// One invariant of the pool.
@@ -80,7 +82,7 @@ const TEMPLATES: &[(&str, Focus, &[&str])] = &[
     ("local-traffic-has-endpoints", Focus::Services, &[""]),
     ("autoscaled-replicas-kept", Focus::Budgets, &["", "{percent: 0}"]),
     ("idle-workload-has-activator", Focus::Budgets, &[""]),
-    ("one-member-at-a-time", Focus::Quorum, &[""]),
+    ("one-member-at-a-time", Focus::Quorum, &["", "{members: {matchLabels: {app: x}}}"]),
     ("quorum-has-pdb", Focus::Budgets, &["", "{members: {matchLabels: {app: x}}}"]),
     ("bound-volume-kept", Focus::Claims, &[""]),
     ("retained-volume-kept", Focus::Claims, &["{selector: {}}", "{approvers: [kubernetes-admin], selector: {}}"]),
@@ -92,6 +94,19 @@ const TEMPLATES: &[(&str, Focus, &[&str])] = &[
     ("no-stray-adoption", Focus::Pods, &[""]),
     ("pdbs-disjoint", Focus::Budgets, &[""]),
     ("pdb-evaluable", Focus::Budgets, &[""]),
+    ("batch-bounded", Focus::Capacity, &["{pods: 3}", "{pods: 1}"]),
+    (
+        "data-stays-resident",
+        Focus::Faults,
+        &["{label: app, zones: {x: [z1], y: [z2]}}", "{label: app, zones: {x: [z1]}}"],
+    ),
+    ("single-writer", Focus::Writers, &[""]),
+    ("quota-fits", Focus::Capacity, &[""]),
+    (
+        "tenant-lease-kept",
+        Focus::Capacity,
+        &["{leases: {t1: {cpu: 3}, t2: {pods: 2}}}", "{surge: true, leases: {t1: {cpu: 4, pods: 6}}}"],
+    ),
 ];
 
 /// Name, focus, and the spec of handwritten invariants.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each suite uses the part it needs")]
 
 pub mod adapters;
+pub mod capacity;
 pub mod changes;
 pub mod cluster;
 pub mod draft;

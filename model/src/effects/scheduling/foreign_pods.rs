@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::template::Template;
-use super::term::{reaches, term};
+use super::term::term;
 use crate::controllers::statefulset::is_stuck;
 use crate::effects::desired::desired_replicas;
 use crate::effects::members::group_name;
 use crate::effects::survival::{Survival, Survivals};
-use crate::fields::anti_affinity;
+use crate::fields::{anti_affinity, reaches};
 use crate::kinds::{Kind, KindTraits, Makes};
 use crate::navigate::{self};
 use crate::object::{Key, Object};

@@ -58,15 +58,6 @@ impl Term {
     }
 }
 
-/// Whether a term of pod affinity of a pod in one namespace may be about pods of another one, or of the same.
-pub fn reaches(term: &Val, own: &str, ns: &str) -> bool {
-    let listed = term.items_at(&["namespaces"]);
-    let selects = term.at_some(&["namespaceSelector"]).is_some();
-    selects
-        || listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns))
-        || (listed.is_empty() && own == ns)
-}
-
 /// Whether a term of pod affinity is about pods of the pod's own namespace (`interpodaffinity/plugin.go`,
 /// `GetNamespaceLabelsSnapshot`; `core/v1/types.go`, `PodAffinityTerm`): it lists it, selects it, or says nothing of any.
 fn reaches_own(term: &Val, ns: &str) -> bool {
