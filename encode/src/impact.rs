@@ -16,7 +16,9 @@
 //! | `instances` | the definition of its kind |
 //! | `volume` | claim and volume of each other |
 //! | `admittedNodes` | pods, volumes and what makes pods, if a changed node has what they ask for in one state and not in another |
-//! | lists of the state | every instance, if the list's kind changed |
+//! | `writers`, `targetWriters` | what it writes, and who else writes that |
+//! | `possibleNodes` | every instance, if a node or class changes in what decides; else what refers to it, and what follows pods |
+//! | lists of the state | every instance, if the list's kind changed; of a list of one namespace, its instances |
 //!
 //! A node that changes reaches the workloads that have pods on it; a rollout elsewhere, under way before, that could
 //! use the node as well is not judged again.

@@ -7,9 +7,11 @@
 //! | navigates | the state of the cluster that is its argument | [`call_nav`] |
 
 mod answer;
+mod docs;
 mod navigate;
 mod pure;
 mod table;
+mod unsupported;
 
 use std::fmt;
 
@@ -18,7 +20,8 @@ use suture_model::kinds::Kind;
 pub(crate) use answer::Answer;
 pub use navigate::{Worlds, call_nav, may_be_quorum_group};
 pub use pure::{call_pure, label_selector};
-pub use table::{Func, UNSUPPORTED, signatures, world_field};
+pub use table::{Func, signatures, world_field};
+pub use unsupported::UNSUPPORTED;
 
 use crate::ir::Type;
 

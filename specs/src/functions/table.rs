@@ -1,7 +1,12 @@
-//! The table of functions, the lists of a state by their names, and the names that are kept for later.
+//! The table of functions, and the lists of a state by their names.
 
 use suture_model::kinds::{Kind, KindTraits};
 
+use super::docs::{
+    DISRUPTIONS, DUE_WITHIN, GREATEST, HOURS, INDEX_OF, LAST_INDEX_OF, LEAST, MAX, MEANT, MILLIS, MIN, MINUTES,
+    MOST_WANTED, POSSIBLE_NODES, REFUSALS, SECONDS, SELECTED_BY, SIZE, SUM, TO_DOUBLE, TO_INT, TO_STRING, TO_TIME,
+    TO_UINT, UNSCALED, USAGE, WORKLOADS,
+};
 use super::{Class, Confinement, Param, Signature, Style};
 
 use Class::{Navigates, Pure, Reads};
@@ -93,36 +98,6 @@ macro_rules! functions {
         const SIGNATURES: &[Signature] = &[$($($style((Func::$func, $name), $($part),*),)*)*];
     };
 }
-
-const SIZE: &str = "how many characters, bytes, items or entries there are";
-const SUM: &str = "the sum of a list; 0 of an empty one";
-const MIN: &str = "the smallest item; fails on an empty list";
-const MAX: &str = "the largest item; fails on an empty list";
-const TO_INT: &str = "as an int; fails if it does not fit";
-const TO_UINT: &str = "as a uint; fails if it does not fit";
-const TO_DOUBLE: &str = "as a double";
-const TO_STRING: &str = "as a string";
-const TO_TIME: &str = "from RFC 3339, or from seconds since 1970";
-const INDEX_OF: &str = "where a string first occurs, or -1";
-const LAST_INDEX_OF: &str = "where a string last occurs, or -1";
-const HOURS: &str = "of a timestamp the hour, of a duration all of it in hours";
-const MINUTES: &str = "of a timestamp the minute, of a duration all of it in minutes";
-const SECONDS: &str = "of a timestamp the second, of a duration all of it in seconds";
-const MILLIS: &str = "the milliseconds within the second";
-const GREATEST: &str = "the greatest of two or three numbers, or of a list";
-const DISRUPTIONS: &str =
-    "how many disruptions the budget allows once every wanted pod is ready: none (it cannot tell) or one number";
-const MEANT: &str = "whether the object is meant to go: it, its namespace or definition, or all that it exists for, bear the annotation suture.dev/confirm-delete with their uid";
-const DUE_WITHIN: &str = "how often at most a schedule of cron is due within a time, the end of which is not counted; clocks are taken to run on. Fails if it is no schedule";
-const WORKLOADS: &str = "the live workloads of a namespace that want pods, each pod by one of them: workloads and custom resources with a `template` that no other one controls, and pods that none of them makes";
-const MOST_WANTED: &str = "the most pods that the object may want: by itself, its custom resource or its autoscalers; one run of a CronJob, or all of its Jobs";
-const USAGE: &str = "what a ResourceQuota counts of one pod of the object under a name such as `pods`, `requests.cpu` or `limits.memory`, with the defaults of LimitRanges; in the unit of `requests`";
-const REFUSALS: &str = "why a LimitRange or ResourceQuota refuses every pod that the object makes: limits that it breaks, resources that it does not state";
-const POSSIBLE_NODES: &str = "the nodes on which the pod, or a new pod of the object, may run, or from which a claim or volume may be used: by node selector, affinity, taints, volumes, size and the pods that a required affinity asks for; whatever room others take";
-const SELECTED_BY: &str =
-    "the objects of its namespace whose selector matches the pod, or the pods that the object makes";
-const UNSCALED: &str = "the controllers of pods that the budget matches, or will match, which have no scale: a percentage or `maxUnavailable` of them cannot be counted";
-const LEAST: &str = "the least of two or three numbers, or of a list";
 
 functions! {
     // operators
@@ -601,26 +576,3 @@ functions! {
 pub fn world_field(name: &str) -> Option<Kind> {
     KindTraits::listed().find(|traits| traits.resource == name).map(|traits| Kind::new(traits.group, traits.kind))
 }
-
-/// Names kept for later, and names that users know from elsewhere, with what to do instead.
-pub const UNSUPPORTED: &[(&str, &str)] = &[
-    ("can", "questions about rights are not supported yet"),
-    ("fits", "placement as a question is not supported yet"),
-    ("schedulable", "placement as a question is not supported yet"),
-    ("evictions", "evictions as a fault are not supported yet"),
-    ("authorizer", "questions about rights are not supported yet"),
-    ("object", "there is no `object`: `forEach` names the object, and `o.at(now)` is what becomes of it"),
-    ("oldObject", "there is no `oldObject`: the `forEach` variable is the object as it was before"),
-    ("namespaceObject", "there is no `namespaceObject`: look the namespace up in `before.namespaces`"),
-    ("variables", "there is no `variables`: the names of `let` are variables themselves"),
-    ("dyn", "`dyn` is not supported: every expression has a type"),
-    ("format", "`format` is not supported: join strings with `+` and `string(..)`"),
-    ("quantity", "quantities are not supported: `o.requests('cpu')` gives numbers"),
-    ("isQuantity", "quantities are not supported: `o.requests('cpu')` gives numbers"),
-    ("url", "URLs are not supported"),
-    ("ip", "IP addresses are not supported"),
-    ("cidr", "IP addresses are not supported"),
-    ("sortBy", "`sortBy` is not supported: `sort` orders plain values"),
-    ("find", "`find` is not supported: use `matches`, `indexOf` and `substring`"),
-    ("findAll", "`findAll` is not supported: use `matches`, `indexOf` and `substring`"),
-];
