@@ -419,9 +419,16 @@ where
         Ok(Sym::Bag(items))
     }
 
-    /// The topmost workloads of a namespace: what makes pods as it is here, pods by what makes them in each fate.
+    /// The topmost workloads of a namespace: what makes pods as it is here, pods by what makes them in each fate. Where a
+    /// live one may go, which others are topmost depends on it.
     fn workloads(&mut self, func: Func, values: &[Value], ns: &Str) -> Answer {
         self.known_pods(func, values)?;
+        let adapted = self.scene.state().base().adapters().kinds();
+        for kind in Kind::with(KindTraits::runs_pods).chain(adapted).filter(|kind| !kind.is("Pod")) {
+            if self.scene.state().list(&kind, Some(ns)).into_iter().any(|o| o.live() && self.scene.may_go(o)) {
+                return Err(Refusal::NotLinear(func.name().to_owned()));
+            }
+        }
         let list = match self.concretely(func, values)? {
             Sym::Known(Value::List(list)) => list,
             other => return Ok(other),
