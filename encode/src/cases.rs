@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use suture_model::fields;
 use suture_model::futures::Group;
+use suture_model::navigate as model;
 use suture_model::object::{Key, Object};
 use suture_model::state::State;
-use suture_specs::functions::{Func, Worlds, call_nav};
+use suture_specs::functions::{Func, Worlds, call_nav, label_selector};
 use suture_specs::value::Value;
 
 use crate::class::{Class, ClassId};
 use crate::eval::{Evaluator, Refusal, check_absence};
+use crate::relations::{Lift, relations};
 use crate::sym::Sym;
 use crate::term::{Bool, Int};
 
@@ -105,10 +107,18 @@ where
         Ok(cases)
     }
 
-    /// A function of the future state by every way in which those of these objects may be there that live and may go: what
-    /// a deletion takes lives no more.
-    pub(crate) fn by_those_of(&mut self, func: Func, values: &[Value], objects: Vec<&Arc<Object>>) -> Answer {
-        let mut objects: Vec<Arc<Object>> = objects.into_iter().filter(|o| o.live()).cloned().collect();
+    /// A function of the future state by every way in which what decides about it may be there.
+    pub(crate) fn by_deciding(&mut self, func: Func, values: &[Value]) -> Answer {
+        let state = self.scene.state();
+        let mut objects: Vec<Arc<Object>> = match (relations(func).lift, values) {
+            (Lift::Counted, [_, Value::String(ns), selector]) => {
+                let counted = label_selector(selector).map(|selector| model::counted(state, ns, &selector));
+                counted.into_iter().flatten().cloned().collect()
+            }
+            (Lift::Deciding, [Value::Object(o), ..]) => living(model::deciding(state, o)),
+            (Lift::Admission, [Value::Object(o), ..]) => living(model::admitting(state, &o.key.ns)),
+            _ => return Err(Refusal::NotLinear(func.name().to_owned())),
+        };
         objects.retain(|o| self.scene.may_go(o));
         objects.sort_by(|a, b| a.key.cmp(&b.key));
         objects.dedup_by(|a, b| a.key == b.key);
@@ -137,6 +147,11 @@ where
         }
         Ok(Sym::choice(alternatives, &self.scene.vars)?)
     }
+}
+
+/// Those of these objects that live: what a deletion takes decides nothing any more.
+fn living(objects: Vec<&Arc<Object>>) -> Vec<Arc<Object>> {
+    objects.into_iter().filter(|o| o.live()).cloned().collect()
 }
 
 /// The names of a class's entities; of pods not made yet, names that nothing else has.

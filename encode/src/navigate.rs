@@ -94,21 +94,7 @@ where
                 self.by_cases(func, values, counted, &groups)
             }
             (Lift::Workloads, [_, Value::String(ns)]) => self.workloads(func, values, ns),
-            (Lift::Counted, [_, Value::String(ns), selector]) => {
-                let state = self.scene.state();
-                let counted = label_selector(selector).map(|selector| model::counted(state, ns, &selector));
-                let mut counted: Vec<Arc<Object>> = counted.into_iter().flatten().cloned().collect();
-                counted.retain(|o| self.scene.may_go(o));
-                self.by_cases(func, values, counted, &BTreeSet::new())
-            }
-            (Lift::Deciding, [Value::Object(o), ..]) => {
-                let state = self.scene.state();
-                self.by_those_of(func, values, model::deciding(state, o))
-            }
-            (Lift::Admission, [Value::Object(o), ..]) => {
-                let state = self.scene.state();
-                self.by_those_of(func, values, model::admitting(state, &o.key.ns))
-            }
+            (Lift::Counted | Lift::Deciding | Lift::Admission, _) => self.by_deciding(func, values),
             (Lift::Meant, [Value::Object(o), ..]) => self.meant(func, values, &o.clone()),
             (Lift::Meant, [Value::Reference(r), _]) => match self.scene.before.resolve(&r.target).cloned() {
                 Some(target) => self.meant(func, values, &target),

@@ -317,6 +317,22 @@ const fn object(reads: &'static [Read], inverse: Inverse, lift: Lift) -> Relatio
     related(reads, inverse, lift, Tells::Identity, Detail::All)
 }
 
+/// A function of the objects of a kind in a namespace.
+const fn within(reads: &'static [Read], kind: &'static str, lift: Lift) -> Relations {
+    state(reads, Source::InNamespace(KindArgument::Is(kind)), Inverse::Lists, lift)
+}
+
+/// What objects of these kinds beside an object say about it.
+const fn beside(reads: &'static [Read], kinds: &'static [&'static str], lift: Lift) -> Relations {
+    let source = Source::Beside(kinds);
+    Relations { source, ..object(reads, Inverse::Lists, lift) }
+}
+
+/// A function of a reference in a state.
+const fn of_reference(reads: &'static [Read], lift: Lift, detail: Detail) -> Relations {
+    swapped(reads, Source::After(Func::References), Inverse::References, lift, detail)
+}
+
 const ADAPTED: &[Read] = &[Read::Adapted];
 const GROUPS: &[Read] =
     &[Read::Adapted, Read::Kinds(&["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"])];
@@ -337,9 +353,9 @@ const WORKLOADS: &[Read] = &[
     Read::Kinds(&["Node", "Job", "CronJob", "HorizontalPodAutoscaler", "ReplicationController"]),
 ];
 const ADMISSION: &[Read] = &[Read::Adapted, Read::Kinds(&["LimitRange", "ResourceQuota", "PriorityClass"])];
-/// What stands beside an object and says how many pods it wants, or what becomes of its pods as they are admitted.
-const BESIDE_WANTED: Source = Source::Beside(&[WORKLOAD]);
-const BESIDE_ADMISSION: Source = Source::Beside(&["LimitRange", "ResourceQuota", "PriorityClass"]);
+/// The kinds that decide about pods as they are admitted.
+const ADMITTING: &[&str] = &["LimitRange", "ResourceQuota", "PriorityClass"];
+const REFERRED: &[Read] = &[Read::Referred, Read::Adapted];
 const PLACES: &[Read] = &[
     Read::Pods,
     Read::Adapted,
@@ -391,8 +407,7 @@ pub const fn relations(func: Func) -> Relations {
         Live | Terminating | Label | IsSelectedBy => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations),
         Annotation => part(&[], Tells::Nothing, Detail::Marks, Key(1)),
         Owners => part(&[], Tells::Nothing, Detail::Names, NoAnnotations),
-        Surge => part(&[], Tells::Nothing, Detail::All, NoAnnotations),
-        Taken => part(&[], Tells::Nothing, Detail::All, NoAnnotations),
+        Surge | Taken => part(&[], Tells::Nothing, Detail::All, NoAnnotations),
         Ready => part(PODS, Tells::Nothing, Detail::All, NoAnnotations),
         Requests => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
         RestrictsNodes => part(NODES, Tells::Nothing, Detail::Nodes, NoAnnotations),
@@ -402,18 +417,13 @@ pub const fn relations(func: Func) -> Relations {
 
         Objects => state(&[], Source::OfKind, Inverse::Lists, Lift::OfKind),
         InNamespace => state(&[], Source::InNamespace(KindArgument::At(2)), Inverse::Lists, Lift::InNamespace),
-        PodsMatching => state(PODS, Source::InNamespace(KindArgument::Is("Pod")), Inverse::Lists, Lift::Matching),
+        PodsMatching => within(PODS, "Pod", Lift::Matching),
         HasObject => state(&[], Source::Lookup, Inverse::Lists, Lift::Lookup),
         HostClaimants => state(HOSTS, Source::After(HostClaims), Inverse::Hosts, Lift::Claimants),
-        Workloads => state(WORKLOADS, Source::InNamespace(KindArgument::Is(WORKLOAD)), Inverse::Lists, Lift::Workloads),
-        MostWanted => Relations { source: BESIDE_WANTED, ..object(WORKLOADS, Inverse::Lists, Lift::Deciding) },
-        Usage | Counts | Refusals => {
-            Relations { source: BESIDE_ADMISSION, ..object(ADMISSION, Inverse::Lists, Lift::Admission) }
-        }
-        PodsWanted => {
-            let source = Source::InNamespace(KindArgument::Is(WORKLOAD));
-            state(PODS_WANTED, source, Inverse::Lists, Lift::Counted)
-        }
+        Workloads => within(WORKLOADS, WORKLOAD, Lift::Workloads),
+        PodsWanted => within(PODS_WANTED, WORKLOAD, Lift::Counted),
+        MostWanted => beside(WORKLOADS, &[WORKLOAD], Lift::Deciding),
+        Usage | Counts | Refusals => beside(ADMISSION, ADMITTING, Lift::Admission),
         ListedEndpoints => state(LISTED_ENDPOINTS, Source::Anywhere, Inverse::Everything, Lift::Refused),
 
         At => swapped(&[], Source::Itself, Inverse::Itself, Lift::Itself, Detail::Names),
@@ -424,21 +434,10 @@ pub const fn relations(func: Func) -> Relations {
         UnresolvedOwners => swapped(ADAPTED, Source::Object, Inverse::Owners, Lift::Dangling, Detail::Names),
         // a confirmation stays as it is, also that of what is gone; it names the uid of its object (`symmetry_memo.rs`)
         Meant => swapped(CONFIRMING, Source::Object, Inverse::Nothing, Lift::Meant, Detail::Names),
-        ResolvesIn => {
-            let reads = &[Read::Referred, Read::Adapted];
-            swapped(reads, Source::After(References), Inverse::References, Lift::Target, Detail::Names)
-        }
-
-        Target => {
-            let reads = &[Read::Referred, Read::Adapted];
-            let lift = Lift::Listed(Held::There);
-            swapped(reads, Source::After(References), Inverse::References, lift, Detail::All)
-        }
+        ResolvesIn => of_reference(REFERRED, Lift::Target, Detail::Names),
+        Target => of_reference(REFERRED, Lift::Listed(Held::There), Detail::All),
+        TargetWriters => of_reference(ADAPTED, Lift::Listed(Held::Live), Detail::All),
         Writers => object(ADAPTED, Inverse::References, Lift::Listed(Held::Live)),
-        TargetWriters => {
-            let lift = Lift::Listed(Held::Live);
-            swapped(ADAPTED, Source::After(References), Inverse::References, lift, Detail::All)
-        }
         SelectedBy => related(SELECTING, Inverse::Selected, Lift::Listed(Held::There), Tells::Nothing, Detail::All),
         Autoscalers => object(SCALERS, Inverse::References, Lift::Listed(Held::There)),
         Scaled => object(SCALED, Inverse::References, Lift::Listed(Held::There)),

@@ -173,7 +173,6 @@ fn field(text: &str, (least, most): (u32, u32), names: &[&str]) -> Option<Field>
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may stop where it fails")]
 mod tests {
     use super::*;
 

@@ -453,21 +453,7 @@ impl<'e> Walk<'e> {
                 self.listed(origin, now)
             }
             Source::Beside(kinds) => {
-                let place = match &about {
-                    Origin::Instance => Some(Place::Own),
-                    Origin::Within(_, place) => Some(*place),
-                    _ => None,
-                };
-                for kind in kinds {
-                    let kind = Str::from(*kind);
-                    let is_global = Kind::builtin(&kind).and_then(|k| k.builtin_namespaced()) == Some(false);
-                    let origin = match place {
-                        _ if is_global => Origin::Named(kind),
-                        Some(place) => Origin::Within(kind, place),
-                        None => Origin::Far,
-                    };
-                    self.listed(origin, now);
-                }
+                self.beside(&about, kinds, now);
                 Origin::Plain
             }
             Source::Lookup => {
@@ -492,6 +478,25 @@ impl<'e> Walk<'e> {
             && holds_objects(&expr.ty)
         {
             self.uses.read(&part.origin);
+        }
+    }
+
+    /// Notes that objects of these kinds are read in the namespace of an object, or in none if they are in none.
+    fn beside(&mut self, about: &Origin, kinds: &[&str], now: bool) {
+        let place = match about {
+            Origin::Instance => Some(Place::Own),
+            Origin::Within(_, place) => Some(*place),
+            _ => None,
+        };
+        for kind in kinds {
+            let kind = Str::from(*kind);
+            let is_global = Kind::builtin(&kind).and_then(|k| k.builtin_namespaced()) == Some(false);
+            let origin = match place {
+                _ if is_global => Origin::Named(kind),
+                Some(place) => Origin::Within(kind, place),
+                None => Origin::Far,
+            };
+            self.listed(origin, now);
         }
     }
 
