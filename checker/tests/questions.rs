@@ -437,6 +437,13 @@ fn asked_of_capacity(template: &str) -> Asked {
             let labelled = "{spec: {template: {metadata: {labels: {suture.dev/residency: eu}}}}}";
             (group(), "{zones: {eu: [z1]}}", of("StatefulSet", "etcd"), patch(of("StatefulSet", "etcd"), labelled))
         }
+        "rights-kept" => {
+            let role = "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: lead, namespace: a, uid: lead}, \
+                        rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [update]}]}\n\
+                        ---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: lead, namespace: a, uid: bound}, \
+                        roleRef: {kind: Role, name: lead}, subjects: [{kind: ServiceAccount, name: default}]}\n";
+            (group() + role, none, of("StatefulSet", "etcd"), delete(of("Role", "lead")))
+        }
         "tenant-lease-kept" => (group(), "{leases: {red: {pods: 4}}}", namespace(), scale("StatefulSet", "etcd", 5)),
         other => panic!("`{other}` has no question here: write one"),
     }

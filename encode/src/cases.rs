@@ -117,6 +117,7 @@ where
             }
             (Lift::Deciding, [Value::Object(o), ..]) => living(model::deciding(state, o)),
             (Lift::Admission, [Value::Object(o), ..]) => living(model::admitting(state, &o.key.ns)),
+            (Lift::Rights, _) => living(model::granting(state)),
             _ => return Err(Refusal::NotLinear(func.name().to_owned())),
         };
         objects.retain(|o| self.scene.may_go(o));

@@ -18,6 +18,7 @@
 //! | `admittedNodes` | pods, volumes and what makes pods, if a changed node has what they ask for in one state and not in another |
 //! | `writers`, `targetWriters` | what it writes, and who else writes that |
 //! | `possibleNodes` | every instance, if a node or class changes in what decides; else what refers to it, and what follows pods |
+//! | `rightsLost` | instances in the namespaces of the accounts that a changed role or binding means |
 //! | lists of the state | every instance, if the list's kind changed; of a list of one namespace, its instances |
 //!
 //! A node that changes reaches the workloads that have pods on it; a rollout elsewhere, under way before, that could
@@ -301,6 +302,11 @@ impl<'s, 'a> Impact<'s, 'a> {
             Inverse::Hosts => keys.extend(inverse::claimants(&self.seeds)),
             Inverse::Definitions => keys.extend(inverse::definitions(&self.seeds)),
             Inverse::Volumes => keys.extend(inverse::volumes(&self.seeds)),
+            Inverse::Rights => {
+                for ns in inverse::entitled(&self.seeds) {
+                    keys.extend(self.of_kinds(may_be.analysis, ns.as_deref()));
+                }
+            }
             Inverse::Placement => {
                 if inverse::moves_places(&self.seeds) {
                     keys.extend(self.of_kinds(may_be.analysis, None));

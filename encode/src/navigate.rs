@@ -94,7 +94,7 @@ where
                 self.by_cases(func, values, counted, &groups)
             }
             (Lift::Workloads, [_, Value::String(ns)]) => self.workloads(func, values, ns),
-            (Lift::Counted | Lift::Deciding | Lift::Admission, _) => self.by_deciding(func, values),
+            (Lift::Counted | Lift::Deciding | Lift::Admission | Lift::Rights, _) => self.by_deciding(func, values),
             (Lift::Meant, [Value::Object(o), ..]) => self.meant(func, values, &o.clone()),
             (Lift::Meant, [Value::Reference(r), _]) => match self.scene.before.resolve(&r.target).cloned() {
                 Some(target) => self.meant(func, values, &target),

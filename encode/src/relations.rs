@@ -120,6 +120,8 @@ pub enum Inverse {
     Volumes,
     /// As what a changed node may have admitted, or admits now.
     Nodes,
+    /// By the accounts that a changed role or binding means.
+    Rights,
     /// As what may be placed elsewhere than before: by what nodes, volumes and classes say, and by touched pods where a pod
     /// affinity follows them.
     Placement,
@@ -148,6 +150,7 @@ impl Inverse {
             | Self::Adapted
             | Self::Hosts
             | Self::Definitions
+            | Self::Rights
             | Self::Volumes
             | Self::Nodes
             | Self::Nothing => false,
@@ -200,6 +203,8 @@ pub enum Lift {
     Deciding,
     /// By every way in which what decides about pods as they are admitted may be there.
     Admission,
+    /// By every way in which roles and bindings may be there.
+    Rights,
     /// By every way in which the objects that confirm it may be there.
     Meant,
     /// As in the scenario: specs have no fates.
@@ -356,6 +361,10 @@ const ADMISSION: &[Read] = &[Read::Adapted, Read::Kinds(&["LimitRange", "Resourc
 /// The kinds that decide about pods as they are admitted.
 const ADMITTING: &[&str] = &["LimitRange", "ResourceQuota", "PriorityClass"];
 const REFERRED: &[Read] = &[Read::Referred, Read::Adapted];
+const RIGHTS: &[Read] = &[
+    Read::Adapted,
+    Read::Kinds(&["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "CustomResourceDefinition"]),
+];
 const PLACES: &[Read] = &[
     Read::Pods,
     Read::Adapted,
@@ -443,6 +452,7 @@ pub const fn relations(func: Func) -> Relations {
         Scaled => object(SCALED, Inverse::References, Lift::Listed(Held::There)),
         Cascaded => object(CASCADED, Inverse::Adapted, Lift::Listed(Held::There)),
         Unscaled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
+        RightsLost => object(RIGHTS, Inverse::Rights, Lift::Rights),
         PossibleNodes => object(PLACES, Inverse::Placement, Lift::Listed(Held::Live)),
         PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
         PodSpec | ReplicaRange => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),

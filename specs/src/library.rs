@@ -56,6 +56,7 @@ pub const LIBRARY: &[(&str, &str)] = shipped![
     "quota-fits",
     "tenant-lease-kept",
     "data-stays-resident",
+    "rights-kept",
 ];
 
 /// Templates by name.

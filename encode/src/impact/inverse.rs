@@ -167,6 +167,21 @@ pub(super) fn volumes(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     found
 }
 
+/// The namespaces of the accounts that a changed role or binding may mean; `None` among them stands for all.
+pub(super) fn entitled(seeds: &Seeds<'_, '_>) -> BTreeSet<Option<Str>> {
+    let mut found = BTreeSet::new();
+    let is_rbac = |o: &&Arc<Object>| &*o.key.kind.group == "rbac.authorization.k8s.io";
+    for object in seeds.touched_versions().filter(is_rbac) {
+        for state in seeds.states() {
+            match navigate::entitled(state, object) {
+                Some(namespaces) => found.extend(namespaces.into_iter().map(Some)),
+                None => drop(found.insert(None)),
+            }
+        }
+    }
+    found
+}
+
 /// Whether a node comes, goes or changes in what decides which pods it may take, or a class in where it provides volumes.
 pub(super) fn moves_places(seeds: &Seeds<'_, '_>) -> bool {
     let same = |a: &Object, b: &Object, paths: &[&[&str]]| {

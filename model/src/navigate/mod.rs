@@ -16,6 +16,7 @@ mod owners;
 mod placement;
 mod possible;
 mod replicas;
+mod rights;
 mod selection;
 mod standing;
 mod template;
@@ -40,6 +41,7 @@ pub use owners::{
 pub use placement::{admitted_nodes, daemon_nodes, keeps_daemon_pod, zone};
 pub use possible::{follows_pods, possible_nodes};
 pub use replicas::wanted_replicas;
+pub use rights::{entitled, granting, rights_lost};
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selected_by, selector_of};
 pub use standing::standing_selector;
 pub use template::{pod_spec, template_labels, template_of};

@@ -25,6 +25,7 @@ pub(super) const MOST_WANTED: &str = "the most pods that the object may want: by
 pub(super) const USAGE: &str = "what a ResourceQuota counts of one pod of the object under a name such as `pods`, `requests.cpu` or `limits.memory`, with the defaults of LimitRanges; in the unit of `requests`";
 pub(super) const REFUSALS: &str = "why a LimitRange or ResourceQuota refuses every pod that the object makes: limits that it breaks, resources that it does not state";
 pub(super) const POSSIBLE_NODES: &str = "the nodes on which the pod, or a new pod of the object, may run, or from which a claim or volume may be used: by node selector, affinity, taints, volumes, size and the pods that a required affinity asks for; whatever room others take";
+pub(super) const RIGHTS_LOST: &str = "what the ServiceAccount of the object's pods could do and can do no more, of what they need: leases of their namespace, custom resources, what the object's adapter says that it reads";
 pub(super) const SELECTED_BY: &str =
     "the objects of its namespace whose selector matches the pod, or the pods that the object makes";
 pub(super) const UNSCALED: &str = "the controllers of pods that the budget matches, or will match, which have no scale: a percentage or `maxUnavailable` of them cannot be counted";

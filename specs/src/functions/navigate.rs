@@ -51,6 +51,9 @@ pub fn call_nav(func: Func, args: &[Value], worlds: &Worlds) -> Answer {
             let target = worlds.before.resolve(&r.target);
             target.map_or_else(|| bool(false), |o| meant(o, worlds, *world, true))
         }
+        [Value::Object(o), Value::World(world)] if func == Func::RightsLost => {
+            rights_lost(worlds.before, worlds.get(*world), o)
+        }
         [Value::Object(o), Value::World(world)] => of_object(func, o, worlds.get(*world), *world),
         [Value::Reference(r), Value::World(world)] if func == Func::ResolvesIn => resolves(r, worlds.get(*world)),
         [Value::Reference(r), Value::World(world)] if func == Func::Target => target(r, worlds.get(*world)),
@@ -292,6 +295,15 @@ fn wanted_replicas(state: &State, o: &Object) -> Answer {
         all_known(state, &["Node"])?;
     }
     Ok(Value::Int(navigate::wanted_replicas(state, o).unwrap_or(0)))
+}
+
+fn rights_lost(before: &State, state: &State, o: &Object) -> Answer {
+    adapter(before, o)?;
+    adapter(state, o)?;
+    for state in [before, state] {
+        all_known(state, &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "CustomResourceDefinition"])?;
+    }
+    Ok(Value::list(navigate::rights_lost(before, state, o).into_iter().map(Value::str).collect()))
 }
 
 fn possible_nodes(state: &State, o: &Object) -> Answer {

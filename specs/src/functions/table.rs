@@ -4,8 +4,8 @@ use suture_model::kinds::{Kind, KindTraits};
 
 use super::docs::{
     DISRUPTIONS, DUE_WITHIN, GREATEST, HOURS, INDEX_OF, LAST_INDEX_OF, LEAST, MAX, MEANT, MILLIS, MIN, MINUTES,
-    MOST_WANTED, POSSIBLE_NODES, REFUSALS, SECONDS, SELECTED_BY, SIZE, SUM, TO_DOUBLE, TO_INT, TO_STRING, TO_TIME,
-    TO_UINT, UNSCALED, USAGE, WORKLOADS,
+    MOST_WANTED, POSSIBLE_NODES, REFUSALS, RIGHTS_LOST, SECONDS, SELECTED_BY, SIZE, SUM, TO_DOUBLE, TO_INT, TO_STRING,
+    TO_TIME, TO_UINT, UNSCALED, USAGE, WORKLOADS,
 };
 use super::{Class, Confinement, Param, Signature, Style};
 
@@ -494,6 +494,9 @@ functions! {
     ];
     WantedReplicas, "wantedReplicas", Navigates, Own => [
         method(&[Object, World], Int, "how many pods the object wants"),
+    ];
+    RightsLost, "rightsLost", Navigates, Beyond => [
+        method(&[Object, World], STRINGS, RIGHTS_LOST),
     ];
     MostWanted, "mostWanted", Navigates, Own => [
         method(&[Object, World], Int, MOST_WANTED),

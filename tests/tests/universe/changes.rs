@@ -12,6 +12,7 @@ use super::capacity;
 use super::cluster;
 use super::invariants::Focus;
 use super::random::Random;
+use super::rights;
 
 /// How often a kind of request is tried anew when the cluster has nothing for it.
 const TRIES: usize = 20;
@@ -74,6 +75,10 @@ fn relevant(focus: Focus) -> &'static [(usize, Make)] {
             (10, |random, state, _| template(random, state)),
             (20, |random, state, focus| delete_one(random, state, favourites(focus))),
         ],
+        Focus::Rights => &[
+            (60, |random, state, _| rights::request(random, state)),
+            (40, |random, state, focus| delete_one(random, state, favourites(focus))),
+        ],
         Focus::Writers => &[
             (70, |random, state, _| capacity::writer(random, state)),
             (30, |random, state, focus| delete_one(random, state, favourites(focus))),
@@ -129,6 +134,7 @@ fn favourites(focus: Focus) -> &'static [&'static str] {
             &["LimitRange", "ResourceQuota", "CronJob", "Job", "HorizontalPodAutoscaler", "Deployment", "Namespace"]
         }
         Focus::Writers => &["Db", "Secret", "ConfigMap", "Namespace"],
+        Focus::Rights => &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "Deployment", "ConfigMap"],
     }
 }
 

@@ -30,6 +30,7 @@ pub fn cluster(random: &mut Random, focus: Focus, size: Size) -> Vec<Val> {
     draft.definitions();
     draft.odds_and_ends();
     draft.capacity();
+    draft.rights();
     let mut objects = draft.objects;
     objects.truncate(40);
     objects.iter().map(Val::from).collect()

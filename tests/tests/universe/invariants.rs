@@ -27,6 +27,7 @@ pub enum Focus {
     Pods,
     Capacity,
     Writers,
+    Rights,
 }
 
 /// One invariant of the pool.
@@ -100,6 +101,7 @@ const TEMPLATES: &[(&str, Focus, &[&str])] = &[
         Focus::Faults,
         &["{label: app, zones: {x: [z1], y: [z2]}}", "{label: app, zones: {x: [z1]}}"],
     ),
+    ("rights-kept", Focus::Rights, &[""]),
     ("single-writer", Focus::Writers, &[""]),
     ("quota-fits", Focus::Capacity, &[""]),
     (

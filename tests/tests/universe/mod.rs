@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod draft;
 pub mod invariants;
 pub mod random;
+pub mod rights;
 pub mod workloads;
 
 use std::env;

@@ -1,0 +1,232 @@
+//! What service accounts may do, by roles and bindings.
+//!
+//! Sources: `pkg/registry/rbac/validation/rule.go` (`VisitRulesFor`, `appliesTo`), `plugin/pkg/auth/authorizer/rbac/rbac.go`
+//! (`RuleAllows`), `pkg/apis/rbac/v1/evaluation_helpers.go`, `pkg/controller/clusterroleaggregation`: what an aggregated role
+//! grants is what the roles that it selects do. Rights by other authorizers are not known.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::template::pod_spec;
+use crate::kinds::Kind;
+use crate::object::{Key, Object};
+use crate::references::references;
+use crate::selector::Selector;
+use crate::state::State;
+use crate::value::{Str, Val};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+/// The verbs that `*` stands for, of a resource.
+const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
+
+/// Rules of a role, in a namespace or in all of them.
+struct Grant<'s> {
+    ns: Option<&'s Str>,
+    rules: Vec<&'s Val>,
+}
+
+/// What an account may be asked to do.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Right {
+    verb: Str,
+    group: Str,
+    resource: Str,
+    ns: Option<Str>,
+    name: Option<Str>,
+}
+
+/// The service account of an object's pods: namespace and name.
+fn account_of(state: &State, object: &Object) -> Option<(Str, Str)> {
+    let spec = pod_spec(state, object)?;
+    let named = spec.name_at(&["serviceAccountName"]).or_else(|| spec.name_at(&["serviceAccount"]));
+    Some((object.key.ns.clone(), named.unwrap_or("default").into()))
+}
+
+/// What the account of an object's pods could do as `before` shows it and can do no more, of what they need: leases of their
+/// namespace, custom resources, and what the object's adapter says that it reads; in order, each once.
+pub fn rights_lost(before: &State, now: &State, object: &Object) -> Vec<String> {
+    let Some(account) = account_of(now, object) else { return Vec::new() };
+    let (had, has) = (grants(before, &account), grants(now, &account));
+    let needed = needed(before, object, &had);
+    let lost = needed.iter().filter(|right| !has.iter().any(|grant| grant.allows(right)));
+    let said: BTreeSet<String> = lost.map(Right::text).collect();
+    said.into_iter().collect()
+}
+
+impl Right {
+    fn text(&self) -> String {
+        let group = if self.group.is_empty() { String::new() } else { format!(".{}", self.group) };
+        let name = self.name.as_ref().map_or_else(String::new, |name| format!(" {name}"));
+        let place = self.ns.as_ref().map_or_else(|| "everywhere".to_owned(), |ns| format!("in {ns}"));
+        format!("{} {}{group}{name} {place}", self.verb, self.resource)
+    }
+}
+
+impl Grant<'_> {
+    fn allows(&self, right: &Right) -> bool {
+        let covers = self.ns.is_none() || self.ns == right.ns.as_ref();
+        covers && self.rules.iter().any(|rule| allows(rule, right))
+    }
+}
+
+fn has(rule: &Val, field: &str, value: &str) -> bool {
+    rule.items_at(&[field]).iter().filter_map(Val::as_str).any(|item| &**item == "*" || **item == *value)
+}
+
+fn allows(rule: &Val, right: &Right) -> bool {
+    let names = rule.items_at(&["resourceNames"]);
+    let named =
+        names.is_empty() || right.name.as_ref().is_some_and(|name| names.iter().any(|n| n.as_str() == Some(name)));
+    let sub = right.resource.split_once('/').map(|(_, sub)| format!("*/{sub}"));
+    let resource = has(rule, "resources", &right.resource) || sub.is_some_and(|sub| has(rule, "resources", &sub));
+    named && resource && has(rule, "verbs", &right.verb) && has(rule, "apiGroups", &right.group)
+}
+
+/// The grants of an account by live bindings to live roles.
+fn grants<'s>(state: &'s State, account: &(Str, Str)) -> Vec<Grant<'s>> {
+    let mut found = Vec::new();
+    for kind in ["RoleBinding", "ClusterRoleBinding"] {
+        for binding in state.list(&Kind::new(GROUP, kind), None).into_iter().filter(|binding| binding.live()) {
+            if !binding.val().items_at(&["subjects"]).iter().any(|subject| means(subject, &binding.key.ns, account)) {
+                continue;
+            }
+            let ns = (kind == "RoleBinding").then_some(&binding.key.ns);
+            found.push(Grant { ns, rules: rules_of(state, binding) });
+        }
+    }
+    found
+}
+
+/// Whether a subject of a binding is an account, or a group that it is in.
+fn means(subject: &Val, ns: &str, account: &(Str, Str)) -> bool {
+    let (own, name) = account;
+    let named = subject.str_at(&["name"]).map_or("", |name| name);
+    match subject.str_at(&["kind"]).map_or("", |kind| kind) {
+        "ServiceAccount" => named == &**name && subject.name_at(&["namespace"]).unwrap_or(ns) == &**own,
+        "User" => named.strip_prefix("system:serviceaccount:") == Some(&*format!("{own}:{name}")),
+        "Group" => {
+            matches!(named, "system:serviceaccounts" | "system:authenticated")
+                || named.strip_prefix("system:serviceaccounts:") == Some(&**own)
+        }
+        _ => false,
+    }
+}
+
+/// The rules of a binding's role.
+fn rules_of<'s>(state: &'s State, binding: &Object) -> Vec<&'s Val> {
+    let reference = |field: &str| binding.val().name_at(&["roleRef", field]).unwrap_or("");
+    let ns = if reference("kind") == "Role" { &*binding.key.ns } else { "" };
+    let key = Key::new(Kind::new(GROUP, reference("kind")), ns, reference("name"));
+    let Some(role) = state.get(&key).filter(|role| role.live()) else { return Vec::new() };
+    let selectors = role.val().items_at(&["aggregationRule", "clusterRoleSelectors"]);
+    if selectors.is_empty() {
+        return role.val().items_at(&["rules"]).iter().collect();
+    }
+    let selectors: Vec<Selector> = selectors.iter().map(Selector::from_label_selector).collect();
+    let all = state.list(&Kind::new(GROUP, "ClusterRole"), None).into_iter();
+    let selected = all.filter(|one| one.live() && one.key != key && selectors.iter().any(|s| s.matches(one.labels())));
+    selected.flat_map(|one| one.val().items_at(&["rules"])).collect()
+}
+
+/// What pods need of what their account had.
+fn needed(before: &State, object: &Object, had: &[Grant<'_>]) -> BTreeSet<Right> {
+    let mut resources: Vec<(Str, Str)> = vec![("coordination.k8s.io".into(), "leases".into())];
+    for definition in before.list(&Kind::new("apiextensions.k8s.io", "CustomResourceDefinition"), None) {
+        let text = |path: &[&str]| definition.val().str_at(path).cloned();
+        resources.extend(text(&["spec", "group"]).zip(text(&["spec", "names", "plural"])));
+    }
+    let mut found = BTreeSet::new();
+    for grant in had {
+        for rule in &grant.rules {
+            for (group, resource) in resources.iter().filter(|(group, _)| has(rule, "apiGroups", group)) {
+                let own = &**resource == "leases" && &**group == "coordination.k8s.io";
+                // a lease is one of the pods' own namespace
+                let ns = match grant.ns {
+                    Some(ns) if own && *ns != object.key.ns => continue,
+                    None if own => Some(object.key.ns.clone()),
+                    ns => ns.cloned(),
+                };
+                let subs = rule.items_at(&["resources"]).iter().filter_map(Val::as_str);
+                let subs = subs.filter(|of| of.split_once('/').is_some_and(|(of, _)| *of == **resource));
+                let whole = has(rule, "resources", resource).then(|| resource.clone());
+                for resource in whole.into_iter().chain(subs.cloned()) {
+                    add(
+                        &mut found,
+                        rule,
+                        &Right { verb: "".into(), group: group.clone(), resource, ns: ns.clone(), name: None },
+                    );
+                }
+            }
+        }
+    }
+    let adapted = before.adapter(object).is_some();
+    for reference in references(object, before.base().adapters().as_ref()).into_iter().filter(|r| adapted && !r.write) {
+        let (kind, Key { ns, name, .. }) = (reference.target.kind.clone(), reference.target);
+        let Some(traits) = kind.traits().filter(|_| !ns.is_empty()) else { continue };
+        let right = Right {
+            verb: "get".into(),
+            group: kind.group.clone(),
+            resource: traits.resource.into(),
+            ns: Some(ns),
+            name: Some(name),
+        };
+        if had.iter().any(|grant| grant.allows(&right)) {
+            found.insert(right);
+        }
+    }
+    found
+}
+
+/// The rights to a resource that a rule gives, verb by verb and name by name.
+fn add(found: &mut BTreeSet<Right>, rule: &Val, of: &Right) {
+    let verbs = rule.items_at(&["verbs"]).iter().filter_map(Val::as_str);
+    let verbs = verbs.flat_map(|verb| if &**verb == "*" { VERBS.map(Str::from).to_vec() } else { vec![verb.clone()] });
+    let names: Vec<Str> = rule.items_at(&["resourceNames"]).iter().filter_map(Val::as_str).cloned().collect();
+    for verb in verbs {
+        let right = Right { verb, ..of.clone() };
+        match names.is_empty() {
+            true => drop(found.insert(right)),
+            false => found.extend(names.iter().map(|name| Right { name: Some(name.clone()), ..right.clone() })),
+        }
+    }
+}
+
+/// The namespaces of the accounts that an object's bindings mean: itself, those to it, those to a role that is made of it;
+/// `None` for all of them.
+pub fn entitled(state: &State, changed: &Object) -> Option<BTreeSet<Str>> {
+    let mut bindings: Vec<&Arc<Object>> = state.referrers(&changed.key);
+    if changed.key.kind.is("ClusterRole") {
+        let selects = |role: &Object| {
+            let selectors = role.val().items_at(&["aggregationRule", "clusterRoleSelectors"]).iter();
+            selectors.map(Selector::from_label_selector).any(|selector| selector.matches(changed.labels()))
+        };
+        let roles = state.list(&Kind::new(GROUP, "ClusterRole"), None).into_iter().filter(|role| selects(role));
+        bindings.extend(roles.flat_map(|role| state.referrers(&role.key)));
+    }
+    let mut found = BTreeSet::new();
+    for binding in bindings.into_iter().map(|binding| &**binding).chain([changed]) {
+        for subject in binding.val().items_at(&["subjects"]) {
+            let named = subject.name_at(&["name"]).unwrap_or("");
+            match subject.str_at(&["kind"]).map_or("", |kind| kind) {
+                "ServiceAccount" => {
+                    found.insert(subject.name_at(&["namespace"]).unwrap_or(&binding.key.ns).into());
+                }
+                "User" => found.extend(
+                    named.strip_prefix("system:serviceaccount:").and_then(|n| n.split(':').next()).map(Str::from),
+                ),
+                _ => match named.strip_prefix("system:serviceaccounts:") {
+                    Some(ns) => drop(found.insert(ns.into())),
+                    None if matches!(named, "system:serviceaccounts" | "system:authenticated") => return None,
+                    None => {}
+                },
+            }
+        }
+    }
+    Some(found)
+}
+
+/// All roles and bindings.
+pub fn granting<'s>(state: &'s State) -> Vec<&'s Arc<Object>> {
+    let kinds = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"].into_iter();
+    kinds.flat_map(|kind| state.list(&Kind::new(GROUP, kind), None)).collect()
+}
