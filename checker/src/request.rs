@@ -137,7 +137,7 @@ fn request_fields(request: Option<&Request>) -> Value {
         ("namespace", text(request.map_or("", |r| &r.target.ns))),
         ("name", text(request.map_or("", |r| &r.target.name))),
         ("dryRun", Value::Bool(request.is_some_and(|r| r.dry_run))),
-        ("options", request.map_or(Value::Null, |r| Value::from(&r.options))),
+        ("options", request.map_or(Value::Null, |r| Value::from(&r.told_options()))),
     ])
 }
 

@@ -79,6 +79,17 @@ pub enum Propagation {
     Orphan,
 }
 
+impl Propagation {
+    /// As DeleteOptions write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+            Self::Orphan => "Orphan",
+        }
+    }
+}
+
 /// What a deletion demands of the object as it is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Preconditions {
@@ -113,6 +124,18 @@ pub struct Request {
     pub dry_run: bool,
     /// The options, as they came (null when there are none).
     pub options: Val,
+}
+
+impl Request {
+    /// The options as the API server tells them to a webhook: always an object, with the propagation policy of a deletion
+    /// under its present name (`orphanDependents` preceded it), whoever made the request.
+    pub fn told_options(&self) -> Val {
+        let options = if let Val::Map(_) = self.options { self.options.clone() } else { Val::object([]) };
+        match self.propagation {
+            Some(policy) => options.with("propagationPolicy", Val::str(policy.as_str())),
+            None => options,
+        }
+    }
 }
 
 /// Requests that are judged together, in their order.

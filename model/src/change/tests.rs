@@ -90,6 +90,21 @@ fn reviews_of_every_operation_are_read() {
 }
 
 #[test]
+fn the_options_are_told_alike_whoever_made_the_request() {
+    let orphan = Some(Propagation::Orphan);
+    let snapshot = cluster("");
+    let state = State::new(&snapshot);
+    let made = Request::delete(User::admin(), &state, key("Pod/a/b"), orphan, Preconditions::default());
+    let delete = |options: &str| review(&format!("{{operation: DELETE, object: null, options: {options}}}")).unwrap();
+    for told in [made, delete("{propagationPolicy: Orphan}"), delete("{orphanDependents: true}")] {
+        let policy = told.told_options().str_at(&["propagationPolicy"]).cloned();
+        assert_eq!(policy.as_deref(), Some("Orphan"));
+    }
+    assert_eq!(delete("null").told_options(), val("{}"));
+    assert_eq!(delete("{gracePeriodSeconds: 0}").told_options(), val("{gracePeriodSeconds: 0}"));
+}
+
+#[test]
 fn odd_reviews_are_refused() {
     for (patch, error) in [
         ("{uid: null}", "not an AdmissionReview: `request.uid` is missing or not a string"),

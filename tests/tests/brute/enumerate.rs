@@ -348,6 +348,6 @@ fn request_fields(request: Option<&Request>) -> Val {
         ("namespace", text(request.map_or("", |r| &r.target.ns))),
         ("name", text(request.map_or("", |r| &r.target.name))),
         ("dryRun", Val::Bool(request.is_some_and(|r| r.dry_run))),
-        ("options", request.map_or(Val::Null, |r| r.options.clone())),
+        ("options", request.map_or(Val::Null, Request::told_options)),
     ])
 }
