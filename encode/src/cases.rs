@@ -39,6 +39,9 @@ where
         let outcome = |o: Option<&Arc<Object>>| {
             o.map(|o| (o.live(), fields::finished(o), o.controller().cloned(), o.labels().clone()))
         };
+        // a budget counts no pod that goes or has finished
+        let budget = relations(func).lift == Lift::Budget;
+        let counts = |o: &Arc<Object>| !(budget && o.key.kind.is("Pod") && (!o.live() || fields::finished(o)));
         let mut by_class: BTreeMap<ClassId, BTreeSet<Key>> = BTreeMap::new();
         for object in objects {
             if let Some(class) = self.scene.class_of(&object)? {
@@ -61,7 +64,7 @@ where
             // fates that make no difference to the function count together
             let mut outcomes: BTreeMap<_, (Option<Arc<Object>>, Vec<Int>)> = BTreeMap::new();
             for (fate, count) in class.fates.iter().zip(&class.counts) {
-                let object = class.object_in(fate);
+                let object = class.object_in(fate).filter(counts);
                 let slot = outcomes.entry(outcome(object.as_ref())).or_insert((object, Vec::new()));
                 slot.1.push(count.clone());
             }

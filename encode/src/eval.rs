@@ -359,8 +359,10 @@ where
             Tells::Nothing => Reading::Common,
             // of pods that differ in their names only, each refers to something of its own
             Tells::OwnNames if !names_its_own(&member.object) => Reading::Common,
-            // the state before has none of those that are not made yet
-            Tells::NothingSwapped if relations.source == Source::Presence && self.is_not_made(member) => {
+            // the state before has none of those that are not made yet: to look one up fails for each alike
+            Tells::NothingSwapped
+                if matches!(relations.source, Source::Presence | Source::Itself) && self.is_not_made(member) =>
+            {
                 Reading::Common
             }
             Tells::Nodes => Reading::Node,

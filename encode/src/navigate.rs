@@ -90,7 +90,7 @@ where
                 }
             }
             (Lift::Budget, [Value::Object(o), _]) => {
-                let (counted, groups) = self.counted_by(o);
+                let (counted, groups) = self.counted_by(o, func);
                 self.by_cases(func, values, counted, &groups)
             }
             (Lift::Workloads, [_, Value::String(ns)]) => self.workloads(func, values, ns),
@@ -126,9 +126,11 @@ where
     }
 
     /// What a budget counts one by one: pods whose controller, if it stays, makes none that it matches, and what makes or
-    /// scales pods and may go; also the groups of pods that are made by what may go.
-    fn counted_by(&mut self, budget: &Object) -> (Vec<Arc<Object>>, BTreeSet<Key>) {
+    /// scales pods and may go; also the groups of pods that are made by what may go. Where only what has no scale is asked for,
+    /// what always has one is left out.
+    fn counted_by(&mut self, budget: &Object, func: Func) -> (Vec<Arc<Object>>, BTreeSet<Key>) {
         let state = self.scene.state();
+        let is_told = |o: &Object| func != Func::Unscaled || !model::is_always_scaled(state, o);
         let scene = &*self.scene;
         let selector = model::selector_of(state, budget);
         let is_labelled =
@@ -146,9 +148,9 @@ where
             found
         };
         let mut counted = model::selected(state, budget);
-        counted.retain(|pod| !makes(pod));
+        counted.retain(|pod| is_told(pod) && !makes(pod));
         let others = model::counted_workloads(state, budget);
-        let others: Vec<_> = others.into_iter().filter(|o| scene.may_go(o)).collect();
+        let others: Vec<_> = others.into_iter().filter(|o| is_told(o) && scene.may_go(o)).collect();
         let makers = others.iter().filter(|o| o.key.kind.has(KindTraits::decides));
         let groups = makers.map(|o| suture_model::effects::group_name(state, o)).collect();
         (counted.into_iter().chain(others).cloned().collect(), groups)

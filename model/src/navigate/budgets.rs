@@ -60,6 +60,17 @@ pub fn unscaled<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<Object>> {
     found
 }
 
+/// Whether an object never adds to what has [no scale](unscaled): a pod whose controller has one by its kind, or such a
+/// workload itself. A ReplicaSet gives a scale to the custom resource that makes pods through it.
+pub fn is_always_scaled(state: &State, object: &Object) -> bool {
+    if object.key.kind.is("Pod") {
+        return object.controller().is_some_and(|controller| controller.kind.has(KindTraits::has_scale));
+    }
+    let through =
+        object.key.kind.is("ReplicaSet") && controller_of(state, object).is_some_and(|c| template_path(c).is_none());
+    object.key.kind.has(KindTraits::has_scale) && !through
+}
+
 /// The pods that a budget matches once everything has settled, by what makes them.
 ///
 /// Workloads count by their template; a custom resource with a template counts unless a workload that it owns or wants
