@@ -81,14 +81,18 @@ pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<
     Decided { decision, spent: judged.spent, crowded }
 }
 
-/// A warning that a request writes a confirmation which confirms nothing, since it is not the uid of its object.
+/// A warning that a request writes a confirmation which confirms nothing, since it is not the uid of its object. That of an
+/// owner is a copy: the Deployment controller copies annotations to ReplicaSets (`pkg/controller/deployment/util/
+/// deployment_util.go`, `SetNewReplicaSetAnnotations`).
 fn idle_confirmation(request: &Request) -> Option<Verdict> {
     let (new, old) = (request.object.as_ref()?, request.old.as_ref());
     let confirmation = |object: &Val| object.str_at(&["metadata", "annotations", CONFIRM_DELETE]).cloned();
     let written =
         confirmation(new).filter(|uid| !uid.is_empty() && old.and_then(confirmation).as_ref() != Some(uid))?;
     let uid = new.str_at(&["metadata", "uid"]).or_else(|| old?.str_at(&["metadata", "uid"]));
-    if !request.subresource.is_empty() || uid == Some(&written) {
+    let owners = new.items_at(&["metadata", "ownerReferences"]).iter();
+    let is_copy = owners.filter_map(|owner| owner.str_at(&["uid"])).any(|owner| *owner == written);
+    if !request.subresource.is_empty() || uid == Some(&written) || is_copy {
         return None;
     }
     let text = match uid {
