@@ -121,7 +121,9 @@ impl Engine {
             if self.settings.suggest && !found.cut_short {
                 let trials = SUGGEST_INSTANCES_MAX / effort.instances.max(1);
                 narrow(input, &mut found.verdicts, trials, |input, scope| self.judge().all(input, scope));
-                suggest(input, &mut found.verdicts, trials, |input, scope| self.judge().all(input, scope));
+                let analyses = self.analyses.clone();
+                let places = |name: &str| analyses.iter().any(|a| *a.compiled.name == *name && a.is_about_places());
+                suggest(input, &mut found.verdicts, trials, places, |input, scope| self.judge().all(input, scope));
             }
             effort.steps = self.settings.steps.saturating_sub(steps::left());
             (found, effort)

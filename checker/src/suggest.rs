@@ -21,11 +21,13 @@ const TRIALS_MAX: u64 = 32;
 const CAUSES_MAX: usize = 4;
 
 /// Adds to each refuted verdict what would have been allowed: nearest requests, what to wait for, and how to say that what
-/// goes is meant to. No more than so many trials are made for each cause.
+/// goes is meant to. No more than so many trials are made for each cause. `is_about_places` says of an invariant, by its name,
+/// whether it is about where pods are: only then it helps to spread them.
 pub(crate) fn suggest(
     input: &Input<'_>,
     verdicts: &mut [Verdict],
     trials_max: u64,
+    is_about_places: impl Fn(&str) -> bool,
     mut judge: impl FnMut(&Input<'_>, Scope<'_>) -> Findings,
 ) {
     let warned = verdicts.iter().any(|v| v.decides() == Outcome::Warned);
@@ -41,7 +43,8 @@ pub(crate) fn suggest(
         let change = Change { requests };
         let asked = Input { change: &change, ..*input };
         let mut trials = Trials { judge: &mut judge, left: trials_max.min(TRIALS_MAX), warned, same };
-        let mut found: Vec<String> = instead(&asked, &mut trials).into_iter().collect();
+        let spreads = verdicts.iter().filter(of_cause).any(|verdict| is_about_places(&verdict.invariant));
+        let mut found: Vec<String> = instead(&asked, &mut trials, spreads).into_iter().collect();
         if found.is_empty() {
             // what breaks on the way through the whole batch may hold in another order of it
             found.extend(in_order(&asked, &mut trials).or_else(|| in_order(input, &mut trials)));
@@ -55,8 +58,8 @@ pub(crate) fn suggest(
     }
 }
 
-/// The nearest change that is allowed, in words.
-fn instead(input: &Input<'_>, trials: &mut Trials<'_>) -> Option<String> {
+/// The nearest change that is allowed, in words; `spreads` says whether pods are spread for it.
+fn instead(input: &Input<'_>, trials: &mut Trials<'_>, spreads: bool) -> Option<String> {
     let requests = &input.change.requests;
     for (at, request) in requests.iter().enumerate().take(variants::REQUESTS_MAX) {
         let mut allowed = |variant: &Request| {
@@ -65,7 +68,7 @@ fn instead(input: &Input<'_>, trials: &mut Trials<'_>) -> Option<String> {
             trials.is_allowed(&Input { change: &Change { requests }, ..*input })
         };
         let it = if requests.len() == 1 { "it".to_owned() } else { request.target.to_string() };
-        if let Some(text) = variants::nearest(input.snapshot, request, &it, &mut allowed) {
+        if let Some(text) = variants::nearest(input.snapshot, request, &it, spreads, &mut allowed) {
             return Some(text);
         }
     }

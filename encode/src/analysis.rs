@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use suture_model::futures::Faults;
 use suture_model::kinds::Kind;
 use suture_specs::compile::{CompiledInvariant, Kinds};
 
@@ -61,6 +62,12 @@ impl Analysis {
     /// Whether nothing but the constraint on nodes is read of its instances of a kind.
     pub fn reads_nodes_only(&self, kind: &Kind) -> bool {
         self.of_kind(kind).reads_nodes_only
+    }
+
+    /// Whether it is about where pods are: it reads their nodes, or survives the loss of some.
+    pub fn is_about_places(&self) -> bool {
+        let Faults { nodes, zones } = self.compiled.faults;
+        self.footprint.reads_places || nodes > 0 || zones > 0
     }
 
     fn of_kind(&self, kind: &Kind) -> KindAnalysis {

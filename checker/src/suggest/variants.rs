@@ -17,11 +17,13 @@ const NUMBERS_MAX: i64 = 8;
 /// What pods are spread over.
 const TOPOLOGIES: [&str; 2] = ["kubernetes.io/hostname", "topology.kubernetes.io/zone"];
 
-/// What to say of the nearest request that is allowed in place of one, which is called `it`.
+/// What to say of the nearest request that is allowed in place of one, which is called `it`. Pods are spread only if it
+/// `spreads` them: where the denial is not about where pods are, that would at best keep new ones from coming.
 pub(super) fn nearest(
     snapshot: &Snapshot,
     request: &Request,
     it: &str,
+    spreads: bool,
     allowed: &mut dyn FnMut(&Request) -> bool,
 ) -> Option<String> {
     if request.operation == Operation::Delete {
@@ -44,7 +46,8 @@ pub(super) fn nearest(
     if !request.subresource.is_empty() {
         return None;
     }
-    let changed = less_strict(object).into_iter().chain(raised(object)).chain(spread(object)).chain(gentle(object));
+    let spread = if spreads { spread(object) } else { Vec::new() };
+    let changed = less_strict(object).into_iter().chain(raised(object)).chain(spread).chain(gentle(object));
     let spec = |val: &Val| val.get("spec").cloned();
     let mut changed = changed.into_iter().filter(|(_, val)| old.as_ref().is_none_or(|old| spec(old) != spec(val)));
     let (text, _) = changed.find(|(_, val)| allowed(&with(val.clone())))?;
@@ -188,6 +191,8 @@ fn one_at_a_time(requests: &[Request], allowed: &mut dyn FnMut(Vec<Request>) -> 
 
 #[cfg(test)]
 mod tests {
+    use suture_model::change::User;
+
     use super::*;
 
     #[test]
@@ -204,5 +209,21 @@ mod tests {
         });
         assert_eq!((found, tried), (Some(617), 11));
         assert_eq!(between(1, 1000, |n| n >= 1000), None);
+    }
+
+    #[test]
+    fn pods_are_spread_only_where_the_denial_is_about_where_they_are() {
+        let template = Val::object([("metadata", Val::object([("labels", Val::object([("app", Val::str("web"))]))]))]);
+        let web = Val::object([
+            ("apiVersion", Val::str("apps/v1")),
+            ("kind", Val::str("Deployment")),
+            ("metadata", Val::object([("name", Val::str("web")), ("namespace", Val::str("a"))])),
+            ("spec", Val::object([("replicas", Val::Int(2)), ("template", template)])),
+        ]);
+        let snapshot = Snapshot::default();
+        let request = Request::update(User::admin(), &State::new(&snapshot), &web, "").unwrap();
+        let said = |spreads: bool| nearest(&snapshot, &request, "it", spreads, &mut |_| true);
+        assert!(said(true).unwrap().contains("topologySpreadConstraints"), "{:?}", said(true));
+        assert!(said(false).unwrap().contains("strategy RollingUpdate"), "{:?}", said(false));
     }
 }

@@ -41,6 +41,8 @@ pub struct Footprint {
     pub reads_presence_only: bool,
     /// Whether it reads the uid of a request, or the time: it may then tell a request from its repetition.
     pub reads_request: bool,
+    /// Whether it reads on which nodes pods are.
+    pub reads_places: bool,
     /// Which navigation of the future state it uses.
     pub(crate) uses: Uses,
 }
@@ -77,6 +79,7 @@ impl Footprint {
             blind_message: messages.iter().all(|blind| *blind),
             reads_presence_only: uses.is_near() && present,
             reads_request: walk.reads_request,
+            reads_places: walk.reads_places,
             uses,
         }
     }
@@ -165,6 +168,7 @@ struct Walk<'e> {
     uses: Uses,
     notes: Notes,
     reads_request: bool,
+    reads_places: bool,
     annotations: Annotations,
     /// How often whole metadata was named, and how often no more than a field of it.
     metadata: (usize, usize),
@@ -182,6 +186,7 @@ impl<'e> Walk<'e> {
             uses: Uses::default(),
             notes: Notes::default(),
             reads_request: false,
+            reads_places: false,
             annotations: Annotations::Named([].into()),
             metadata: (0, 0),
         }
@@ -295,6 +300,7 @@ impl<'e> Walk<'e> {
         self.reads_request |= field == "uid" && matches!(&base.ty, Type::Struct(name) if &**name == "request");
         self.metadata.1 += usize::from(is_metadata(base));
         self.notes.status |= field == "status";
+        self.reads_places |= field == "nodeName";
         if field == "annotations" {
             self.annotations = Annotations::All;
         }
@@ -358,6 +364,7 @@ impl<'e> Walk<'e> {
         if row.detail != Detail::Count {
             args.iter().zip(&parts).for_each(|(arg, part)| self.look_at(arg, part));
         }
+        self.reads_places |= row.tells == Tells::Nodes;
         let pure = func.class() == Class::Pure;
         let objects = args.iter().any(|a| holds_objects(&a.ty));
         match row.annotations {

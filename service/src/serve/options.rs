@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use axum::http::Uri;
 use clap::{Args, ValueEnum};
 use suture_specs::spec::{OnUndecided, Profile};
 
@@ -72,7 +73,8 @@ pub struct Options {
     /// Keep the webhook's configuration up to date; the API server calls this Service in the namespace
     #[arg(long, value_name = "NAME", conflicts_with = "webhook_url")]
     pub webhook_service: Option<String>,
-    /// Keep the webhook's configuration up to date; the API server calls this URL, without a path
+    /// Keep the webhook's configuration up to date; the API server calls this URL, without a path, and certificates of our
+    /// own bear its host
     #[arg(long, value_name = "URL")]
     pub webhook_url: Option<String>,
     /// What becomes of a request when Suture does not answer
@@ -195,16 +197,53 @@ impl Options {
         })
     }
 
-    /// The names under which the webhook is called.
+    /// The names and addresses under which the webhook is called.
     pub fn names(&self) -> Vec<String> {
         let ns = &self.namespace;
         let service = self.webhook_service.iter().flat_map(|name| [format!("{name}.{ns}.svc"), format!("{name}.{ns}")]);
-        self.name.iter().cloned().chain(service).collect()
+        let called = self.webhook_url.iter().filter_map(|url| host(url));
+        let mut names: Vec<String> = self.name.iter().cloned().chain(service).collect();
+        for name in called {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// What this replica is called.
     pub fn identity(&self) -> String {
         let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
         self.identity.clone().unwrap_or_else(host)
+    }
+}
+
+/// The name or address that a URL names.
+fn host(url: &str) -> Option<String> {
+    let url: Uri = url.parse().ok()?;
+    Some(url.host()?.trim_matches(['[', ']']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn the_certificate_bears_the_host_of_the_url_that_the_webhook_is_called_by() {
+        let names = |arguments: &[&str]| {
+            let line = ["serve"].iter().chain(arguments);
+            <Line as clap::Parser>::try_parse_from(line).unwrap().options.names()
+        };
+        assert_eq!(names(&[]), ["localhost", "127.0.0.1"]);
+        assert_eq!(names(&["--webhook-url", "https://127.0.0.1:8443"]), ["localhost", "127.0.0.1"]);
+        assert_eq!(names(&["--webhook-url", "https://127.0.0.1:8443", "--name", "a.b"]), ["a.b", "127.0.0.1"]);
+        assert_eq!(names(&["--webhook-url", "https://[::1]:8443", "--name", "a.b"]), ["a.b", "::1"]);
+        assert_eq!(names(&["--webhook-url", "https://hook.example", "--name", "a.b"]), ["a.b", "hook.example"]);
     }
 }
