@@ -92,20 +92,11 @@ where
                 _ => {}
             }
         }
+        if let [Sym::Bag(items)] = args.as_slice() {
+            return self.of_bag(func, items);
+        }
         match (func, args.as_slice()) {
             (Func::Neg, [Sym::Int(x)]) => return Ok(Sym::int(x.scale(-1)?)),
-            (Func::Size, [Sym::Bag(items)]) => {
-                return Ok(Sym::int(Int::sum(items.iter().map(|i| &i.count))?));
-            }
-            (Func::Sum, [Sym::Bag(items)]) => return self.sum(items),
-            (Func::Distinct, [Sym::Bag(items)]) => return self.distinct(items),
-            (Func::Sort, [Sym::Bag(items)]) => {
-                self.ordered(func, items)?;
-                return Ok(Sym::Bag(items.clone()));
-            }
-            (Func::Min | Func::Least | Func::Max | Func::Greatest, [Sym::Bag(items)]) => {
-                return self.extreme(func, items);
-            }
             (Func::Add, [a, b]) => {
                 if let (Some(mut a), Some(b)) = (as_bag(a), as_bag(b)) {
                     a.extend(b);
@@ -141,6 +132,19 @@ where
             _ => {}
         }
         self.enumerate(func, args)
+    }
+
+    /// A function of one bag.
+    fn of_bag(&mut self, func: Func, items: &[Item]) -> Answer {
+        match func {
+            Func::Size => Ok(Sym::int(Int::sum(items.iter().map(|i| &i.count))?)),
+            Func::Sum => self.sum(items),
+            Func::Distinct => self.distinct(items),
+            // the order is not kept, and nothing that is decided reads it
+            Func::Sort => self.ordered(func, items).map(|_| Sym::Bag(items.to_vec())),
+            Func::Min | Func::Least | Func::Max | Func::Greatest => self.extreme(func, items),
+            _ => Err(not_linear(func.name())),
+        }
     }
 
     /// The sum of a bag of integers.

@@ -270,7 +270,7 @@ impl<'s, 'a> Impact<'s, 'a> {
         let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
         keys.retain(|key| may_be.of(&key.kind) && self.seeds.versions(key).iter().any(matches));
         let by_nodes = footprint.uses.inverses.contains(&Inverse::Nodes);
-        let admitting = by_nodes.then(|| self.admitting().constraints.clone()).unwrap_or_default();
+        let admitting = if by_nodes { self.admitting().constraints.clone() } else { Vec::new() };
         let mut pod_classes = BTreeMap::new();
         if of_pods && footprint.reads_presence_only {
             let others = self.touch.pods.iter().filter(|pod| !self.seeds.changed.contains_key(&pod.key));
@@ -328,7 +328,10 @@ impl<'s, 'a> Impact<'s, 'a> {
     fn add_listed(&self, analysis: &Analysis, keys: &mut BTreeSet<Key>) {
         let uses = &analysis.footprint.uses;
         let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
-            || uses.named.iter().any(|name| self.touches(|k| *k.kind == **name));
+            || uses
+                .named
+                .iter()
+                .any(|name| self.touches(|k| *k.kind == **name) || !self.namespaces_of(name).is_empty());
         if listed || (uses.everything && !self.seeds.changed.is_empty()) {
             keys.extend(self.of_kinds(analysis, None));
         }

@@ -490,17 +490,17 @@ impl<'e> Walk<'e> {
 
     /// Notes that objects of these kinds are read in the namespace of an object, or in none if they are in none.
     fn beside(&mut self, about: &Origin, kinds: &[&str], now: bool) {
-        let place = match about {
-            Origin::Instance => Some(Place::Own),
-            Origin::Within(_, place) => Some(*place),
+        let places = match about {
+            Origin::Instance => Some([Place::Own].into()),
+            Origin::Within(_, places) => Some(places.clone()),
             _ => None,
         };
         for kind in kinds {
             let kind = Str::from(*kind);
             let is_global = Kind::builtin(&kind).and_then(|k| k.builtin_namespaced()) == Some(false);
-            let origin = match place {
+            let origin = match &places {
                 _ if is_global => Origin::Named(kind),
-                Some(place) => Origin::Within(kind, place),
+                Some(places) => Origin::Within(kind, places.clone()),
                 None => Origin::Far,
             };
             self.listed(origin, now);

@@ -26,7 +26,7 @@ pub use autoscalers::{autoscaled_range, autoscalers, replica_range, scale_target
 pub(crate) use budgets::child_workloads;
 pub use budgets::{
     BudgetPods, budget_pods, counted, counted_workloads, disruptions_when_settled, has_scale, is_always_scaled,
-    labelled_maker,     pods_wanted, unscaled,
+    labelled_maker, pods_wanted, unscaled,
 };
 pub use capacity::{admitted_spec, admitting, counts, deciding, is_workload, most_wanted, refusals, surge, workloads};
 pub use claims::{claims_of, goes_with_pod, volume};

@@ -1,21 +1,26 @@
 //! What can never be decided. Where the future decides what is in a list, the encoding counts its items: such a list has no
 //! order, and neither positions nor texts are made of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use suture_model::value::Str;
 
-use super::source::Source;
 use crate::cel::CelError;
 use crate::functions::{Class, Func};
 use crate::ir::{Comprehension, Expr, Node, Span, Type};
-use crate::spec::{Cel, SpecError};
+use crate::spec::{Cel, Origin, SpecError};
 use crate::value::World;
 
 const HELP: &str = "`size`, `exists`, `all`, `filter`, `distinct`, `min`, `max` and `sum` of it can be decided";
 
-/// The errors of expressions that are judged, each with its path and text, and of the named values that they use.
-pub(super) fn errors(source: &Source, lets: &[(Str, Expr)], judged: &[(String, &Cel, &Expr)]) -> Vec<SpecError> {
+/// The errors of expressions that are judged, each with its path and text, and of the named values that they use, whose
+/// texts are `texts`.
+pub(super) fn errors(
+    origin: &Origin,
+    texts: Option<&BTreeMap<String, Cel>>,
+    lets: &[(Str, Expr)],
+    judged: &[(String, &Cel, &Expr)],
+) -> Vec<SpecError> {
     let mut open: Vec<(Str, bool)> = Vec::new();
     for (name, value) in lets {
         let is_open = is_open(value, &open);
@@ -24,7 +29,7 @@ pub(super) fn errors(source: &Source, lets: &[(Str, Expr)], judged: &[(String, &
     let mut used = BTreeSet::new();
     judged.iter().for_each(|(_, _, expr)| names(expr, lets, &mut used));
     let named = lets.iter().filter(|(name, _)| used.contains(name)).filter_map(|(name, expr)| {
-        let text = source.lets?.get(&**name)?;
+        let text = texts?.get(&**name)?;
         Some((format!("spec.let.{name}"), text, expr))
     });
     let mut errors = Vec::new();
@@ -34,7 +39,7 @@ pub(super) fn errors(source: &Source, lets: &[(Str, Expr)], judged: &[(String, &
         errors.extend(found.into_iter().map(|(what, span)| {
             let message = format!("{what} of a list that depends on the future can never be decided");
             let error = CelError::new(&text.0, message, span, "here", Some(HELP.to_owned()));
-            SpecError::expression(source.origin, &path, error)
+            SpecError::expression(origin, &path, error)
         }));
     }
     errors

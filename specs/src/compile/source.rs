@@ -100,7 +100,7 @@ pub(super) fn compile_source(source: &Source) -> Result<Parts, Vec<SpecError>> {
             .map(|(i, (text, clause))| (format!("spec.require[{i}].expression"), &text.expression, &clause.expression));
         let degree = source.degree.zip(degree.as_ref()).map(|(text, expr)| ("spec.degree".to_owned(), text, expr));
         let judged: Vec<(String, &Cel, &Expr)> = judged.chain(degree).collect();
-        errors.extend(open_lists::errors(source, &lets, &judged));
+        errors.extend(open_lists::errors(origin, source.lets, &lets, &judged));
     }
     if errors.is_empty() { Ok(Parts { for_each, var_type, lets, require, degree }) } else { Err(errors) }
 }

@@ -54,12 +54,21 @@ fn instances(
     keys.iter().filter_map(first).filter(|o| compiled.matches.admits(o)).collect()
 }
 
-/// The verdict on every instance, and whether it can break without the change, too.
+/// What is so without the change, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    /// It can break.
+    pub broken: bool,
+    /// In some future it has no value.
+    pub fails: bool,
+}
+
+/// The verdict on every instance, and what is so of it without the change, too.
 pub fn truth(
     case: &Case,
     compiled: &CompiledInvariant,
     worlds_max: u64,
-) -> Result<BTreeMap<String, (Truth, bool)>, Unfit> {
+) -> Result<BTreeMap<String, (Truth, Before)>, Unfit> {
     let snapshot = case.snapshot();
     let before = State::new(&snapshot);
     let in_flight: Vec<&Request> = case.in_flight.iter().collect();
@@ -70,7 +79,7 @@ pub fn truth(
     let all = instances(compiled, &before, &during, &with, &baseline);
     let inputs = inputs(&case.change.requests);
     let judge = Judge { compiled, before: &before, inputs: &inputs, worlds_max };
-    let mut verdicts: BTreeMap<String, (Truth, bool)> = BTreeMap::new();
+    let mut verdicts: BTreeMap<String, (Truth, Before)> = BTreeMap::new();
     let landed: BTreeSet<u32> = with.iter().map(|scenario| scenario.landed).collect();
     for landed in landed {
         let seen = judge.all(&landing(&with, landed), &all, compiled.degree.is_none())?;
@@ -79,9 +88,11 @@ pub fn truth(
         let without = judge.all(&landing(&baseline, landed), &suspects, compiled.degree.is_none())?;
         for (object, seen) in all.iter().zip(&seen) {
             let base = suspects.iter().position(|s| s.key == object.key).and_then(|at| without.get(at));
-            let (found, broken) = (verdict(compiled, seen, base), base.is_some_and(|b| b.broken));
-            let known = verdicts.entry(object.key.to_string()).or_insert((Truth::Proved, false));
-            *known = (worse(known.0, found), known.1 || broken);
+            let (found, base) = (verdict(compiled, seen, base), base.cloned().unwrap_or_default());
+            let (known, before) = verdicts.entry(object.key.to_string()).or_insert((Truth::Proved, Before::default()));
+            *known = worse(*known, found);
+            before.broken |= base.broken;
+            before.fails |= base.fails;
         }
     }
     Ok(verdicts)

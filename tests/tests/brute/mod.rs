@@ -15,6 +15,7 @@ use suture_checker::solve::Budget;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::Violations;
 
+use enumerate::Before;
 pub use truth::{TIME, Truth, Unfit};
 
 use crate::universe::Case;
@@ -27,8 +28,8 @@ pub struct Compared {
     pub instance: String,
     /// By brute force.
     pub truth: Truth,
-    /// Whether it can break without the change, too.
-    pub broken_before: bool,
+    /// What is so without the change, too.
+    pub before: Before,
     /// Whether every request that leaves it breakable is to blame.
     pub strict: bool,
     /// By the checker; `None` when it does not name the instance, which counts as proved or not worse.
@@ -44,7 +45,7 @@ impl Compared {
     /// `Strict` blames the requests that reach an instance: one that is breakable with and without a request that does
     /// not reach it says nothing of the request.
     pub fn differs(&self) -> bool {
-        if self.strict && self.broken_before && self.found.is_none() {
+        if self.strict && self.before.broken && self.found.is_none() {
             return false;
         }
         match (self.truth, self.found.unwrap_or(Finding::Proved)) {
@@ -54,6 +55,7 @@ impl Compared {
             | (Truth::Refuted, Finding::Refuted) => false,
             // a change that does not reach an instance leaves it as it can be
             (Truth::NotWorse, Finding::Proved) => self.found.is_some(),
+            (Truth::Fails, Finding::Proved) if self.before.fails => self.found.is_some(),
             (Truth::Fails | Truth::Refuted, Finding::Proved)
             | (Truth::Proved | Truth::Fails | Truth::Refuted, Finding::NotWorse)
             | (Truth::Proved | Truth::NotWorse | Truth::Fails, Finding::Refuted) => true,
@@ -102,16 +104,16 @@ pub fn compare(case: &Case, pool: &Pool, engines: &mut Engines, worlds_max: u64)
     let found = engines.check(case, pool);
     let mut all: Vec<Compared> = Vec::new();
     let strict = pool.get(case.invariant).violations == Violations::Strict;
-    for (instance, (truth, broken_before)) in &truth {
+    for (instance, (truth, before)) in &truth {
         let (found, reason) = found.get(instance).map_or((None, String::new()), |(f, r)| (Some(*f), r.clone()));
-        let (instance, truth, broken_before) = (instance.clone(), *truth, *broken_before);
-        all.push(Compared { instance, truth, broken_before, strict, found, reason });
+        let (instance, truth, before) = (instance.clone(), *truth, *before);
+        all.push(Compared { instance, truth, before, strict, found, reason });
     }
     for (instance, (finding, reason)) in found {
         if !truth.contains_key(&instance) {
             // brute force sees all instances there are: one that only the checker sees must be harmless
             let (truth, found) = (Truth::Proved, Some(finding));
-            all.push(Compared { instance, truth, broken_before: false, strict, found, reason });
+            all.push(Compared { instance, truth, before: Before::default(), strict, found, reason });
         }
     }
     Ok(all)
