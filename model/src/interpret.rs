@@ -120,6 +120,10 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
                         }
                         (None, Some(object)) => {
                             made += 1;
+                            // another group may make pods for an owner of the same name
+                            while world.get(&numbered(&object, made).key).is_some() {
+                                made += 1;
+                            }
                             world.put(numbered(&object, made));
                         }
                         (None, None) => {}

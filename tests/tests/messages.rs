@@ -209,7 +209,7 @@ const UNTOLD: [(&str, &str); 12] = [
     ("an expression has no value", "a bug: the evaluator says why"),
     ("the condition has no value", "the evaluator says why"),
     ("an argument has no value", "the evaluator says why"),
-    ("a part of the comprehension has no value", "the evaluator says why"),
+    ("a part of the list has no value", "the evaluator says why"),
     ("no reason given", "a bug: what is undecided has one"),
     ("the invariant tells nodes apart", "it is encoded again, node by node"),
 ];
