@@ -5,14 +5,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use suture_model::snapshot::Snapshot;
 use suture_model::value::Str;
 use suture_specs::spec::{Action, Exemption, ExemptionSpec};
 
+use crate::involved::{InvolvedEdge, InvolvedObject, ViolatingFuture, involve};
+
 /// The strictest outcome over all instances that a change touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Outcome {
     /// No instance can break, or only ones that are audited.
+    #[default]
     Allowed,
     /// An instance whose invariant warns can break.
     Warned,
@@ -23,7 +27,7 @@ pub enum Outcome {
 }
 
 /// What was found out about one instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Finding {
     /// It holds in every future (the violating problem is UNSAT).
     Proved,
@@ -43,7 +47,7 @@ impl Finding {
 }
 
 /// One thing that happens on the way into the violating future.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepReport {
     /// What happens.
     pub effect: String,
@@ -69,7 +73,7 @@ impl StepReport {
 }
 
 /// A violating future.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counterexample {
     /// What happens, in order.
     pub steps: Vec<Arc<StepReport>>,
@@ -77,10 +81,26 @@ pub struct Counterexample {
     pub broken: String,
     /// Whether the concrete interpreter reaches the same violation. A refutation is only reported when it does.
     pub replayed: bool,
+    /// The objects that it is about, where they were asked for ([`Decision::involve`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<InvolvedObject>,
+    /// What these are to each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<InvolvedEdge>,
+    /// The future itself, as far as it is kept.
+    #[serde(skip)]
+    pub future: ViolatingFuture,
+}
+
+impl Counterexample {
+    /// A violating future that was replayed; its objects are looked up by [`Decision::involve`].
+    pub fn new(steps: Vec<Arc<StepReport>>, broken: String, future: ViolatingFuture) -> Self {
+        Self { steps, broken, replayed: true, objects: Vec::new(), edges: Vec::new(), future }
+    }
 }
 
 /// The verdict on one instance.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verdict {
     /// The invariant's name.
@@ -92,12 +112,12 @@ pub struct Verdict {
     /// What the invariant does about a refutation.
     pub action: Action,
     /// Why it is undecided.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// At most ten lines for the engineer on call; empty when proved.
     pub message: String,
     /// The violating future of a refutation.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterexample: Option<Arc<Counterexample>>,
     /// What the verdict relies on.
     pub assumptions: Vec<String>,
@@ -126,7 +146,7 @@ impl Verdict {
 }
 
 /// An instance that an exemption lets whoever asks break.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Exempted {
     /// The invariant's name.
     pub invariant: String,
@@ -155,7 +175,7 @@ impl Exempted {
 }
 
 /// How long a decision took. The only part of a report that differs between two runs on the same input.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Duration {
     /// In all, in microseconds.
@@ -186,7 +206,7 @@ pub struct Effort {
 }
 
 /// The decision on one request, or on a batch judged together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
     /// The strictest outcome.
@@ -194,7 +214,7 @@ pub struct Decision {
     /// The request's uid.
     pub uid: String,
     /// How long it took; none where that is not to be told.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
     /// The version of the solver.
     pub solver: String,
@@ -205,14 +225,14 @@ pub struct Decision {
     /// Every instance that stands in the way (all of them when asked for), by invariant and instance.
     pub verdicts: Vec<Verdict>,
     /// The instances that were not judged, since an exemption lets whoever asks break them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exempted: Vec<Exempted>,
     /// The kinds that were looked for and of which the recorded cluster has no object: they are taken as none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_as_none: Vec<String>,
     /// The kinds of the custom resources that the change touches and that no adapter explains: what their operators do is not
     /// modelled, which every proof relies on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmodelled: Vec<String>,
     /// What they make of the change, whatever the verdicts are.
     #[serde(skip)]
@@ -221,7 +241,7 @@ pub struct Decision {
     #[serde(skip)]
     pub overran: BTreeSet<Str>,
     /// Whether more instances may break than are listed: the change was denied already, and they were not judged.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
     /// The effort.
     #[serde(skip)]
@@ -229,6 +249,18 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Says of each counterexample which objects it is about and what they are to each other, before the change and in the
+    /// violating future. It reads the snapshot that the decision was made about.
+    pub fn involve(&mut self, snapshot: &Snapshot) {
+        for verdict in &mut self.verdicts {
+            if let Some(counterexample) = &mut verdict.counterexample {
+                let counterexample = Arc::make_mut(counterexample);
+                (counterexample.objects, counterexample.edges) =
+                    involve(snapshot, &verdict.instance, &counterexample.future);
+            }
+        }
+    }
+
     /// A decision that these verdicts make, none of them by a solver.
     pub fn of(uid: &str, verdicts: impl IntoIterator<Item = Verdict>) -> Self {
         let mut decision = Self {
@@ -263,6 +295,7 @@ impl Decision {
                 + texts(&verdict.assumptions)
                 + texts(&verdict.nearest_allowed)
                 + steps.map(|step| step.effect.len() + texts(&step.objects)).sum::<usize>()
+                + verdict.counterexample.iter().map(|c| c.future.bytes()).sum::<usize>()
                 + versions.map(|(name, version)| name.len() + version.len()).sum::<usize>()
         };
         self.verdicts.iter().map(of).sum()

@@ -10,7 +10,7 @@ use suture_model::deletion::why_expected;
 use suture_model::effects::at_risk;
 use suture_model::fields::has_deadline;
 use suture_model::futures::{FateKind, Group, Step};
-use suture_model::interpret::Choice;
+use suture_model::interpret::{Choice, realize};
 use suture_model::land::describe;
 use suture_model::navigate;
 use suture_model::node_names::NodeNames;
@@ -21,6 +21,7 @@ use suture_specs::compile::CompiledInvariant;
 
 use crate::decision::{Counterexample, Finding, StepReport, Verdict};
 use crate::instance::{Instance, Undecided, Violation};
+use crate::involved::ViolatingFuture;
 use crate::request::DecisionContext;
 use crate::written::describe_changes;
 
@@ -62,7 +63,8 @@ pub fn undecided(compiled: &CompiledInvariant, instance: &Key, why: &Undecided) 
 /// The verdict on an instance that is violated in the cluster as it is.
 pub fn violated_now(compiled: &CompiledInvariant, object: &Arc<Object>, clause: usize, message: &str) -> Verdict {
     let source = compiled.require.get(clause).map(|c| c.source.to_string()).unwrap_or_default();
-    let counterexample = Counterexample { steps: Vec::new(), broken: broken(&source, message), replayed: true };
+    let future = ViolatingFuture::present(object.key.clone());
+    let counterexample = Counterexample::new(Vec::new(), broken(&source, message), future);
     Verdict {
         message: message.to_owned(),
         counterexample: Some(Arc::new(counterexample)),
@@ -109,7 +111,7 @@ pub(crate) fn refuted(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>
     let mut message = vec![violation.message.clone()];
     message.extend(in_short(&steps));
     let source = compiled.require.get(violation.clause).map(|c| c.source.to_string()).unwrap_or_default();
-    let counterexample = Counterexample { steps, broken: broken(&source, &violation.message), replayed: true };
+    let counterexample = Counterexample::new(steps, broken(&source, &violation.message), future(instance, violation));
     Verdict {
         message: message.join("\n"),
         counterexample: Some(Arc::new(counterexample)),
@@ -147,6 +149,20 @@ pub(crate) fn names_none(violation: &Violation<'_, '_>, objects: &BTreeSet<Key>)
     groups.all(|(encoded, choice)| {
         events(&encoded.group, choice, scene.scenario).values().flatten().all(|key| !objects.contains(key))
     })
+}
+
+/// The violating future, and what is named on the way to it: the instance, what is asked for and what follows.
+fn future(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> ViolatingFuture {
+    let scene = &violation.question.scene;
+    let groups: Vec<_> = scene.encoded_groups().iter().map(|c| &*c.group).zip(&violation.choices).collect();
+    let world = realize(scene.scenario, &scene.view.outage, &groups);
+    let asked = scene.scenario.steps.iter().flat_map(|step| step.objects.iter().cloned());
+    let happens =
+        groups.iter().flat_map(|(group, choice)| events(group, choice, scene.scenario).into_values().flatten());
+    let failing = scene.view.outage.nodes.iter().map(|node| Key::of("Node", "", node));
+    let named = [instance.object.key.clone()].into_iter().chain(asked).chain(happens).chain(failing);
+    let is_told = |key: &Key| *key == instance.object.key || !RECORDS.iter().any(|kind| key.kind.is(kind));
+    ViolatingFuture::of(named.filter(is_told), &world)
 }
 
 fn broken(source: &str, message: &str) -> String {

@@ -11,6 +11,7 @@ mod decision_cache;
 pub mod engine;
 mod explain;
 mod instance;
+pub mod involved;
 mod judge;
 mod lower;
 mod minimize;
@@ -22,7 +23,7 @@ mod suggest;
 mod symmetry_memo;
 mod unmodelled;
 pub mod version;
-mod written;
+pub mod written;
 
 #[cfg(test)]
 mod testing;

@@ -19,7 +19,7 @@ const METADATA: [&str; 4] = ["labels", "annotations", "ownerReferences", "finali
 const REPLICAS_DEFAULT: i64 = 1;
 
 /// The request in words: what an update changes, and from which number an object is scaled.
-pub(crate) fn describe_changes(request: &Request, before: &State<'_>) -> String {
+pub fn describe_changes(request: &Request, before: &State<'_>) -> String {
     let plain = describe(request);
     if request.operation != Operation::Update {
         return plain;

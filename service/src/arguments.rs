@@ -67,7 +67,7 @@ pub enum Command {
     Lint(Lint),
     /// Prints the value of an expression in a recorded cluster, and the values of its parts
     Eval(Eval),
-    /// Says what the code of an error means
+    /// Shows a report for people, as text or as a page; or says what the code of an error means
     Explain(Explain),
     /// Writes YAML files anew in one style: lines of 120 characters, comments stay
     Fmt(Fmt),
@@ -279,9 +279,13 @@ pub struct Eval {
 /// `suture explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The code of an error, such as E0103 [default: lists all]
-    #[arg(value_name = "CODE")]
-    pub code: Option<String>,
+    /// A report that `suture check -o json` printed, `-` for standard input; or the code of an error, such as E0103
+    /// [default: lists all codes]
+    #[arg(value_name = "REPORT|CODE")]
+    pub what: Option<String>,
+    /// Writes the report as one page without anything from elsewhere, for an incident ticket; `-` for standard output
+    #[arg(long, value_name = "FILE", requires = "what")]
+    pub html: Option<PathBuf>,
 }
 
 /// `suture fmt`.

@@ -2,7 +2,7 @@
 //!
 //! The time of a suite is stated, or the newest timestamp in its state; it moves only when a step says so.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use suture_model::value::Val;
 use suture_specs::time;
@@ -75,6 +75,18 @@ impl Clock {
             return Err(format!("time does not go back: `{duration}`"));
         }
         time::timestamp(self.0.saturating_add(nanos)).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// So much earlier.
+    #[must_use]
+    pub fn earlier(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(i128::try_from(duration.as_nanos()).unwrap_or(i128::MAX)))
+    }
+
+    /// The second that it is in.
+    #[must_use]
+    pub fn to_second(self) -> Self {
+        Self(self.0.div_euclid(1_000_000_000) * 1_000_000_000)
     }
 
     /// In nanoseconds since 1970.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use suture_checker::decision::{Decision, Finding, Outcome};
 use suture_checker::engine::{Engine, Settings};
 use suture_checker::version::z3_version;
-use suture_model::change::User;
+use suture_model::change::{Change, User};
 use suture_model::kinds::Kind;
 use suture_model::object::Key;
 use suture_model::snapshot::Facts;
@@ -31,6 +31,7 @@ use crate::output::terminal::{self, Paint};
 use crate::output::{self, remarks};
 use crate::policy::{self, Documents, Policy, diagnosed};
 use crate::recorded::{self, RecordedCluster};
+use crate::report::Report;
 use crate::request::{Against, RequestedChange, Write, review_of};
 use crate::rules::watched;
 
@@ -39,6 +40,7 @@ use inputs::{live, one_standard_input};
 #[cfg(feature = "serve")]
 mod emergency_off;
 mod eval;
+mod explain;
 mod fmt;
 mod inputs;
 mod lint;
@@ -67,7 +69,7 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Audit(arguments) => audit(common, arguments),
         Command::Lint(arguments) => lint::run(common, arguments),
         Command::Eval(arguments) => eval::run(arguments),
-        Command::Explain(arguments) => lint::explain(arguments),
+        Command::Explain(arguments) => explain::run(common, arguments),
         Command::Fmt(arguments) => fmt::run(common, arguments),
         #[cfg(feature = "serve")]
         Command::Snapshot(arguments) => snapshot(&arguments),
@@ -108,7 +110,8 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
     };
     let decision = decide(&policy, Some(&mut engine), &question).decision;
     let taken_as_none = taken_as_none(&policy, &recorded);
-    show(common, output, Decision { taken_as_none, ..decision }, About::Change)
+    let report = Report::of(Decision { taken_as_none, ..decision }, &change, &recorded.snapshot);
+    show(common, output, report, About::Change)
 }
 
 /// What the flags ask for; one of them is given.
@@ -130,9 +133,10 @@ fn requested(asked: &Asked) -> Result<RequestedChange, Failure> {
     })
 }
 
-/// Prints a decision, and says how to end.
-fn show(common: Common, output: ReportFormat, decision: Decision, about: About) -> Result<Exit, Failure> {
+/// Prints a report, and says how to end.
+fn show(common: Common, output: ReportFormat, report: Report, about: About) -> Result<Exit, Failure> {
     let paint = Paint::stdout(common.color);
+    let decision = &report.decision;
     let found = |finding| decision.verdicts.iter().any(|verdict| verdict.outcome == finding);
     let exit = match (about, decision.decision) {
         (About::Present, _) if found(Finding::Refuted) => Exit::Bad,
@@ -141,10 +145,11 @@ fn show(common: Common, output: ReportFormat, decision: Decision, about: About) 
         (About::Change, Outcome::Undecided) => Exit::Undecided,
         (About::Change, Outcome::Denied) => Exit::Bad,
     };
-    let decision = if common.no_timing { Decision { duration: None, ..decision } } else { decision };
-    let text = |decision: &Decision| decision::text(decision, about, paint, common.verbose);
+    let duration = decision.duration.filter(|_| !common.no_timing);
+    let report = Report { decision: Decision { duration, ..report.decision }, ..report };
+    let text = |report: &Report| decision::text(&report.decision, about, paint, common.verbose);
     if !common.quiet {
-        output::report(output, &decision, |decision| remarks::of_decision(decision, about), text)?;
+        output::report(output, &report, |report| remarks::of_decision(&report.decision, about), text)?;
     }
     Ok(exit)
 }
@@ -162,7 +167,8 @@ fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
     let mut engine = engine(common, &policy, OnUndecided::Allow)?;
     let decision = engine.audit(&recorded.snapshot, time.map(|time| time.to_string()).as_deref());
     let taken_as_none = taken_as_none(&policy, &recorded);
-    show(common, output, Decision { taken_as_none, ..decision }, About::Present)
+    let report = Report::of(Decision { taken_as_none, ..decision }, &Change::default(), &recorded.snapshot);
+    show(common, output, report, About::Present)
 }
 
 /// The kinds that the policy and the effects read and of which a recorded cluster has no object. A live one was asked.

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_checker::decision::{Counterexample, Exempted, Finding, StepReport, Verdict};
+use suture_checker::involved::ViolatingFuture;
 use suture_model::annotations::CONFIRM_DELETE;
 use suture_model::change::{Change, Request, User};
 use suture_model::kinds::Kind;
@@ -308,7 +309,7 @@ impl From<GrantVerdict> for Verdict {
             message: message.join("\n"),
             counterexample: broken.map(|broken| {
                 let steps = steps.into_iter().map(Arc::new).collect();
-                Arc::new(Counterexample { steps, broken, replayed: true })
+                Arc::new(Counterexample::new(steps, broken, ViolatingFuture::default()))
             }),
             assumptions: Vec::new(),
             proved_against: Arc::default(),

@@ -1,7 +1,7 @@
 //! The command line of Suture and its admission backend: what reads files, watches and the clock, decides with
 //! `checker`, and answers. Everything but `main` is callable from a test.
 //!
-//! Not there yet, and therefore not offered: `explain`, `replay`, `prove`, `diff`, `audit --one-step`, and the output formats `sarif` and `openreports`.
+//! Not there yet, and therefore not offered: `replay`, `prove`, `diff`, `audit --one-step`, and the output formats `sarif` and `openreports`.
 
 pub mod arguments;
 pub mod bench;
@@ -11,6 +11,8 @@ pub mod decide;
 pub mod failure;
 pub mod failure_policy;
 pub mod grants;
+#[cfg(feature = "page")]
+pub mod html;
 pub mod input;
 pub mod ledger;
 pub mod lint;
@@ -20,6 +22,7 @@ pub mod output;
 pub mod policy;
 pub mod profile;
 pub mod recorded;
+pub mod report;
 pub mod request;
 pub mod rules;
 #[cfg(feature = "serve")]

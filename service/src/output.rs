@@ -2,6 +2,7 @@
 
 pub mod decision;
 pub mod denial;
+pub mod explained;
 pub mod junit;
 pub mod progress;
 pub mod remarks;
@@ -51,6 +52,18 @@ pub fn report<T: Serialize>(
         ReportFormat::Github => print(&remarks::github(&remarks(value))),
         ReportFormat::Sarif => self::value(Format::Json, &remarks::sarif(&remarks(value)), |_| String::new()),
     }
+}
+
+/// A text in lines whose other control characters are escaped, and those that turn the direction of writing: what an object
+/// says must not move the cursor of a terminal, or make one text look like another.
+pub fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for c in text.chars() {
+        let turns =
+            matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if (c.is_control() && c != '\n') || turns { visible.extend(c.escape_default()) } else { visible.push(c) }
+    }
+    visible
 }
 
 /// Prints text. A reader that went away (`suture ... | head`) is no error.

@@ -1,9 +1,8 @@
-//! `suture lint` and `suture explain`: what is wrong with documents, and what the codes of errors mean.
+//! `suture lint`: what is wrong with documents.
 
 use std::collections::BTreeSet;
 
-use suture_specs::spec::{CODES, SpecError, find_code};
-use suture_specs::suggest::nearest;
+use suture_specs::spec::SpecError;
 
 use super::inputs::{live, one_standard_input};
 use crate::arguments::{self, Common, ReportFormat};
@@ -65,20 +64,4 @@ pub(super) fn run(common: Common, arguments: arguments::Lint) -> Result<Exit, Fa
     text += &format!("{verdict}: {documents} in {files}\n");
     output::print(&text)?;
     Ok(exit)
-}
-
-/// Says what a code means, or which there are.
-pub(super) fn explain(arguments: arguments::Explain) -> Result<Exit, Failure> {
-    let Some(code) = arguments.code else {
-        let list: String = CODES.iter().map(|code| format!("{}  {}\n", code.code, code.title)).collect();
-        output::print(&list)?;
-        return Ok(Exit::Good);
-    };
-    let Some(found) = find_code(&code) else {
-        let near = nearest(&code, CODES.iter().map(|code| code.code));
-        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        return Err(Failure::invalid(format!("there is no code `{code}`{near}")));
-    };
-    output::print(&format!("{}: {}\n\n{}\n", found.code, found.title, found.page))?;
-    Ok(Exit::Good)
 }

@@ -119,7 +119,7 @@ fn one(verdict: &Verdict, about: About, paint: Paint) -> String {
 }
 
 fn steps(counterexample: &Counterexample, paint: Paint) -> String {
-    let Counterexample { steps, broken, replayed: _ } = counterexample;
+    let Counterexample { steps, broken, .. } = counterexample;
     let mut out = String::new();
     if !steps.is_empty() {
         _ = writeln!(out, "  {}", paint.dim("how"));

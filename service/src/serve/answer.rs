@@ -20,6 +20,7 @@ use suture_specs::spec::OnUndecided;
 use crate::decide::{Consequence, consequence};
 use crate::output::denial::{About, LINES_MAX, by_cause};
 use crate::output::terminal::Paint;
+use crate::output::visible;
 use crate::policy::Policy;
 
 /// Longer warnings are cut: the API server's limit for a warning that is shown whole
@@ -253,7 +254,7 @@ impl Answer {
         annotations.insert("decision".to_owned(), label.as_str().to_owned());
         annotations.insert("micros".to_owned(), micros.to_string());
         for value in annotations.values_mut() {
-            *value = cut(&plain(value), ANNOTATION_MAX_CHARS);
+            *value = cut(&visible(value), ANNOTATION_MAX_CHARS);
         }
         let status = (!allowed).then(|| Status {
             status: "Failure",
@@ -364,7 +365,7 @@ fn names(verdicts: &[&Verdict]) -> String {
 
 /// A message within its limits.
 fn short(message: &str) -> String {
-    let lines: Vec<String> = message.lines().take(MESSAGE_LINES_MAX).map(plain).collect();
+    let lines: Vec<String> = message.lines().take(MESSAGE_LINES_MAX).map(visible).collect();
     cut(&lines.join("\n"), MESSAGE_MAX_CHARS)
 }
 
@@ -374,25 +375,13 @@ fn shown(warnings: &[String]) -> Vec<String> {
     let mut shown: Vec<String> = warnings
         .iter()
         .take(WARNINGS_MAX)
-        .map(|text| cut(&plain(&text.replace('\n', " ")), WARNING_MAX_CHARS))
+        .map(|text| cut(&visible(&text.replace('\n', " ")), WARNING_MAX_CHARS))
         .collect();
     if warnings.len() > WARNINGS_MAX {
         shown.pop();
         shown.push(format!("and {} more warnings of suture", warnings.len() + 1 - WARNINGS_MAX));
     }
     shown
-}
-
-/// A text in lines whose other control characters are escaped, and those that turn the direction of writing: what an object says must not
-/// move the cursor of a terminal, or make one text look like another.
-fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        let turns =
-            matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if (c.is_control() && c != '\n') || turns { plain.extend(c.escape_default()) } else { plain.push(c) }
-    }
-    plain
 }
 
 fn cut(text: &str, chars_max: usize) -> String {

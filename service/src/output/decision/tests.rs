@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_checker::decision::{Duration, Effort, StepReport};
+use suture_checker::involved::ViolatingFuture;
 
 use super::*;
 
@@ -12,14 +13,11 @@ fn verdict(outcome: Finding, action: Action) -> Verdict {
         let objects = objects.iter().map(|object| (*object).to_owned()).collect();
         Arc::new(StepReport { effect: effect.to_owned(), objects })
     };
-    let counterexample = Counterexample {
-        steps: vec![
-            step("ana deletes Deployment/shop/web", &["Deployment/shop/web"]),
-            step("the garbage collector deletes it", &["Pod/a", "Pod/b", "Pod/c", "Pod/d", "Pod/e", "Pod/f"]),
-        ],
-        broken: "endpoints >= 1 (only 0)".to_owned(),
-        replayed: true,
-    };
+    let steps = vec![
+        step("ana deletes Deployment/shop/web", &["Deployment/shop/web"]),
+        step("the garbage collector deletes it", &["Pod/a", "Pod/b", "Pod/c", "Pod/d", "Pod/e", "Pod/f"]),
+    ];
+    let counterexample = Counterexample::new(steps, "endpoints >= 1 (only 0)".to_owned(), ViolatingFuture::default());
     let refuted = outcome == Finding::Refuted;
     Verdict {
         invariant: "web-serves".to_owned(),
