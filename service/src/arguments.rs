@@ -283,8 +283,19 @@ pub struct Explain {
     /// [default: lists all codes]
     #[arg(value_name = "REPORT|CODE")]
     pub what: Option<String>,
+    /// The report of this id, of those that `suture serve --reports` keeps
+    #[cfg(feature = "serve")]
+    #[arg(long, value_name = "ID", requires = "reports", conflicts_with = "what")]
+    pub id: Option<String>,
+    /// The folder that they are kept in
+    #[cfg(feature = "serve")]
+    #[arg(long, value_name = "FOLDER", requires = "id")]
+    pub reports: Option<PathBuf>,
+    /// The form of the report
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
     /// Writes the report as one page without anything from elsewhere, for an incident ticket; `-` for standard output
-    #[arg(long, value_name = "FILE", requires = "what")]
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
     pub html: Option<PathBuf>,
 }
 

@@ -63,6 +63,7 @@ pub mod rbac;
 pub mod register;
 pub mod replica_tls;
 pub mod reporter;
+pub mod reports;
 pub mod resources;
 pub mod review;
 pub mod router;
@@ -95,6 +96,9 @@ use peers::Peer;
 use policies::Policies;
 use register::Registrar;
 use reporter::Reporter;
+use reports::Reports;
+use reports::access::ApiServer;
+use reports::store::{Bounds, ReportStore};
 use resources::{GROUP, RESOURCES, ResourceName};
 use router::Terms;
 use secret::SecretVault;
@@ -114,6 +118,8 @@ const CORES_PER_IO_THREAD: usize = 2;
 const VAULT_TRIES_MAX: usize = 5;
 /// How often files with certificates are looked at.
 const FILES_EVERY: Duration = Duration::from_secs(5);
+/// How long it waits for reports to be kept when it leaves.
+const REPORTS_SETTLE_MAX: Duration = Duration::from_secs(3);
 
 /// Serves until it is asked to leave.
 ///
@@ -167,6 +173,8 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     };
     let mut shared = SharedState::new(store.clone(), in_flight_log, replicas.clone());
     shared.unmodelled = options.unmodelled.into();
+    let mut kept = Kept::start(options, &metrics)?;
+    shared.reports = kept.as_ref().map(|kept| kept.reports.clone());
     let shared = Arc::new(shared);
     shared.pauses.watch({
         let again = again.clone();
@@ -177,6 +185,9 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     let workers = Workers::start(Arc::new(JudgePool(shared)), limits, metrics.clone());
     let segments = Segments::default();
     let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics, &segments).await?;
+    if let Some(kept) = &mut kept {
+        kept.serve(&client, &tls)?;
+    }
     let followers = succession.as_mut().and_then(|succession| succession.follow(copying, &store, &tls));
     let registered = report(options, &client, &store, &replicas);
     if let Some(target) = options.target() {
@@ -208,8 +219,51 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
         }
     };
     let served = listeners.serve(webhook, health, tls, readiness, drain, (stop, hand_over)).await;
+    if let Some(kept) = kept {
+        kept.reports.settle(REPORTS_SETTLE_MAX);
+    }
     Peer::new(client, &options.namespace, options.identity()).leave().await;
     served.map_err(Failure::invalid)
+}
+
+/// Where reports are kept, if they are.
+struct Kept {
+    reports: Reports,
+    store: ReportStore,
+    /// Where readers ask, until they are served.
+    listener: Option<TcpListener>,
+}
+
+impl Kept {
+    /// Keeps reports from now on, if a folder is given for them.
+    fn start(options: &Options, metrics: &Metrics) -> Result<Option<Self>, Failure> {
+        let Some(folder) = &options.reports else { return Ok(None) };
+        let bounds = Bounds {
+            bytes_max: u64::from(options.reports_max_mib) << 20,
+            age_max: Duration::from_secs(u64::from(options.reports_max_days) * 24 * 60 * 60),
+        };
+        let in_pod = std::env::var_os("POD_NAME").is_some();
+        let pod = options.identity.as_deref().filter(|_| in_pod).map(|pod| (options.namespace.as_str(), pod));
+        let opens = reports::opening_line(folder, pod);
+        let started = Reports::start(folder, bounds, &options.identity(), metrics.clone(), &opens);
+        let (reports, store) = started.map_err(Failure::invalid)?;
+        let listener = options.reports_listen.map(TcpListener::bind).transpose().map_err(Failure::invalid)?;
+        Ok(Some(Self { reports, store, listener }))
+    }
+
+    /// Answers readers from now on, if an address is given for them.
+    fn serve(&mut self, client: &Client, tls: &Tls) -> Result<(), Failure> {
+        let Some(listener) = self.listener.take() else { return Ok(()) };
+        let own = Tls::new(tls.identity(), None, Rules::default(), Metrics::default()).map_err(Failure::invalid)?;
+        let routes = reports::api::router(self.store.clone(), Arc::new(ApiServer(client.clone())));
+        let serving = reports::api::serve(listener, tls.clone(), own, routes);
+        tokio::spawn(async move {
+            if let Err(error) = serving.await {
+                tracing::error!(%error, "nobody can read reports here");
+            }
+        });
+        Ok(())
+    }
 }
 
 /// How long what was admitted may be in flight.

@@ -1,6 +1,8 @@
 //! `suture explain`: what the code of an error means, and a report for people, as text or as a page.
 
 use std::fs;
+#[cfg(feature = "serve")]
+use std::io;
 use std::path::Path;
 
 use serde_json::Value as Json;
@@ -13,18 +15,24 @@ use crate::input::{self, Source};
 use crate::output::terminal::Paint;
 use crate::output::{self, explained};
 use crate::report::Report;
+#[cfg(feature = "serve")]
+use crate::serve::reports::{
+    id::ReportId,
+    socket,
+    store::{ReportStore, StoreError},
+};
 
 /// Says what a code means, or which there are, or shows a report.
 pub(super) fn run(common: Common, arguments: arguments::Explain) -> Result<Exit, Failure> {
-    let arguments::Explain { what, html } = arguments;
-    match what {
-        None if html.is_some() => Err(Failure::invalid("--html needs a report")),
+    #[cfg(feature = "serve")]
+    if let (Some(id), Some(folder)) = (&arguments.id, &arguments.reports) {
+        return show(common, &stored(id, folder)?, &arguments);
+    }
+    match &arguments.what {
+        None if arguments.html.is_some() => Err(Failure::invalid("--html needs a report")),
         None => codes(),
-        Some(what) if is_code(&what) && html.is_none() => code(&what),
-        Some(what) => {
-            let report = read(Path::new(&what))?;
-            show(common, &report, html.as_deref())
-        }
+        Some(what) if is_code(what) && arguments.html.is_none() => code(what),
+        Some(what) => show(common, &read(Path::new(what))?, &arguments),
     }
 }
 
@@ -74,12 +82,28 @@ fn escaped(json: Json) -> Json {
     }
 }
 
+/// The report of an id, from the store of a folder or from the process that has it.
+#[cfg(feature = "serve")]
+fn stored(id: &str, folder: &Path) -> Result<Report, Failure> {
+    let id: ReportId = id.parse().map_err(Failure::invalid)?;
+    let found = match ReportStore::open_existing(folder) {
+        Err(StoreError::InUse(_)) => socket::ask(folder, id),
+        opened => opened.and_then(|store| store.get(id)),
+    };
+    let found = found.map_err(|error| Failure::read(folder, io::Error::other(error)))?;
+    let missing = "it was dropped for its age or to make room, or its process was killed before it was kept";
+    found.ok_or_else(|| Failure::invalid(format!("no report `{id}` is kept in {}: {missing}", folder.display())))
+}
+
 /// Prints a report, or writes its page.
-fn show(common: Common, report: &Report, html: Option<&Path>) -> Result<Exit, Failure> {
-    match html {
+fn show(common: Common, report: &Report, arguments: &arguments::Explain) -> Result<Exit, Failure> {
+    match &arguments.html {
         Some(path) => write_page(report, path)?,
         None if common.quiet => {}
-        None => output::print(&explained::text(report, Paint::stdout(common.color)))?,
+        None => {
+            let text = |report: &Report| explained::text(report, Paint::stdout(common.color));
+            output::value(arguments.output, report, text)?;
+        }
     }
     Ok(Exit::Good)
 }

@@ -127,6 +127,8 @@ pub struct Answer {
     pub term: Option<u64>,
     /// Why instances are undecided, each reason once, from a fixed set.
     pub undecided: BTreeSet<&'static str>,
+    /// What opens the report of a refusal: the last line of its message.
+    pub report: Option<String>,
     /// When a refused client may come again, in seconds.
     pub retry_after_secs: Option<u32>,
 }
@@ -147,6 +149,7 @@ impl Answer {
             in_flight: None,
             term: None,
             undecided: BTreeSet::new(),
+            report: None,
             retry_after_secs: None,
         }
     }
@@ -250,7 +253,8 @@ impl Answer {
 
     /// The `AdmissionReview` that goes back, of the version that came, as JSON. Texts are cut here, whoever made them.
     pub fn into_review(self, uid: &str, api_version: &str) -> Vec<u8> {
-        let Self { allowed, code, message, warnings, mut annotations, label, micros, retry_after_secs, .. } = self;
+        let Self { allowed, code, message, warnings, mut annotations, label, micros, retry_after_secs, report, .. } =
+            self;
         annotations.insert("decision".to_owned(), label.as_str().to_owned());
         annotations.insert("micros".to_owned(), micros.to_string());
         for value in annotations.values_mut() {
@@ -258,7 +262,7 @@ impl Answer {
         }
         let status = (!allowed).then(|| Status {
             status: "Failure",
-            message: short(&message),
+            message: short(&message, report.as_deref()),
             reason: reason_of(code),
             details: retry_after_secs.map(|retry_after_seconds| Details { retry_after_seconds }),
             code,
@@ -363,10 +367,14 @@ fn names(verdicts: &[&Verdict]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// A message within its limits.
-fn short(message: &str) -> String {
-    let lines: Vec<String> = message.lines().take(MESSAGE_LINES_MAX).map(visible).collect();
-    cut(&lines.join("\n"), MESSAGE_MAX_CHARS)
+/// A message within its limits, with what opens its report at its end, whatever is cut.
+fn short(message: &str, report: Option<&str>) -> String {
+    let (lines_max, ending) = match report {
+        Some(line) => (MESSAGE_LINES_MAX - 1, format!("\n{}", visible(line))),
+        None => (MESSAGE_LINES_MAX, String::new()),
+    };
+    let lines: Vec<String> = message.lines().take(lines_max).map(visible).collect();
+    cut(&lines.join("\n"), MESSAGE_MAX_CHARS.saturating_sub(ending.chars().count()).max(2)) + &ending
 }
 
 /// Warnings within their limits. Control characters would make the API server drop a warning

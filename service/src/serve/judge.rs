@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use suture_checker::decision::{Decision, Verdict};
+use axum::http::StatusCode;
+use suture_checker::decision::{Decision, Outcome, Verdict};
 use suture_checker::engine::{Engine, STEPS_WEBHOOK, Settings};
 use suture_checker::solve::Budget;
 use suture_model::access::Access;
@@ -29,6 +30,7 @@ use super::last_reads::LastReads;
 use super::no_op::writes;
 use super::overruns::Overruns;
 use super::pauses::Pauses;
+use super::reports::{Reports, Told, is_kept};
 use super::resources;
 use super::review::AdmissionCall;
 use super::store::{Reading, Store, View};
@@ -81,6 +83,8 @@ pub struct SharedState {
     pub pauses: Pauses,
     /// What becomes of a request that touches a custom resource which no adapter explains.
     pub unmodelled: OnUndecided,
+    /// Who keeps reports, if anybody does.
+    pub reports: Option<Reports>,
     /// What the last decisions about objects read.
     last_reads: LastReads,
     /// Which invariants overran of late.
@@ -103,6 +107,8 @@ pub struct Judge {
     shared: Arc<SharedState>,
     /// The engine of a generation of the policy.
     engine: Option<(u64, Engine)>,
+    /// What the last decision was made from, if it is one that a report is kept of.
+    told: Option<Told>,
 }
 
 /// A request before a view of the cluster.
@@ -136,6 +142,14 @@ enum Waits {
 
 impl Decider for Judge {
     fn decide(&mut self, asked: &AdmissionCall) -> Answer {
+        self.told = None;
+        let answer = self.answer(asked);
+        self.reported(answer, asked)
+    }
+}
+
+impl Judge {
+    fn answer(&mut self, asked: &AdmissionCall) -> Answer {
         let request = match Request::from_review(&asked.review) {
             Ok(request) => request,
             Err(error) => return Answer::refused(Label::Invalid, 400, error.to_string()),
@@ -172,7 +186,7 @@ impl SharedState {
     pub fn new(store: Arc<Store>, in_flight_log: Arc<InFlightLog>, replicas: Replicas) -> Self {
         let (unmodelled, last_reads, engine) = (OnUndecided::Allow, LastReads::default(), Mutex::default());
         let (pauses, overruns) = (Pauses::default(), Overruns::default());
-        Self { store, in_flight_log, replicas, pauses, unmodelled, last_reads, overruns, engine }
+        Self { store, in_flight_log, replicas, pauses, unmodelled, reports: None, last_reads, overruns, engine }
     }
 
     /// An engine for the policy of a view.
@@ -268,7 +282,37 @@ impl RequestInView {
 impl Judge {
     /// A judge without an engine yet.
     pub fn new(shared: Arc<SharedState>) -> Self {
-        Self { shared, engine: None }
+        Self { shared, engine: None, told: None }
+    }
+
+    /// Hands over what a report is kept of, and says in the answer how it is opened.
+    fn reported(&mut self, mut answer: Answer, asked: &AdmissionCall) -> Answer {
+        let told = self.told.take();
+        let Some(reports) = &self.shared.reports else { return answer };
+        if answer.label == Label::Allowed && answer.warnings.is_empty() {
+            return answer;
+        }
+        let Some(mut told) = told.or_else(|| self.undecided(&answer, asked)) else { return answer };
+        if !answer.allowed && told.decision.decision < Outcome::Undecided {
+            told.decision.decision = Outcome::Undecided;
+        }
+        told.message.clone_from(&answer.message);
+        if let Some(id) = reports.hand_over(told) {
+            answer.report = Some(format!("report {id}: {}", reports.opening(id)));
+            answer = answer.annotated("report", &id.to_string());
+        }
+        answer
+    }
+
+    /// What is told of a request that was refused without a decision; nothing where another replica decides about it.
+    fn undecided(&self, answer: &Answer, asked: &AdmissionCall) -> Option<Told> {
+        if answer.code == StatusCode::SERVICE_UNAVAILABLE.as_u16() {
+            return None;
+        }
+        let change = Change::from(Request::from_review(&asked.review).ok()?);
+        let mut decision = Decision::of(&asked.uid, []);
+        decision.decision = if answer.label == Label::Denied { Outcome::Denied } else { Outcome::Undecided };
+        Some(Told { decision, change, view: self.shared.store.read(), message: String::new() })
     }
 
     /// Judges with what this process admitted, and enters what it admits.
@@ -418,7 +462,14 @@ impl Judge {
             true => Some(Waits::ForFewer),
             false => awaits_landing(&decision, policy).then_some(Waits::ForLanding),
         };
-        (judged(answer, basis), waits)
+        let judged = judged(answer, basis);
+        self.told = (shared.reports.is_some() && is_kept(&decision)).then(|| Told {
+            decision,
+            change,
+            view: case.view.clone(),
+            message: String::new(),
+        });
+        (judged, waits)
     }
 
     /// The engine for the policy of a view, that hurries these invariants.

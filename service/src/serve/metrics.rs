@@ -88,6 +88,11 @@ struct Series {
     strangers: Counter,
     off: Family<ByReason, Gauge>,
     configuration_repairs: Counter,
+    reports: Counter,
+    reports_lost: Family<ByReason, Counter>,
+    reports_dropped: Counter,
+    reports_bytes: Gauge,
+    reports_present: Gauge,
     resident_memory: Gauge,
 }
 
@@ -118,6 +123,11 @@ impl Default for Metrics {
             strangers: Counter::default(),
             off: Family::default(),
             configuration_repairs: Counter::default(),
+            reports: Counter::default(),
+            reports_lost: Family::default(),
+            reports_dropped: Counter::default(),
+            reports_bytes: Gauge::default(),
+            reports_present: Gauge::default(),
             resident_memory: Gauge::default(),
         };
         let mut registry = Registry::with_prefix("suture");
@@ -161,6 +171,13 @@ impl Series {
         r.register("off", "1 where no request is judged, by what turned it off", self.off.clone());
         let help = "Times that somebody else changed the webhook's configuration and it was put right";
         r.register("configuration_repairs", help, self.configuration_repairs.clone());
+        r.register("reports", "Reports that were kept", self.reports.clone());
+        let help = "Reports of decisions that were made and are not kept, by reason";
+        r.register("reports_lost", help, self.reports_lost.clone());
+        let help = "Reports that were dropped for their age or to make room";
+        r.register("reports_dropped", help, self.reports_dropped.clone());
+        r.register("reports_size", "Bytes of the reports that are kept", self.reports_bytes.clone());
+        r.register("reports_present", "Reports that are kept", self.reports_present.clone());
         let help = "Resident memory of the process";
         r.register_with_unit("resident_memory", help, Unit::Bytes, self.resident_memory.clone());
     }
@@ -278,6 +295,20 @@ impl Metrics {
     /// The webhook's configuration was put right.
     pub fn repaired(&self) {
         self.series().configuration_repairs.inc();
+    }
+
+    /// So many reports were kept and so many dropped for it; of those that are left there are so many, of so many bytes.
+    pub fn reports_kept(&self, kept: u64, dropped: u64, bytes: u64, present: u64) {
+        let series = self.series();
+        series.reports.inc_by(kept);
+        series.reports_dropped.inc_by(dropped);
+        series.reports_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        series.reports_present.set(i64::try_from(present).unwrap_or(i64::MAX));
+    }
+
+    /// So many decisions have no report, for this reason.
+    pub fn reports_lost(&self, reason: &'static str, count: u64) {
+        self.series().reports_lost.get_or_create(&ByReason { reason }).inc_by(count);
     }
 
     /// A certificate that ends then, in seconds since 1970, is served from now on.

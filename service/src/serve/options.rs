@@ -106,6 +106,19 @@ pub struct Options {
     /// How far a watch may lag before what it shows counts as unknown, in seconds
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(30..=600))]
     pub lag_max_secs: u32,
+    /// Keep a report of every refusal, undecided request and warning in this folder; `suture explain --id` opens one
+    #[arg(long, value_name = "FOLDER")]
+    pub reports: Option<PathBuf>,
+    /// Where reports are read over HTTPS, by whoever shows a token and may `get` the resource `reports` of `suture.dev` in
+    /// a namespace; Suture's account then needs the cluster role system:auth-delegator
+    #[arg(long, requires = "reports", value_name = "ADDRESS")]
+    pub reports_listen: Option<SocketAddr>,
+    /// How much of them is kept, in MiB: the oldest make room. The file takes about twice as much
+    #[arg(long, default_value_t = 256, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub reports_max_mib: u32,
+    /// How long a report is kept
+    #[arg(long, default_value_t = 30, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3_650))]
+    pub reports_max_days: u32,
     /// Threads that decide [default: the processors, or four for each where replicas announce]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,

@@ -11,6 +11,8 @@ use crate::clock::now;
 use crate::serve::policies::Policies;
 use crate::serve::store::{Change as Written, Reading};
 
+mod reported;
+
 const SERVICE: &str = r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"SET","namespace":"n","uid":"SET",
     "resourceVersion":"1"},"spec":{"selector":{"app":"SET"},"type":"ClusterIP","ports":[{"port":80}]}}"#;
 const POD: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"NAME","namespace":"n","uid":"NAME",

@@ -1,0 +1,226 @@
+//! Reports over HTTPS: lists with filters, page by page, and single reports, as JSON and as a page.
+//!
+//! | path | gives |
+//! |---|---|
+//! | `/reports?user=&invariant=&namespace=&decision=&since=&until=&limit=&before=` | `{count, reports, next}` |
+//! | `/reports/ID` | a report |
+//! | `/reports/ID/page` | the same as HTML |
+//!
+//! Whoever asks shows a token ([`super::access`]). What he may not see is not there for him: it is neither listed nor
+//! counted, and inside a report it has no name ([`super::redact`]).
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::{Value as Json, json};
+use tokio::sync::Semaphore;
+
+use super::access::{Authority, Readable, Reader};
+use super::head::{Filter, Head};
+use super::id::ReportId;
+use super::redact::{namespaces, redacted};
+use super::store::{ReportStore, StoreError};
+use crate::serve::tls::Tls;
+
+/// So many readers are answered at a time: requests come first.
+const READERS_MAX: usize = 4;
+/// How often it is looked whether another certificate is served.
+const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
+
+#[derive(Clone)]
+struct Api {
+    store: ReportStore,
+    authority: Arc<dyn Authority>,
+    at_once: Arc<Semaphore>,
+}
+
+/// The routes.
+pub fn router(store: ReportStore, authority: Arc<dyn Authority>) -> Router {
+    let api = Api { store, authority, at_once: Arc::new(Semaphore::new(READERS_MAX)) };
+    Router::new()
+        .route("/reports", get(list))
+        .route("/reports/{id}", get(one))
+        .route("/reports/{id}/page", get(page))
+        .with_state(api)
+}
+
+/// Serves the routes by the certificate that the webhook is served by (`tls`), to clients without one (`own`).
+///
+/// # Errors
+/// When the listener fails.
+pub async fn serve(listener: TcpListener, tls: Tls, own: Tls, routes: Router) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let config = own.config();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(CERTIFICATE_EVERY).await;
+            if let Err(error) = own.serve(&tls.identity()) {
+                tracing::warn!(%error, "reports are served by the old certificate");
+            }
+        }
+    });
+    axum_server::from_tcp_rustls(listener, config)?.serve(routes.into_make_service()).await
+}
+
+/// Why somebody gets nothing.
+#[derive(Debug)]
+enum Refusal {
+    /// He shows no token that is known.
+    Unknown,
+    /// What he asks for means nothing.
+    Meaningless(String),
+    /// It is not kept, or he may not see it, which is the same for him.
+    Absent,
+    /// It cannot be asked or read now.
+    Failed(String),
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, why) = match self {
+            Self::Unknown => (StatusCode::UNAUTHORIZED, "show a token: Authorization: Bearer TOKEN".to_owned()),
+            Self::Meaningless(why) => (StatusCode::BAD_REQUEST, why),
+            Self::Absent => (StatusCode::NOT_FOUND, "there is no such report, or you may not see it".to_owned()),
+            Self::Failed(why) => {
+                tracing::warn!(why, "reports cannot be read");
+                (StatusCode::SERVICE_UNAVAILABLE, "reports cannot be read now; see the log of suture".to_owned())
+            }
+        };
+        answer(status, &json!({"error": why}))
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+fn answer(status: StatusCode, json: &Json) -> Response {
+    let headers =
+        [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store"), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    (status, headers, json.to_string()).into_response()
+}
+
+async fn list(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    query: Result<Query<Filter>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let reader = api.reader(&headers).await?;
+    let Query(filter) = query.map_err(|error| Refusal::Meaningless(error.body_text()))?;
+    let filter = filter.understood().map_err(Refusal::Meaningless)?;
+    let _one_of_few = api.at_once.acquire().await;
+    let (store, asked) = (api.store.clone(), filter.clone());
+    let there = blocking(move || namespaces_of(&store, &asked)).await?;
+    let readable = api.readable(&reader, there).await?;
+    if asks_for_hidden(&filter, &readable) {
+        return Ok(answer(StatusCode::OK, &json!({"count": 0, "reports": []})));
+    }
+    let (store, seen) = (api.store.clone(), readable.clone());
+    let page = blocking(move || store.list(&filter, &|head| is_seen(head, &seen))).await?;
+    let page = serde_json::to_value(page).map_err(|error| Refusal::Failed(error.to_string()))?;
+    let named = namespaces(&page);
+    let readable = api.readable(&reader, named).await?;
+    Ok(answer(StatusCode::OK, &redacted(page, &|namespace| readable.has(namespace))))
+}
+
+async fn one(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Result<Response, Refusal> {
+    Ok(answer(StatusCode::OK, &api.report(&headers, &id).await?))
+}
+
+#[cfg(feature = "page")]
+async fn page(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Result<Response, Refusal> {
+    let report = api.report(&headers, &id).await?;
+    let report = serde_json::from_value(report).map_err(|error| Refusal::Failed(error.to_string()))?;
+    let html = crate::html::report::html(&report, crate::clock::Clock::now());
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
+        (CONTENT_SECURITY_POLICY, format!("{}; frame-ancestors 'none'", crate::html::policy())),
+        (CACHE_CONTROL, "no-store".to_owned()),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+    ];
+    Ok((headers, html).into_response())
+}
+
+#[cfg(not(feature = "page"))]
+async fn page() -> Refusal {
+    _ = CONTENT_SECURITY_POLICY;
+    Refusal::Absent
+}
+
+impl Api {
+    /// Who asks.
+    async fn reader(&self, headers: &HeaderMap) -> Result<Reader, Refusal> {
+        let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token =
+            shown.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim).filter(|token| !token.is_empty());
+        let Some(token) = token else { return Err(Refusal::Unknown) };
+        self.authority.known(token).await.map_err(Refusal::Failed)?.ok_or(Refusal::Unknown)
+    }
+
+    async fn readable(&self, reader: &Reader, namespaces: BTreeSet<String>) -> Result<Readable, Refusal> {
+        Readable::of(&*self.authority, reader, namespaces).await.map_err(Refusal::Failed)
+    }
+
+    /// A report as whoever asks may see it.
+    async fn report(&self, headers: &HeaderMap, id: &str) -> Result<Json, Refusal> {
+        let reader = self.reader(headers).await?;
+        let id: ReportId = id.parse().map_err(|error: super::id::NoId| Refusal::Meaningless(error.to_string()))?;
+        let _one_of_few = self.at_once.acquire().await;
+        let store = self.store.clone();
+        let report = blocking(move || store.get(id)).await?.ok_or(Refusal::Absent)?;
+        let json = serde_json::to_value(&report).map_err(|error| Refusal::Failed(error.to_string()))?;
+        let readable = self.readable(&reader, namespaces(&json)).await?;
+        if !is_seen(&Head::of(id, &report, 0), &readable) {
+            return Err(Refusal::Absent);
+        }
+        Ok(redacted(json, &|namespace| readable.has(namespace)))
+    }
+}
+
+/// Whether a report is there for somebody: the request, or what it would break, is where he may read.
+fn is_seen(head: &Head, readable: &Readable) -> bool {
+    *readable == Readable::All || head.namespaces.iter().any(|namespace| readable.has(namespace))
+}
+
+/// Whether a filter names what its reader may not see: that something matches would tell him that it is there.
+fn asks_for_hidden(filter: &Filter, readable: &Readable) -> bool {
+    let is_hidden = |user: &String| {
+        let user = Json::from(user.as_str());
+        redacted(user.clone(), &|namespace| readable.has(namespace)) != user
+    };
+    filter.namespace.as_ref().is_some_and(|namespace| !readable.has(namespace))
+        || filter.user.as_ref().is_some_and(is_hidden)
+}
+
+/// The namespaces of all reports that a filter admits.
+fn namespaces_of(store: &ReportStore, filter: &Filter) -> Result<BTreeSet<String>, StoreError> {
+    let found = std::cell::RefCell::new(BTreeSet::new());
+    store.list(filter, &|head| {
+        found.borrow_mut().extend(head.namespaces.iter().cloned());
+        false
+    })?;
+    Ok(found.into_inner())
+}
+
+/// Reads the disk on a thread that serves nobody.
+async fn blocking<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Refusal> {
+    let read = tokio::task::spawn_blocking(read).await;
+    read.map_err(|error| Refusal::Failed(error.to_string()))?.map_err(Refusal::from)
+}
+
+#[cfg(test)]
+mod tests;

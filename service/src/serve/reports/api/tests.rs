@@ -1,0 +1,123 @@
+//! A reader sees the reports of his namespaces, and of the others not that they are there.
+
+use axum::body::Body;
+use axum::http::Request;
+use http_body_util::BodyExt;
+use tower::ServiceExt;
+
+use super::*;
+use crate::clock::Clock;
+use crate::report::Report;
+use crate::serve::reports::id::Ids;
+use crate::serve::reports::store::Bounds;
+
+/// Tokens are names; `admin` may read all, others the namespace that they are called like.
+struct Scripted;
+
+#[async_trait::async_trait]
+impl Authority for Scripted {
+    async fn known(&self, token: &str) -> Result<Option<Reader>, String> {
+        match token {
+            "stranger" => Ok(None),
+            "broken" => Err("no route to host".to_owned()),
+            name => Ok(Some(serde_json::from_value(json!({"username": name})).unwrap())),
+        }
+    }
+
+    async fn may_read(&self, reader: &Reader, namespace: &str) -> Result<bool, String> {
+        let name = serde_json::to_value(reader).unwrap()["username"].as_str().unwrap().to_owned();
+        Ok(name == "admin" || (!namespace.is_empty() && name == namespace))
+    }
+}
+
+fn report(id: ReportId, namespace: &str, instance: &str) -> Report {
+    serde_json::from_value(json!({
+        "id": id.to_string(), "time": "2026-11-01T12:00:00Z", "decision": "Denied", "uid": "u", "solver": "", "proved": 0, "notWorse": 0,
+        "requests": [{"user": format!("system:serviceaccount:{namespace}:op"), "operation": "DELETE", "object": format!("Pod/{namespace}/{namespace}-pod"),
+            "namespace": namespace, "text": format!("op deletes Pod/{namespace}/{namespace}-pod")}],
+        "verdicts": [{"invariant": "kept", "instance": instance, "outcome": "Refuted", "action": "Deny", "message": "m",
+            "assumptions": [], "provedAgainst": {}, "nearestAllowed": []}],
+    }))
+    .unwrap()
+}
+
+async fn ask(routes: &Router, path: &str, token: Option<&str>) -> (StatusCode, String) {
+    let request = Request::get(path);
+    let request = match token {
+        Some(token) => request.header("authorization", format!("Bearer {token}")),
+        None => request,
+    };
+    let response = routes.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    let status = response.status();
+    assert_eq!(response.headers()["x-content-type-options"], "nosniff");
+    (status, String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn a_reader_sees_his_namespaces_in_lists_counts_and_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ReportStore::open(folder.path()).unwrap();
+    let (ids, now) = (Ids::after(None, "a"), Clock::parse("2026-11-01T12:00:00Z").unwrap());
+    let made: Vec<(ReportId, Report)> =
+        [("shop", "Service/shop/web"), ("bank", "Service/bank/vault"), ("bank", "Service/shop/web"), ("", "Node/n1")]
+            .into_iter()
+            .map(|(namespace, instance)| {
+                let id = ids.next(now);
+                (id, report(id, namespace, instance))
+            })
+            .collect();
+    let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
+    store.put(&made, bounds, now).unwrap();
+    let routes = router(store, Arc::new(Scripted));
+    let of = |number: usize| made[number].0.to_string();
+
+    for (token, status) in [(None, 401), (Some("stranger"), 401), (Some(""), 401), (Some("broken"), 503)] {
+        for path in ["/reports".to_owned(), format!("/reports/{}", of(0)), format!("/reports/{}/page", of(0))] {
+            let (found, text) = ask(&routes, &path, token).await;
+            assert_eq!(found.as_u16(), status, "{path} {token:?}: {text}");
+            assert!(!text.contains("shop") && !text.contains("no route"), "{text}");
+        }
+    }
+    let list = async |token: &str, query: &str| {
+        let (status, text) = ask(&routes, &format!("/reports{query}"), Some(token)).await;
+        assert_eq!(status, 200, "{text}");
+        let page: Json = serde_json::from_str(&text).unwrap();
+        let ids = page["reports"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|head| head["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>();
+        (page["count"].as_u64().unwrap(), ids, text)
+    };
+    let (count, ids, _) = list("admin", "").await;
+    assert_eq!((count, ids), (4, vec![of(3), of(2), of(1), of(0)]));
+    let (count, ids, text) = list("shop", "").await;
+    assert_eq!((count, ids), (2, vec![of(2), of(0)]), "{text}");
+    assert!(!text.contains("bank") && text.contains("Service/shop/web"), "{text}");
+    // what matches a filter is not told of what he may not see
+    assert_eq!(list("shop", "?namespace=bank").await.0, 0);
+    assert_eq!(list("shop", "?user=system:serviceaccount:bank:op").await.0, 0);
+    assert_eq!(list("shop", "?user=system:serviceaccount:shop:op").await.0, 1);
+    assert_eq!(list("admin", "?user=system:serviceaccount:bank:op").await.0, 2);
+    assert_eq!(list("other", "").await.0, 0);
+    assert_eq!(list("admin", "?namespace=bank&limit=1").await.1, [of(2)]);
+    assert_eq!(list("admin", &format!("?namespace=bank&limit=1&before={}", of(2))).await.1, [of(1)]);
+    assert_eq!(ask(&routes, "/reports?color=red", Some("admin")).await.0, 400);
+    assert_eq!(ask(&routes, "/reports?since=x", Some("admin")).await.0, 400);
+
+    for (token, number, status) in
+        [("admin", 1, 200), ("shop", 0, 200), ("shop", 1, 404), ("shop", 2, 200), ("shop", 3, 404), ("other", 0, 404)]
+    {
+        for page in ["", "/page"] {
+            let (found, text) = ask(&routes, &format!("/reports/{}{page}", of(number)), Some(token)).await;
+            assert_eq!(found.as_u16(), status, "{token} {number}{page}: {text}");
+            assert!(token != "shop" || !text.contains("bank"), "{text}");
+        }
+    }
+    let absent = ask(&routes, &format!("/reports/{}", ReportId::first_at(now)), Some("shop")).await;
+    assert_eq!(absent, ask(&routes, &format!("/reports/{}", of(1)), Some("shop")).await, "hidden is as absent");
+    assert_eq!(ask(&routes, "/reports/..", Some("admin")).await.0, 400);
+    let (_, page) = ask(&routes, &format!("/reports/{}/page", of(2)), Some("shop")).await;
+    assert!(page.contains("an object in another namespace"), "{page}");
+}
