@@ -50,7 +50,7 @@ pub struct InvolvedEdge {
     pub relation: Relation,
     /// Whether it is so before the change.
     pub before: bool,
-    /// Whether it is so in the violating future.
+    /// Whether it is so in the violating future; not where one of them is on its way out.
     pub after: bool,
 }
 
@@ -147,8 +147,7 @@ pub(crate) fn involve(
         name: key.to_string(),
         before: told(&before, true, key),
         after: told(&after, future.is_whole, key),
-        goes: after.get(key).is_some_and(|object| is_going(object))
-            && !before.get(key).is_some_and(|object| is_going(object)),
+        goes: found.leaves(key),
     });
     (objects.collect(), found.edges())
 }
@@ -208,7 +207,13 @@ impl Neighbourhood<'_, '_> {
         }
     }
 
-    /// What they are to each other. Where an owner is known, that it also selects is not told.
+    /// Whether an object is on its way out in the violating future, and was not before.
+    fn leaves(&self, key: &Key) -> bool {
+        let is_going = |state: &State<'_>| state.get(key).is_some_and(|object| is_going(object));
+        is_going(self.after) && !is_going(self.before)
+    }
+
+    /// What they are to each other; what is on its way out is nothing to others any more. Where an owner is known, that it also selects is not told.
     fn edges(&self) -> Vec<InvolvedEdge> {
         let mut edges: BTreeMap<(Key, Key, Relation), (bool, bool)> = BTreeMap::new();
         for (is_after, state) in [(false, self.before), (true, self.after)] {
@@ -219,7 +224,8 @@ impl Neighbourhood<'_, '_> {
                 let others = others.map(|(target, relation)| (object.key.clone(), target, relation));
                 for edge in owned.chain(others) {
                     let is_inside = self.seen.contains(&edge.0) && self.seen.contains(&edge.1);
-                    if is_inside && state.get(&edge.1).is_some() {
+                    let is_leaving = is_after && (self.leaves(&edge.0) || self.leaves(&edge.1));
+                    if is_inside && !is_leaving && state.get(&edge.1).is_some() {
                         let there = edges.entry(edge).or_default();
                         if is_after { there.1 = true } else { there.0 = true }
                     }

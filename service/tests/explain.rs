@@ -5,7 +5,7 @@ mod run;
 
 use std::fs;
 
-use run::{CLUSTER, INVARIANT, folder, suture, write};
+use run::{CLUSTER, DEMO, INVARIANT, folder, suture, write};
 use serde_json::Value as Json;
 
 /// The report of a scale to zero, which takes all endpoints of a Service.
@@ -91,6 +91,29 @@ fn a_report_has_the_request_and_the_objects_involved() {
     assert_eq!(edge("Deployment/shop/web", "ReplicaSet/shop/web-1"), Some(("Owner".to_owned(), true, true)));
 }
 
+/// What a deletion takes along is lost, with what it was to others, although it is still there for a while.
+#[test]
+fn what_a_deletion_takes_along_is_lost() {
+    let demo = |file: &str| format!("{DEMO}/{file}");
+    let (state, invariants, adapters) = (demo("cluster"), demo("invariants.yaml"), demo("adapters.yaml"));
+    let review = demo("delete-claim.json");
+    let policy = ["--profile", "none", "--invariants", &invariants, "--adapters", &adapters];
+    let asked = ["check", "--state", &state, "--review", &review, "-o", "json"];
+    let report: Json = serde_json::from_str(&suture(&[&asked[..], &policy].concat()).out).unwrap();
+    let counterexample = &report["verdicts"][0]["counterexample"];
+    let names = |list: &str, field: &str, is: &dyn Fn(&Json) -> bool| {
+        let found = counterexample[list].as_array().unwrap().iter().filter(|item| is(item));
+        found.map(|item| item[field].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (claim, volume) = ("PersistentVolumeClaim/zk/data-zookeeper-cluster-0", "PersistentVolume/pvc-f403959f");
+    assert_eq!(names("objects", "name", &|object| object["goes"] == true), [claim, volume], "{counterexample}");
+    let mut lost = names("edges", "to", &|edge| edge["before"] == true && edge["after"] == false);
+    lost.sort();
+    assert_eq!(lost, [volume, claim], "{counterexample}");
+    let kept = names("edges", "to", &|edge| edge["after"] == true);
+    assert!(kept.contains(&"Pod/zk/zookeeper-cluster-0".to_owned()), "{counterexample}");
+}
+
 #[test]
 fn a_report_is_explained_as_text() {
     let (_, check, path) = refused("explain-text");
@@ -163,4 +186,52 @@ fn a_report_is_a_page_whose_exemption_lets_the_request_pass() {
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("exempted: web-serves for Service/shop/web"), "{}", ran.out);
     assert_eq!(at("2100-01-01T00:00:00Z").code, 1);
+}
+
+/// A report that `serve` keeps is opened by its id, whether its process still has the folder or not.
+#[cfg(feature = "serve")]
+#[test]
+fn a_kept_report_is_opened_by_its_id() {
+    use suture_service::clock::Clock;
+    use suture_service::report::Report;
+    use suture_service::serve::reports::id::Ids;
+    use suture_service::serve::reports::socket;
+    use suture_service::serve::reports::store::{Bounds, ReportStore};
+
+    let (folder, _, path) = refused("explain-id");
+    let kept = folder.join("kept");
+    let report: Report = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let (ids, now) = (Ids::after(None, "a"), Clock::now());
+    let (id, other) = (ids.next(now), ids.next(now).to_string());
+    let report = Report { id: Some(id.to_string()), ..report };
+    let bounds = Bounds { bytes_max: 1 << 20, age_max: std::time::Duration::from_secs(60) };
+    let open = |id: &str, more: &[&str]| {
+        suture(&[&["explain", "--id", id, "--reports", kept.to_str().unwrap()], more].concat())
+    };
+    assert_eq!(open(&other, &[]).code, 4, "there is no store");
+    let store = ReportStore::open(&kept).unwrap();
+    store.put(&[(id, report)], bounds, now).unwrap();
+    let is_opened = || {
+        let ran = open(&id.to_string(), &[]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(ran.out.starts_with(&format!("report {id}\n")), "{}", ran.out);
+        assert!(ran.out.contains("request: ana scales Deployment/shop/web from 2 to 0"), "{}", ran.out);
+        let json: Json = serde_json::from_str(&open(&id.to_string(), &["-o", "json"]).out).unwrap();
+        assert_eq!((json["id"].as_str(), json["decision"].as_str()), (Some(id.to_string().as_str()), Some("Denied")));
+        let page = open(&id.to_string(), &["--html", "-"]).out;
+        assert!(page.contains("web-serves would break for Service/shop/web"), "{page}");
+        let ran = open(&other, &[]);
+        assert_eq!(ran.code, 2);
+        assert!(ran.err.contains("no report") && ran.err.contains("killed before it was kept"), "{}", ran.err);
+        assert_eq!(open("nonsense", &[]).code, 2);
+    };
+    assert_eq!(open(&id.to_string(), &[]).code, 4, "it is in use, and nobody answers");
+    socket::serve(&kept, &store).unwrap();
+    is_opened();
+    // what its process leaves when it ends: the socket's thread holds on to the store until then
+    let copy = folder.join("copy");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(kept.join("reports.redb"), copy.join("reports.redb")).unwrap();
+    let ran = suture(&["explain", "--id", &id.to_string(), "--reports", copy.to_str().unwrap()]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
 }

@@ -1,6 +1,5 @@
 //! `suture explain`: what the code of an error means, and a report for people, as text or as a page.
 
-use std::fs;
 #[cfg(feature = "serve")]
 use std::io;
 use std::path::Path;
@@ -113,7 +112,7 @@ fn write_page(report: &Report, path: &Path) -> Result<(), Failure> {
     let page = crate::html::report::html(report, crate::clock::Clock::now());
     match path.as_os_str() == "-" {
         true => output::print(&page),
-        false => fs::write(path, page).map_err(|error| Failure::write(&path.display().to_string(), error)),
+        false => std::fs::write(path, page).map_err(|error| Failure::write(&path.display().to_string(), error)),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A decision costs a place in a queue: what it was made from is shared, and everything else (the objects around, JSON, the
 //! disk) is the writer's work, on a thread of its own. Where the queue is full, the report is lost and counted, and the
-//! answer names no report. The writer keeps a batch at a time, and a batch waits no longer than [`BATCH_WAIT_MAX`].
+//! answer names no report. The writer keeps a batch at a time, and a batch waits 100 ms at most.
 //!
 //! How many were handed to the queue is written to a file of its own every few milliseconds, so that after a kill the next
 //! process can tell how many were never kept.
