@@ -11,6 +11,7 @@ use suture_specs::compile::{CompiledInvariant, Kinds};
 pub mod annotations;
 pub mod footprint;
 mod instances;
+mod namespaces;
 pub mod reads;
 mod uses;
 

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use run::{CLUSTER, DEMO, INVARIANT, ROOT, Ran, SUITE, folder, suture, write};
+use suture_specs::library::LIBRARY;
 
 #[test]
 fn the_demo_is_denied() {
@@ -343,10 +344,10 @@ fn suites_pass_or_fail() {
     assert_eq!((ran.code, ran.out.lines().last()), (0, Some("2 passed, 0 failed")), "{}", ran.out);
     assert!(ran.out.contains("passed  web"));
 
-    write(&folder, "invariants.yaml", &INVARIANT.replace("service-keeps-endpoints", "quota-fits"));
+    write(&folder, "invariants.yaml", &INVARIANT.replace("service-keeps-endpoints", "critical-not-preempted"));
     let ran = suture(&["test", &suite]);
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("template `quota-fits` is not shipped yet"), "{}", ran.out);
+    assert!(ran.out.contains("template `critical-not-preempted` is not shipped yet"), "{}", ran.out);
     assert_eq!(ran.out.lines().last(), Some("0 passed, 2 failed"));
     assert_eq!(suture(&["test", &write(&folder, "none.yaml", INVARIANT)]).code, 2);
 }
@@ -432,7 +433,7 @@ fn a_benchmark_prints_a_row_for_each_template() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let bench: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     let rows = bench["templates"].as_array().unwrap();
-    assert_eq!((rows.len(), &rows[rows.len() - 1]["template"]), (35, &"all".into()));
+    assert_eq!((rows.len(), &rows[rows.len() - 1]["template"]), (LIBRARY.len() + 1, &"all".into()));
     assert!(rows.iter().all(|row| row["requests"].as_u64() > Some(0)), "{}", ran.out);
     assert!(bench["residentKib"].as_u64() > Some(0) && bench["objects"].as_u64() > Some(60));
 }

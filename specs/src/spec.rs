@@ -110,6 +110,9 @@ const METADATA: [&str; 15] = [
     "selfLink",
 ];
 
+/// How often what is wrong is left out of a document: a wrong field at its top hides the others there.
+const REPAIRS_MAX: usize = 8;
+
 /// The names of our kinds.
 pub const KINDS: [&str; 7] =
     ["Invariant", "NamespacedInvariant", "InvariantTemplate", "ResourceAdapter", "OperatorGrant", "Exemption", "Suite"];
@@ -157,18 +160,19 @@ pub fn parse_what_is_right(text: &str, file: &str) -> (Vec<Spec>, Vec<SpecError>
 
 /// A document, without what is wrong in it if something is; `None` where nothing is left of it.
 fn parse_rest(mut val: Val, mut origin: Origin, errors: &mut Vec<SpecError>) -> Option<Spec> {
-    // each time less is left
-    loop {
+    for _ in 0..REPAIRS_MAX {
         let more = match parse_spec(&val, origin.clone()) {
             Ok(spec) => return Some(spec),
             Err(more) => more,
         };
-        let rest = repair::without(&val, &more);
+        let wrong = more.iter().map(|error| error.path.as_str()).collect();
+        let rest = repair::without(&val, &wrong);
         errors.extend(more.into_iter().filter(|error| !error.may_follow));
         let (less, left_out) = rest?;
         origin.left_out.extend(left_out);
         val = less;
     }
+    None
 }
 
 /// The documents of a text, each after so many empty lines that its lines have their numbers.

@@ -287,7 +287,7 @@ fn no_invariant_makes_an_audit_cost_more_than_it_may() {
         snapshot.insert(Object::from_val(&Val::from(&map)).expect("it is an object"));
     }
     snapshot.complete();
-    let maps = "now.inNamespace('ConfigMap', 'a')";
+    let maps = "now.inNamespace('a', 'ConfigMap')";
     let nested =
         format!("{maps}.all(x, {maps}.all(y, {maps}.all(z, x.metadata.name + y.metadata.name != z.metadata.name)))");
     let invariants = vec![of_maps("nested", &nested), of_maps("plain", "m.at(now).metadata.name != ''")];

@@ -1,31 +1,26 @@
 //! What is left of a document whose fields are wrong: so that its other mistakes are told with them.
 
+use std::collections::BTreeSet;
+
 use suture_model::value::Val;
 
-use super::error::SpecError;
-
-/// A document without what errors say is wrong; `None` if that cannot be left out.
-pub(super) fn without(val: &Val, errors: &[SpecError]) -> Option<(Val, Vec<String>)> {
-    let wrong: Vec<&str> = errors.iter().map(|error| error.path.as_str()).collect();
+/// A document without what is wrong, by paths, and what was left out; `None` if that cannot be.
+pub(super) fn without(val: &Val, wrong: &BTreeSet<&str>) -> Option<(Val, Vec<String>)> {
     let mut left_out = Vec::new();
-    let less = rest(val, "", &wrong, &mut left_out);
+    let less = rest(val, "", wrong, &mut left_out);
     // a document is needed, and so is its name
     let is_kept = !left_out.iter().any(|path| matches!(path.as_str(), "kind" | "metadata" | "metadata.name" | "spec"));
     (is_kept && !left_out.is_empty()).then_some((less, left_out))
 }
 
-fn rest(val: &Val, path: &str, wrong: &[&str], left_out: &mut Vec<String>) -> Val {
+fn rest(val: &Val, path: &str, wrong: &BTreeSet<&str>, left_out: &mut Vec<String>) -> Val {
     let keep = |inner: &Val, place: String, left_out: &mut Vec<String>| {
-        if wrong.contains(&place.as_str()) {
+        if wrong.contains(place.as_str()) {
             left_out.push(place);
             return None;
         }
-        let is_within = |path: &&&str| path.starts_with(&place);
-        Some(if wrong.iter().any(|path| is_within(&path)) {
-            rest(inner, &place, wrong, left_out)
-        } else {
-            inner.clone()
-        })
+        let is_within = wrong.range(place.as_str()..).next().is_some_and(|path| path.starts_with(&place));
+        Some(if is_within { rest(inner, &place, wrong, left_out) } else { inner.clone() })
     };
     match val {
         Val::Map(map) => {
