@@ -341,11 +341,17 @@ impl<'a> State<'a> {
 
     /// The workloads of these kinds in a namespace whose template's labels match, in the order of their keys.
     pub fn making(&self, kinds: &[Kind], ns: &str, selector: &Selector) -> Vec<&Arc<Object>> {
-        let candidates = match selector.a_pair() {
-            Some((key, value)) => self.base.labelled(ns, key, value),
-            None => kinds.iter().flat_map(|kind| self.base.list(kind, Some(ns))).collect(),
-        };
         let adapters = self.base.adapters().as_ref();
+        let listed = |kind: &Kind| self.base.list(kind, Some(ns));
+        let candidates: Vec<&Arc<Object>> = match selector.a_pair() {
+            // the index has no templates that adapters say
+            Some((key, value)) => {
+                let customs = adapters.kinds().into_iter().filter(|kind| kinds.contains(kind));
+                let customs: Vec<_> = customs.flat_map(|kind| listed(&kind)).collect();
+                self.base.labelled(ns, key, value).into_iter().chain(customs).collect()
+            }
+            None => kinds.iter().flat_map(listed).collect(),
+        };
         let makes = |o: &Object| {
             let labels = || template_labels_by(adapters, o).unwrap_or_default();
             kinds.contains(&o.key.kind) && *o.key.ns == *ns && selector.matches(&labels())
