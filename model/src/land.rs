@@ -207,7 +207,7 @@ pub struct TooManyInFlight {
 }
 
 /// The scenarios with the change applied: every subset of the changes in flight has landed, and (During) every prefix
-/// of a batch, (After) the whole of it. Without a change: the subsets alone.
+/// of a batch that does not end between two deletions, (After) the whole of it. Without a change: the subsets alone.
 ///
 /// # Errors
 /// When changes in flight may have landed in more than [`SCENARIOS_MAX`] ways.
@@ -240,12 +240,19 @@ pub fn scenarios_within<'a>(
     for mut start in starts {
         for (at, request) in change.requests.iter().enumerate() {
             whole &= start.land_within(request, most).whole;
-            if moment != Moment::After || at + 1 == last {
+            if at + 1 == last || (moment != Moment::After && !goes_with_next(change, at)) {
                 all.push(start.clone());
             }
         }
     }
     Ok((all, whole))
+}
+
+/// Whether a request of a batch and the next one delete: both sides of a relation that go together are not told apart, so
+/// that no order of them leaves one without the other.
+fn goes_with_next(change: &Change, at: usize) -> bool {
+    let deletes = |at: usize| change.requests.get(at).is_some_and(|request| request.operation == Operation::Delete);
+    deletes(at) && deletes(at + 1)
 }
 
 /// A scenario for each subset of the changes in flight that may have landed, those that have for certain among them, and

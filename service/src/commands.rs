@@ -171,11 +171,13 @@ fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
     show(common, output, report, About::Present)
 }
 
-/// The kinds that the policy and the effects read and of which a recorded cluster has no object. A live one was asked.
+/// The kinds that the policy and the effects read and of which a recorded cluster has no object. A live one was asked, and the
+/// header of a dump says what was.
 fn taken_as_none(policy: &Policy, recorded: &RecordedCluster) -> Vec<String> {
-    let RecordedCluster { snapshot, is_live: false, .. } = recorded else { return Vec::new() };
+    let RecordedCluster { snapshot, is_live: false, read, .. } = recorded else { return Vec::new() };
     let is_none = |kind: &Kind| snapshot.list(kind, None).is_empty() && !snapshot.unknown().contains(&kind.kind);
-    let mut none: Vec<String> = watched(policy).iter().filter(|kind| is_none(kind)).map(ToString::to_string).collect();
+    let none = watched(policy).into_iter().filter(is_none).map(|kind| kind.to_string());
+    let mut none: Vec<String> = none.filter(|kind| !read.contains(kind.as_str())).collect();
     none.sort();
     none
 }

@@ -9,7 +9,7 @@ use suture_model::adapter::Adapters;
 use suture_model::ingest::{self, Document, IngestError};
 use suture_model::object::{Key, Object};
 use suture_model::snapshot::Snapshot;
-use suture_model::value::Val;
+use suture_model::value::{Str, Val};
 
 use crate::clock::Clock;
 use crate::failure::Failure;
@@ -28,6 +28,8 @@ pub struct RecordedCluster {
     pub ownership: Ownership,
     /// Whether a live cluster was read: what that showed none of is not there.
     pub is_live: bool,
+    /// The kinds that the headers of dumps say were read: of what is not in the dump, none was there.
+    pub read: BTreeSet<Str>,
     /// Where objects were read.
     places: BTreeMap<Key, Place>,
 }
@@ -37,6 +39,8 @@ pub struct RecordedCluster {
 pub struct LiveCluster {
     /// Its objects, whole: what must not be kept of them goes when they are added to a snapshot.
     pub objects: Vec<Val>,
+    /// The kinds that were read, those that are not served among them.
+    pub read: BTreeSet<Str>,
     /// What could not be read, and why: kinds, or `*.GROUP` for an API that does not answer.
     pub unread: BTreeMap<String, String>,
 }
@@ -53,6 +57,7 @@ impl LiveCluster {
         Val::object([
             ("apiVersion", Val::str("suture.dev/v1alpha1")),
             ("kind", Val::str("SnapshotHeader")),
+            ("read", Val::list(self.read.iter().cloned().map(Val::Str).collect())),
             ("unknown", Val::list(self.unknown().map(|kind| Val::str(kind.as_str())).collect())),
             ("unread", Val::map(unread.collect())),
         ])
@@ -167,7 +172,8 @@ impl RecordedCluster {
     /// Nothing yet.
     pub fn new(adapters: Arc<dyn Adapters>) -> Self {
         let (newest, ownership, places) = (None, Ownership::new(), BTreeMap::new());
-        Self { snapshot: Snapshot::new(adapters), newest, ownership, is_live: false, places }
+        let (is_live, read) = (false, BTreeSet::new());
+        Self { snapshot: Snapshot::new(adapters), newest, ownership, is_live, read, places }
     }
 
     /// Adds the documents of a text; of the objects that are `wanted`, who owns their fields is kept.
@@ -191,6 +197,7 @@ impl RecordedCluster {
         if is_header(document) {
             let header = serde_json::to_string(document).map_err(|error| place.failure(error))?;
             let marked = ingest::ingest(&mut self.snapshot, &header, &place.file);
+            self.read.extend(document.items_at(&["read"]).iter().filter_map(Val::as_str).cloned());
             return marked.map(|_| ()).map_err(|error| place.failure(error.message));
         }
         for manifest in ingest::manifests(document) {

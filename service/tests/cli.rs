@@ -166,6 +166,25 @@ fn input_that_is_broken_names_its_place() {
     assert!(ran.err.contains("cannot read `cluster`: "), "{}", ran.err);
 }
 
+/// Documents made by programs are often one line, of which an error can't show the surroundings.
+#[test]
+fn an_error_far_into_a_long_line_names_its_column() {
+    let folder = folder("long");
+    let note = "x".repeat(100_000);
+    let state = format!(
+        r#"{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "a"}}, "data": {{"n": "{note}"}}}}"#
+    );
+    let suite = format!(
+        r#"{{"apiVersion": "suture.dev/v1alpha1", "kind": "Suite", "metadata": {{"name": "long"}}, "spec": {{"state": [{state}], "casse": []}}}}"#
+    );
+    let file = write(&folder, "long.yaml", &suite);
+    let Ran { code, out, err } = suture(&["test", &file]);
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    let column = suite.find("\"casse").unwrap() + 1;
+    assert!(err.contains(&format!("long.yaml:1:{column}: spec.casse: unknown field `casse`")), "{err}");
+    assert!(err.len() < 1000, "the line itself is left out: {err}");
+}
+
 #[test]
 fn a_file_that_cannot_be_read_is_another_code() {
     for arguments in [

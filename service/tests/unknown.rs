@@ -48,6 +48,18 @@ fn kinds_that_are_taken_as_none_are_named() {
 }
 
 #[test]
+fn what_a_snapshot_read_is_not_taken_as_none() {
+    let folder = folder("read");
+    let header =
+        "apiVersion: suture.dev/v1alpha1\nkind: SnapshotHeader\nread: [PodDisruptionBudget]\nunknown: []\n---\n";
+    let state = write(&folder, "cluster.yaml", &(header.to_owned() + CLUSTER));
+    let invariants = write(&folder, "invariants.yaml", INVARIANT);
+    let ran = suture(&["audit", "--state", &state, "--profile", "none", "--invariants", &invariants]);
+    let line = ran.out.lines().find(|line| line.starts_with("taken as none: ")).unwrap();
+    assert!(line.contains("DaemonSet") && !line.contains("PodDisruptionBudget"), "{line}");
+}
+
+#[test]
 fn what_is_broken_anyway_is_not_proved() {
     let folder = folder("not-worse");
     let state = write(&folder, "cluster.yaml", CLUSTER);

@@ -61,13 +61,14 @@ async fn survey(client: &Client, policy: &Policy) -> Result<LiveCluster, String>
             by_group.insert(kind.group.clone(), resources(client, &kind.group).await);
         }
         let listed = match find(&kind, by_group.get(&kind.group)) {
-            Found::Nowhere => continue,
+            Found::Nowhere => Ok(Vec::new()),
             Found::Unclear(why) => Err(why),
             Found::At(place) => list(client, &place).await,
         };
         match listed {
             Err(why) => drop(cluster.unread.insert(kind.kind.to_string(), why)),
             Ok(objects) => {
+                cluster.read.insert(kind.to_string().into());
                 let owners = objects.iter().filter_map(|val| Object::from_val(val).ok());
                 let owners = owners.flat_map(|o| o.owners().iter().map(|owner| owner.kind.clone()).collect::<Vec<_>>());
                 wanted.extend(owners.filter(|kind| !seen.contains(kind)));

@@ -107,7 +107,8 @@ impl SpecError {
 
     /// This error at a place, with so many bytes that are wrong.
     fn at(self, origin: &Origin, place: Place, length: usize) -> Self {
-        let shown = Some((origin.text.clone(), place.byte..place.byte + length));
+        let bytes = place.byte..place.byte + length;
+        let shown = is_readable(&origin.text, &bytes).then(|| (origin.text.clone(), bytes));
         Self { line: Some(place.line), column: Some(place.column), shown, ..self }
     }
 
@@ -241,6 +242,16 @@ impl SourceCode for SpecError {
         let (file, span) = (self.file.to_string(), *read.span());
         Ok(Box::new(MietteSpanContents::new_named(file, read.data(), span, line, column, lines)))
     }
+}
+
+/// The bytes of three lines up to which they are shown: whole documents may be one line of JSON, which nobody reads.
+const SHOWN_MAX: usize = 2000;
+
+/// Whether the lines of these bytes, and those beside them, are short enough to be shown.
+fn is_readable(text: &str, bytes: &Range<usize>) -> bool {
+    let Some((before, after)) = text.split_at_checked(bytes.start) else { return false };
+    let lines = before.rsplit('\n').take(2).chain(after.split('\n').take(2));
+    lines.map(str::len).sum::<usize>() <= SHOWN_MAX
 }
 
 /// How long the key or word is that begins at a byte.

@@ -16,6 +16,8 @@ const OBJECTS: &str = r#"
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: words, namespace: shop}, data: {"yes": "on", "multi": "a: b\n---\nc"}}
 ---
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {selector: {app: web}, ports: [{port: 80}]}}
+---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: shop, labels: {"on": "yes"}}
@@ -59,6 +61,13 @@ fn a_live_cluster_is_read_without_secrets() {
     assert!(live.contains("references-resolve") && !live.contains("takenAsNone"), "all was read: {live}");
     let (code, from_dump, said) = ask(recorded);
     assert_eq!((code, said.as_str()), (Some(1), ""), "{from_dump}");
+    assert!(!from_dump.contains("takenAsNone"), "the dump says what was read: {from_dump}");
+    let all = admin.text(&["get", "all", "--all-namespaces", "-o", "yaml"]).expect("all");
+    fs::write(&file, all).expect("write");
+    let (code, lacking, said) = suture(&kubeconfig, &["check", "--state", recorded, "--delete", "svc/shop/web"]);
+    assert_eq!(code, Some(1), "its endpoints are seen: {lacking}{said}");
+    let none = lacking.lines().find(|line| line.starts_with("taken as none: ")).expect("what it lacks");
+    assert!(none.contains("PersistentVolumeClaim") && none.contains("Node"), "{none}");
     fs::remove_file(&file).expect("remove");
 
     admin
