@@ -110,7 +110,8 @@ impl<'e> Judge<'e> {
         let (baseline, known) = source.baseline(FOLLOWERS_MAX)?;
         if !whole && known {
             let (at_first, _) = source.during(0)?;
-            let set = ScenarioSet { during: at_first, after: None, baseline: baseline.clone() };
+            let at_once = source.at_once(0)?;
+            let set = ScenarioSet { during: at_first, at_once, after: None, baseline: baseline.clone() };
             let mut found = self.in_scenarios(source, Scope { at_first: true, ..scope }, &set);
             if found.is_denied() {
                 // what is proved so far is proved of the beginning only
@@ -123,7 +124,8 @@ impl<'e> Judge<'e> {
         // a single request has no states in between
         let single = input.change.requests.len() == 1;
         let after = if single { None } else { Some(source.after()?) };
-        Ok(self.in_scenarios(source, scope, &ScenarioSet { during, after, baseline }))
+        let at_once = source.at_once(usize::MAX)?;
+        Ok(self.in_scenarios(source, scope, &ScenarioSet { during, at_once, after, baseline }))
     }
 
     /// The verdicts on all instances that these scenarios reach.

@@ -181,6 +181,13 @@ impl<'i> ScenarioSource<'i> {
         self.with_change(Moment::During, followers_max)
     }
 
+    /// The scenarios with the change, or a prefix of a batch that does not end between two deletions, with at most so many
+    /// objects taken along; none where that is the same as [`Self::during`].
+    pub fn at_once(&self, followers_max: usize) -> Result<Option<Vec<Scenario<'i>>>, NoScenarios> {
+        let is_single = self.input.change.requests.len() == 1;
+        if is_single { Ok(None) } else { self.with_change(Moment::AtOnce, followers_max).map(|(all, _)| Some(all)) }
+    }
+
     /// The scenarios with the whole change.
     pub fn after(&self) -> Result<Vec<Scenario<'i>>, NoScenarios> {
         self.with_change(Moment::After, usize::MAX).map(|(all, _)| all)
@@ -207,6 +214,8 @@ impl<'i> ScenarioSource<'i> {
 pub(crate) struct ScenarioSet<'a> {
     /// With the change, or a prefix of a batch.
     pub during: Vec<Scenario<'a>>,
+    /// The same without the states between two deletions of a batch, where there are some.
+    pub at_once: Option<Vec<Scenario<'a>>>,
     /// With all of it, where that is something else.
     pub after: Option<Vec<Scenario<'a>>>,
     /// Without it.
@@ -217,7 +226,8 @@ impl<'a> ScenarioSet<'a> {
     /// With the change, as an invariant looks at it that must hold then.
     pub fn at(&self, moment: Moment) -> &[Scenario<'a>] {
         match moment {
-            Moment::During | Moment::AtOnce => &self.during,
+            Moment::During => &self.during,
+            Moment::AtOnce => self.at_once.as_ref().unwrap_or(&self.during),
             Moment::After => self.after.as_ref().unwrap_or(&self.during),
         }
     }

@@ -19,7 +19,8 @@ pub enum Moment {
     /// Every intermediate state of the change and of what it sets going.
     #[default]
     During,
-    /// The change and what it takes along, at any of its moments, while no controller of pods does anything yet.
+    /// The change and what it takes along, at any of its moments, while no controller of pods does anything yet. What a
+    /// batch deletes in a row goes together.
     AtOnce,
     /// States in which every started effect has finished.
     After,

@@ -207,7 +207,7 @@ pub struct TooManyInFlight {
 }
 
 /// The scenarios with the change applied: every subset of the changes in flight has landed, and (During) every prefix
-/// of a batch that does not end between two deletions, (After) the whole of it. Without a change: the subsets alone.
+/// of a batch, (`AtOnce`) every one that does not end between two deletions, (After) the whole of it. Without a change: the subsets alone.
 ///
 /// # Errors
 /// When changes in flight may have landed in more than [`SCENARIOS_MAX`] ways.
@@ -240,7 +240,12 @@ pub fn scenarios_within<'a>(
     for mut start in starts {
         for (at, request) in change.requests.iter().enumerate() {
             whole &= start.land_within(request, most).whole;
-            if at + 1 == last || (moment != Moment::After && !goes_with_next(change, at)) {
+            let counts = match moment {
+                Moment::During => true,
+                Moment::AtOnce => !goes_with_next(change, at),
+                Moment::After => false,
+            };
+            if counts || at + 1 == last {
                 all.push(start.clone());
             }
         }

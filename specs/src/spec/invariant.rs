@@ -194,7 +194,7 @@ pub enum Hold {
     #[default]
     During,
     /// The change and what it takes along, while no controller of pods does anything yet: no rollout, no scaling, no
-    /// replacement.
+    /// replacement. What a batch deletes in a row goes together.
     AtOnce,
     /// Settled states only.
     After,

@@ -67,7 +67,7 @@ fn a_live_cluster_is_read_without_secrets() {
     let (code, lacking, said) = suture(&kubeconfig, &["check", "--state", recorded, "--delete", "svc/shop/web"]);
     assert_eq!(code, Some(1), "its endpoints are seen: {lacking}{said}");
     let none = lacking.lines().find(|line| line.starts_with("taken as none: ")).expect("what it lacks");
-    assert!(none.contains("PersistentVolumeClaim") && none.contains("Node"), "{none}");
+    assert!(none.contains("PersistentVolumeClaim") && none.contains("Ingress"), "{none}");
     fs::remove_file(&file).expect("remove");
 
     admin
