@@ -150,7 +150,7 @@ where
         let mut counted = model::selected(state, budget);
         counted.retain(|pod| is_told(pod) && !makes(pod));
         let others = model::counted_workloads(state, budget);
-        let others: Vec<_> = others.into_iter().filter(|o| is_told(o) && scene.may_go(o)).collect();
+        let others: Vec<_> = others.into_iter().filter(|o| scene.may_go(o) && is_told(o)).collect();
         let makers = others.iter().filter(|o| o.key.kind.has(KindTraits::decides));
         let groups = makers.map(|o| suture_model::effects::group_name(state, o)).collect();
         (counted.into_iter().chain(others).cloned().collect(), groups)
