@@ -39,7 +39,7 @@ pub use owners::{
     parents, top_controller, unread_owners, wanted_by,
 };
 pub use placement::{admitted_nodes, daemon_nodes, keeps_daemon_pod, zone};
-pub use possible::{follows_pods, possible_nodes};
+pub use possible::{follows_pods, placing, possible_nodes};
 pub use replicas::wanted_replicas;
 pub use rights::{entitled, granting, rights_lost};
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selected_by, selector_of};
