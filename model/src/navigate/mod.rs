@@ -30,7 +30,7 @@ pub use budgets::{
 };
 pub use capacity::{admitted_spec, admitting, counts, deciding, is_workload, most_wanted, refusals, surge, workloads};
 pub use claims::{claims_of, goes_with_pod, volume};
-pub use confirmed::{confirming, meant};
+pub use confirmed::{confirming, is_confirmed, meant};
 pub use definitions::{definition_of, instances, scale_path};
 pub use hosts::{HostClaim, host_claimants, host_claims, host_rivals};
 pub use known::{UnknownKind, known};
