@@ -7,7 +7,7 @@ use suture_encode::question::Inputs;
 use suture_encode::scene::Preparations;
 use suture_model::change::{Change, Request};
 use suture_model::futures::Moment;
-use suture_model::land::{TooManyInFlight, scenarios_within};
+use suture_model::land::{TooManyInFlight, scenarios_within, without};
 use suture_model::object::Key;
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::Snapshot;
@@ -205,8 +205,9 @@ impl<'i> ScenarioSource<'i> {
 
     /// The scenarios without the change, like [`Self::during`].
     pub fn baseline(&self, followers_max: usize) -> Result<(Vec<Scenario<'i>>, bool), NoScenarios> {
+        let Input { snapshot, change, .. } = *self.input;
         let in_flight = if self.unsure { &[] } else { self.in_flight };
-        Ok(scenarios_within(self.input.snapshot, in_flight, None, Moment::During, followers_max)?)
+        Ok(without(snapshot, in_flight, change, followers_max)?)
     }
 }
 

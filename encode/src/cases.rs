@@ -129,6 +129,17 @@ where
         self.by_cases(func, values, objects, &BTreeSet::new())
     }
 
+    /// The nodes that are possible places of an object: what it stores, or its pods do, decides with them, and may go.
+    pub(crate) fn places(&mut self, func: Func, values: &[Value], object: &Object) -> Answer {
+        let mut deciding: Vec<_> = model::placing(self.scene.state(), object).into_iter().cloned().collect();
+        deciding.retain(|o| self.scene.may_go(o));
+        if deciding.is_empty() {
+            return self.listed(func, values, &Object::live);
+        }
+        let places = self.by_cases(func, values, deciding, &BTreeSet::new())?;
+        self.over(places, |e, list| e.living(list))
+    }
+
     /// A function of the future state by every such way.
     pub(crate) fn by_cases(
         &mut self,

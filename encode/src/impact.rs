@@ -21,8 +21,8 @@
 //! | `rightsLost` | instances in the namespaces of the accounts that a changed role or binding means |
 //! | lists of the state | every instance, if the list's kind changed; of a list of one namespace, its instances |
 //!
-//! A node that changes reaches the workloads that have pods on it; a rollout elsewhere, under way before, that could
-//! use the node as well is not judged again.
+//! A node that changes reaches the workloads that have pods on it, and those whose new pods a spread constraint places. To
+//! the new pods of others all nodes are the same; that a node comes, which is one more place, is not judged for them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -308,7 +308,7 @@ impl<'s, 'a> Impact<'s, 'a> {
                 }
             }
             Inverse::Placement => {
-                if inverse::moves_places(&self.seeds) {
+                if self.seeds.moves_places() {
                     keys.extend(self.of_kinds(may_be.analysis, None));
                     return;
                 }

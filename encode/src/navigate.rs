@@ -94,6 +94,7 @@ where
                 self.by_cases(func, values, counted, &groups)
             }
             (Lift::Workloads, [_, Value::String(ns)]) => self.workloads(func, values, ns),
+            (Lift::Places, [Value::Object(o), _]) => self.places(func, values, o),
             (Lift::Counted | Lift::Deciding | Lift::Admission | Lift::Rights, _) => self.by_deciding(func, values),
             (Lift::Meant, [Value::Object(o), ..]) => self.meant(func, values, &o.clone()),
             (Lift::Meant, [Value::Reference(r), _]) => match self.scene.before.resolve(&r.target).cloned() {
@@ -150,7 +151,7 @@ where
         let mut counted = model::selected(state, budget);
         counted.retain(|pod| is_told(pod) && !makes(pod));
         let others = model::counted_workloads(state, budget);
-        let others: Vec<_> = others.into_iter().filter(|o| is_told(o) && scene.may_go(o)).collect();
+        let others: Vec<_> = others.into_iter().filter(|o| scene.may_go(o) && is_told(o)).collect();
         let makers = others.iter().filter(|o| o.key.kind.has(KindTraits::decides));
         let groups = makers.map(|o| suture_model::effects::group_name(state, o)).collect();
         (counted.into_iter().chain(others).cloned().collect(), groups)
@@ -494,7 +495,7 @@ where
     }
 
     /// A known list with each object in the fates in which it lives.
-    fn living(&mut self, list: Sym) -> Answer {
+    pub(crate) fn living(&mut self, list: Sym) -> Answer {
         match list {
             Sym::Known(Value::List(list)) => {
                 let objects = list.iter().filter_map(|v| v.as_object().cloned()).collect();
@@ -505,7 +506,7 @@ where
     }
 
     /// A list that the concrete cluster gives, each object in the fates that satisfy a predicate.
-    fn listed(&mut self, func: Func, values: &[Value], holds: Predicate<'_>) -> Answer {
+    pub(crate) fn listed(&mut self, func: Func, values: &[Value], holds: Predicate<'_>) -> Answer {
         match self.concretely(func, values)? {
             Sym::Known(Value::List(list)) => {
                 let of_nodes = matches!(relations(func).inverse, Inverse::Nodes | Inverse::Placement);

@@ -203,6 +203,8 @@ pub enum Lift {
     Deciding,
     /// By every way in which what decides about pods as they are admitted may be there.
     Admission,
+    /// The nodes that are possible places, by every way in which claims, volumes and classes may be there.
+    Places,
     /// By every way in which roles and bindings may be there.
     Rights,
     /// By every way in which the objects that confirm it may be there.
@@ -453,7 +455,7 @@ pub const fn relations(func: Func) -> Relations {
         Cascaded => object(CASCADED, Inverse::Adapted, Lift::Listed(Held::There)),
         Unscaled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
         RightsLost => object(RIGHTS, Inverse::Rights, Lift::Rights),
-        PossibleNodes => object(PLACES, Inverse::Placement, Lift::Listed(Held::Live)),
+        PossibleNodes => object(PLACES, Inverse::Placement, Lift::Places),
         PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
         PodSpec | ReplicaRange => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),
         References => related(ADAPTED, Inverse::References, Lift::Values, Tells::OwnNames, Detail::Names),

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::annotations::CONFIRM_DELETE;
 use crate::apply::{apply, is_held};
 use crate::change::{Change, Operation, Propagation, Request};
 use crate::controllers::deployment::most_pods;
@@ -258,6 +259,40 @@ pub fn scenarios_within<'a>(
 fn goes_with_next(change: &Change, at: usize) -> bool {
     let deletes = |at: usize| change.requests.get(at).is_some_and(|request| request.operation == Operation::Delete);
     deletes(at) && deletes(at + 1)
+}
+
+/// What a change is compared with: the clusters without it, for each subset of the changes in flight. A confirmation that it
+/// takes back (`confirm-delete`) is taken back there as well: to take one back is free, and what was let through for its sake
+/// is no new breakage.
+///
+/// # Errors
+/// When changes in flight may have landed in more than [`SCENARIOS_MAX`] ways.
+pub fn without<'a>(
+    snapshot: &'a Snapshot,
+    in_flight: &[&Request],
+    change: &Change,
+    most: usize,
+) -> Result<(Vec<Scenario<'a>>, bool), TooManyInFlight> {
+    let (mut starts, whole) = starts(snapshot, in_flight, 0, most)?;
+    let written = || change.requests.iter().filter(|request| request.operation == Operation::Update);
+    for start in &mut starts {
+        let confirmed = written().filter_map(|request| start.state.get(&request.target));
+        let confirmed: Vec<Arc<Object>> = confirmed.filter(|object| navigate::is_confirmed(object)).cloned().collect();
+        if confirmed.is_empty() {
+            continue;
+        }
+        let mut end = start.state.clone();
+        for request in &change.requests {
+            apply(&mut end, request);
+        }
+        let taken_back = |object: &&Arc<Object>| {
+            end.get(&object.key).is_some_and(|now| now.uid == object.uid && !navigate::is_confirmed(now))
+        };
+        for object in confirmed.iter().filter(taken_back) {
+            start.state.put(object.map_body(|val| val.without_at(&["metadata", "annotations", CONFIRM_DELETE])));
+        }
+    }
+    Ok((starts, whole))
 }
 
 /// A scenario for each subset of the changes in flight that may have landed, those that have for certain among them, and

@@ -21,7 +21,7 @@ use crate::selector::text;
 use crate::value::{Str, Val};
 use facts::{Fact, Journal, note};
 use hashes::{Hashes, Names};
-use labels::{APART, CLAIM, ENDING, HOST, LabelKey, labels_of};
+use labels::{APART, CLAIM, ENDING, HOST, LabelKey, SPREAD, labels_of};
 use persistent_map::PersistentMap;
 use places::{Found, Place, Places, Slot, drop_slot};
 use terms::Terms;
@@ -484,6 +484,11 @@ impl Snapshot {
     /// The custom resources, definitions and StatefulSets that are being deleted.
     pub fn ending(&self) -> Vec<&Arc<Object>> {
         self.under((Str::from(""), ENDING.into(), "".into()))
+    }
+
+    /// The workloads whose pods a hard spread constraint keeps alike in number over domains.
+    pub fn spreading(&self) -> Vec<&Arc<Object>> {
+        self.under((Str::from(""), SPREAD.into(), "".into()))
     }
 
     /// The constraints on nodes that objects have, those aside that restrict none; of built-in kinds only.

@@ -182,25 +182,6 @@ pub(super) fn entitled(seeds: &Seeds<'_, '_>) -> BTreeSet<Option<Str>> {
     found
 }
 
-/// Whether a node comes, goes or changes in what decides which pods it may take, or a class in where it provides volumes.
-pub(super) fn moves_places(seeds: &Seeds<'_, '_>) -> bool {
-    let same = |a: &Object, b: &Object, paths: &[&[&str]]| {
-        a.live() == b.live()
-            && a.labels() == b.labels()
-            && paths.iter().all(|path| a.val().at(path) == b.val().at(path))
-    };
-    let moves = |versions: &[Arc<Object>], paths: &[&[&str]]| match versions.split_first() {
-        Some((first, rest)) if !rest.is_empty() => !rest.iter().all(|other| same(first, other, paths)),
-        _ => true,
-    };
-    let node: &[&[&str]] = &[&["spec", "taints"], &["spec", "unschedulable"], &["status", "allocatable"]];
-    seeds.touched().filter(|key| key.kind.is("Node")).any(|key| moves(seeds.versions(key), node))
-        || seeds
-            .touched()
-            .filter(|key| key.kind.is("StorageClass"))
-            .any(|key| moves(seeds.versions(key), &[&["allowedTopologies"]]))
-}
-
 /// The namespaces in which pods are made by custom resources whose definition changes, and with it their scale.
 pub(super) fn scaled(seeds: &Seeds<'_, '_>) -> BTreeSet<Str> {
     let definitions = seeds.changed.iter().filter(|(key, _)| key.kind.is("CustomResourceDefinition"));

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::effects::{group_name, ordinal_labels};
+use suture_model::effects::{Memo, View, group, group_name, ordinal_labels};
 use suture_model::fields;
+use suture_model::futures::{Fate, Remains};
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
@@ -72,7 +73,30 @@ impl Touch {
                 touch.object(state, object);
             }
         }
+        if seeds.moves_places() {
+            touch.spread(seeds);
+        }
         touch
+    }
+
+    /// The workloads that may make pods which a spread constraint places: it counts the domains of all nodes. For other pods that
+    /// no request has to do with all nodes are the same (`effects/scheduling/classifier.rs`, `fits`). What makes pods in one
+    /// scenario only is touched by what makes the difference.
+    fn spread(&mut self, seeds: &Seeds<'_, '_>) {
+        let Some(scenario) = seeds.first() else { return };
+        let (state, memo, mut looked) = (&scenario.state, Memo::default(), BTreeSet::new());
+        let view = View { coarse: true, merge_equivalent_nodes: true, ..View::default() };
+        let is_new = |fate: &Fate| matches!(fate.remains, Remains::New(_));
+        for workload in state.base().spreading() {
+            let name = group_name(state, workload);
+            if self.groups.contains(&name) || !looked.insert(name.clone()) {
+                continue;
+            }
+            let found = group(scenario, &memo, &name, &view);
+            if found.entities.iter().any(|entity| entity.fates.iter().any(is_new)) {
+                self.group(state, workload);
+            }
+        }
     }
 
     /// One of the pods for all that differ in their header only.

@@ -42,6 +42,11 @@ impl<'s, 'a> Seeds<'s, 'a> {
         self.scenarios.iter().map(|scenario| &scenario.state)
     }
 
+    /// One of the scenarios.
+    pub fn first(&self) -> Option<&'s Scenario<'a>> {
+        self.scenarios.first().copied()
+    }
+
     /// The keys of all objects but pods that may meet other fates than without the change, and of some pods.
     pub fn touched(&self) -> impl Iterator<Item = &Key> {
         self.changed.keys().chain(&self.followers)
@@ -86,6 +91,25 @@ impl<'s, 'a> Seeds<'s, 'a> {
             let same = |a: &Object, b: &Object| a.labels() == b.labels() && a.live() == b.live();
             self.absent.contains(key) || !versions.iter().zip(versions.iter().skip(1)).all(|(a, b)| same(a, b))
         })
+    }
+
+    /// Whether a node comes, goes or changes in what decides which pods it may take, or a class in where it provides volumes.
+    pub fn moves_places(&self) -> bool {
+        let same = |a: &Object, b: &Object, paths: &[&[&str]]| {
+            a.live() == b.live()
+                && a.labels() == b.labels()
+                && paths.iter().all(|path| a.val().at(path) == b.val().at(path))
+        };
+        let moves = |versions: &[Arc<Object>], paths: &[&[&str]]| match versions.split_first() {
+            Some((first, rest)) if !rest.is_empty() => !rest.iter().all(|other| same(first, other, paths)),
+            _ => true,
+        };
+        let node: &[&[&str]] = &[&["spec", "taints"], &["spec", "unschedulable"], &["status", "allocatable"]];
+        self.touched().filter(|key| key.kind.is("Node")).any(|key| moves(self.versions(key), node))
+            || self
+                .touched()
+                .filter(|key| key.kind.is("StorageClass"))
+                .any(|key| moves(self.versions(key), &[&["allowedTopologies"]]))
     }
 
     /// The nodes that are changed.

@@ -298,7 +298,8 @@ const RETAINED_CLAIMS: Edge = Edge {
     },
 };
 
-/// The claims of the ordinals that a StatefulSet has given up, each with its pod.
+/// The claims of the ordinals that a StatefulSet has given up, each with its pod, which owns them by the time that it goes: what
+/// followed one when it is gone follows still.
 const GIVEN_UP: Edge = Edge {
     cause: Cause::Retention,
     after: After::ScaleDown,
@@ -316,7 +317,8 @@ const GIVEN_UP: Edge = Edge {
         let pod_goes = |set: &Object| {
             let ordinal = fields::claim_ordinal(set, &object.key.name);
             let pod = ordinal.map(|i| Key::of("Pod", &set.key.ns, &format!("{}-{i}", set.key.name)));
-            pod.and_then(|pod| state.get(&pod)).is_some_and(|pod| navigate::goes_with_pod(state, pod, object))
+            let pod = pod.and_then(|pod| state.get(&pod).or_else(|| state.base().get(&pod)));
+            pod.is_some_and(|pod| navigate::goes_with_pod(state, pod, object))
         };
         let takes = |set: &Object| {
             fields::gives_up(set, &object.key.name) && pod_goes(set) && !has_another_owner(state, set, object)

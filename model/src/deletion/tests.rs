@@ -107,3 +107,31 @@ fn an_edge_is_the_same_from_both_ends() {
         snapshot.insert((*before).clone());
     }
 }
+
+#[test]
+fn a_claim_follows_the_pod_that_took_it_along_when_that_is_gone() {
+    let scaled = "
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: set, namespace: b, uid: s}
+spec:
+  replicas: 1
+  persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}
+  volumeClaimTemplates: [{metadata: {name: data}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: set-1, namespace: b, uid: p, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: set, uid: s, controller: true}]}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-set-1, namespace: b, uid: d1}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-set-2, namespace: b, uid: d2}}
+";
+    let snapshot = adapted(scaled, Vec::new());
+    let mut state = State::new(&snapshot);
+    state.take(&key("Pod/b/set-1"));
+    let goes = |name: &str| expected_to_go(&state, state.get(&key(name)).unwrap());
+    assert!(goes("PersistentVolumeClaim/b/data-set-1"));
+    // no pod of it was there to take it along
+    assert!(!goes("PersistentVolumeClaim/b/data-set-2"));
+}

@@ -58,13 +58,16 @@ impl<'s, 'a> Survivals<'s, 'a> {
         &self.scenario.state
     }
 
-    /// What becomes of an object before all has settled.
+    /// What becomes of an object before all has settled. One that was being deleted already stays until it is gone, whoever
+    /// deletes it again (`store.go`, `Delete`).
     pub fn of(&self, object: &Object) -> Survival {
-        if object.in_deletion_closure && self.scenario.removed.contains(&object.key) {
+        let removed = object.in_deletion_closure && self.scenario.removed.contains(&object.key);
+        if removed && !object.terminating() {
             return Survival::Goes;
         }
         let at_risk = || self.on_unhealthy_node(object) && hazard::at_risk(self.state(), object);
-        if object.in_deletion_closure || has_deadline(object) || at_risk() || self.is_expected(object) {
+        let follows = object.in_deletion_closure && !removed;
+        if follows || has_deadline(object) || at_risk() || self.is_expected(object) {
             Survival::MayGo
         } else {
             Survival::Stays

@@ -144,6 +144,12 @@ pub fn anti_affinity(object: &Object) -> &[Val] {
     object.val().items_at(&["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"])
 }
 
+/// The spread constraints of a pod spec that the scheduler may not ignore.
+pub fn hard_spreads(spec: &Val) -> impl Iterator<Item = &Val> {
+    let hard = |spread: &&Val| spread.str_at(&["whenUnsatisfiable"]).is_none_or(|w| &**w == "DoNotSchedule");
+    spec.items_at(&["topologySpreadConstraints"]).iter().filter(hard)
+}
+
 /// Whether a term of pod affinity of a pod in one namespace may be about pods of another one, or of the same.
 pub fn reaches(term: &Val, own: &str, ns: &str) -> bool {
     let listed = term.items_at(&["namespaces"]);

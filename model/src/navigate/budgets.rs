@@ -7,13 +7,13 @@ use std::sync::{Arc, LazyLock};
 
 use super::autoscalers::{autoscalers, replica_range};
 use super::definitions::scale_path;
-use super::owners::{adopting_deployment, controller_of, leaves_with_controller};
+use super::owners::{adopting_deployment, controller_of, leaves_with_controller, owner_object, parents};
 use super::replicas::wanted_replicas;
 use super::selection::selector_of;
 use super::template::template_labels;
 use crate::fields::{disruptions_allowed, finished, template_path};
 use crate::kinds::{Kind, KindTraits};
-use crate::object::{Key, Object};
+use crate::object::{Key, Object, Owner};
 use crate::selector::Selector;
 use crate::state::State;
 
@@ -60,15 +60,17 @@ pub fn unscaled<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<Object>> {
     found
 }
 
-/// Whether an object never adds to what has [no scale](unscaled): a pod whose controller has one by its kind, or such a
-/// workload itself. A ReplicaSet gives a scale to the custom resource that makes pods through it.
+/// Whether an object changes nothing of what has [no scale](unscaled), there or gone: a pod whose controller has one by its
+/// kind, or such a workload itself. A custom resource is counted by the workload that makes pods for it as long as that is
+/// there, and a ReplicaSet gives it a scale.
 pub fn is_always_scaled(state: &State, object: &Object) -> bool {
     if object.key.kind.is("Pod") {
         return object.controller().is_some_and(|controller| controller.kind.has(KindTraits::has_scale));
     }
-    let through =
-        object.key.kind.is("ReplicaSet") && controller_of(state, object).is_some_and(|c| template_path(c).is_none());
-    object.key.kind.has(KindTraits::has_scale) && !through
+    let is_custom = |owner: &Owner| owner_object(state, object, owner).is_some_and(|o| template_path(o).is_none());
+    object.key.kind.has(KindTraits::has_scale)
+        && !object.owners().iter().any(is_custom)
+        && parents(state, object).is_empty()
 }
 
 /// The pods that a budget matches once everything has settled, by what makes them.

@@ -43,7 +43,7 @@ pub fn confirming(before: &State, now: &State, object: &Object) -> Vec<Arc<Objec
 }
 
 /// Whether an object names itself as one to be deleted: by its uid, so that nothing made later under its name does.
-fn is_confirmed(object: &Object) -> bool {
+pub fn is_confirmed(object: &Object) -> bool {
     !object.uid.is_empty() && object.annotation(CONFIRM_DELETE).is_some_and(|uid| **uid == *object.uid)
 }
 

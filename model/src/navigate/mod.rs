@@ -30,7 +30,7 @@ pub use budgets::{
 };
 pub use capacity::{admitted_spec, admitting, counts, deciding, is_workload, most_wanted, refusals, surge, workloads};
 pub use claims::{claims_of, goes_with_pod, volume};
-pub use confirmed::{confirming, meant};
+pub use confirmed::{confirming, is_confirmed, meant};
 pub use definitions::{definition_of, instances, scale_path};
 pub use hosts::{HostClaim, host_claimants, host_claims, host_rivals};
 pub use known::{UnknownKind, known};
@@ -39,7 +39,7 @@ pub use owners::{
     parents, top_controller, unread_owners, wanted_by,
 };
 pub use placement::{admitted_nodes, daemon_nodes, keeps_daemon_pod, zone};
-pub use possible::{follows_pods, possible_nodes};
+pub use possible::{follows_pods, placing, possible_nodes};
 pub use replicas::wanted_replicas;
 pub use rights::{entitled, granting, rights_lost};
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selected_by, selector_of};

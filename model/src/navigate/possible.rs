@@ -53,6 +53,27 @@ pub fn possible_nodes<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Obje
     }
 }
 
+/// What decides about [`possible_nodes`] beside nodes and pods: claims, their volumes, and the classes of those that have none.
+pub fn placing<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+    let behind = |claim: &Object| volume(state, claim).or_else(|| class_of(state, claim));
+    match &*object.key.kind.kind {
+        "PersistentVolume" if object.key.kind.is("PersistentVolume") => Vec::new(),
+        "PersistentVolumeClaim" if object.key.kind.is("PersistentVolumeClaim") => behind(object).into_iter().collect(),
+        _ if !object.node.is_empty() => Vec::new(),
+        _ => {
+            let own = placed_spec(state, object).map(|spec| claims(state, &spec, &object.key.ns)).unwrap_or_default();
+            let followed = if follows_pods(state, object) { placed(state) } else { Vec::new() };
+            let specs = followed.into_iter().filter_map(|o| Some((placed_spec(state, o)?, &o.key.ns)));
+            let others = specs.flat_map(|(spec, ns)| claims(state, &spec, ns));
+            let mut found: Vec<_> =
+                own.into_iter().chain(others).flat_map(|c| [Some(c), volume(state, c)]).flatten().collect();
+            found.sort_by(|a, b| a.key.cmp(&b.key));
+            found.dedup_by(|a, b| a.key == b.key);
+            found
+        }
+    }
+}
+
 /// Whether a required pod affinity has a say in it.
 pub fn follows_pods(state: &State, object: &Object) -> bool {
     let required = ["affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
@@ -72,10 +93,7 @@ fn alone<'s>(state: &'s State, spec: &Val, ns: &str) -> Vec<&'s Arc<Object>> {
     tolerations
         .extend(OF_CONDITIONS.map(|key| Val::object([("key", Val::str(key)), ("operator", Val::str("Exists"))])));
     let tolerant = spec.with("tolerations", Val::list(tolerations));
-    let claims = spec.items_at(&["volumes"]).iter();
-    let claims = claims.filter_map(|volume| volume.name_at(&["persistentVolumeClaim", "claimName"]));
-    let claims = claims.filter_map(|name| state.get(&Key::of("PersistentVolumeClaim", ns, name)));
-    let volumes: Vec<&Arc<Object>> = claims.filter_map(|claim| volume(state, claim)).collect();
+    let volumes: Vec<&Arc<Object>> = claims(state, spec, ns).into_iter().filter_map(|c| volume(state, c)).collect();
     let admits = |node: &Object| match pinned {
         // the scheduler is passed by
         Some(name) => *name == *node.key.name,
@@ -89,6 +107,13 @@ fn alone<'s>(state: &'s State, spec: &Val, ns: &str) -> Vec<&'s Arc<Object>> {
     nodes(state).into_iter().filter(|node| admits(node)).collect()
 }
 
+/// The claims that a pod spec names.
+fn claims<'s>(state: &'s State, spec: &Val, ns: &str) -> Vec<&'s Arc<Object>> {
+    let volumes = spec.items_at(&["volumes"]).iter();
+    let names = volumes.filter_map(|volume| volume.name_at(&["persistentVolumeClaim", "claimName"]));
+    names.filter_map(|name| state.get(&Key::of("PersistentVolumeClaim", ns, name))).collect()
+}
+
 /// Whether an empty node could take a pod.
 fn is_large_enough(spec: &Val, node: &Object) -> bool {
     let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return true };
@@ -98,10 +123,8 @@ fn is_large_enough(spec: &Val, node: &Object) -> bool {
 
 /// The values of a topology label where pods are that a term of pod affinity means, or where they may be placed.
 fn domains(state: &State, term: &Val, topology: &str, own: &str) -> BTreeSet<Str> {
-    let mut kinds: Vec<Kind> = Kind::with(KindTraits::runs_pods).collect();
-    kinds.extend(state.base().adapters().kinds());
     let mut found = BTreeSet::new();
-    for object in kinds.iter().flat_map(|kind| state.list(kind, None)) {
+    for object in placed(state) {
         let labels = template_labels(state, object).unwrap_or_default();
         if !means(term, own, &object.key.ns, &labels) || fields::finished(object) {
             continue;
@@ -113,6 +136,13 @@ fn domains(state: &State, term: &Val, topology: &str, own: &str) -> BTreeSet<Str
         found.extend(places.into_iter().filter_map(|node| node.label(topology).cloned()));
     }
     found
+}
+
+/// All pods, and all that makes pods.
+fn placed<'s>(state: &'s State) -> Vec<&'s Arc<Object>> {
+    let mut kinds: Vec<Kind> = Kind::with(KindTraits::runs_pods).collect();
+    kinds.extend(state.base().adapters().kinds());
+    kinds.iter().flat_map(|kind| state.list(kind, None)).collect()
 }
 
 /// Whether a term of pod affinity of a pod in one namespace may mean pods of another one that bear these labels.
@@ -130,9 +160,9 @@ fn of_claim<'s>(state: &'s State, claim: &Object) -> Vec<&'s Arc<Object>> {
     if let Some(volume) = volume(state, claim) {
         return of_volume(state, volume);
     }
-    let class = fields::class_named(claim.val()).and_then(|name| state.get(&Key::of("StorageClass", "", name)));
-    let terms =
-        class.filter(|class| class.live()).map_or(&[][..], |class| class.val().items_at(&["allowedTopologies"]));
+    let terms = class_of(state, claim)
+        .filter(|class| class.live())
+        .map_or(&[][..], |class| class.val().items_at(&["allowedTopologies"]));
     let meets = |node: &Object, expression: &Val| {
         let here = expression.str_at(&["key"]).and_then(|key| node.label(key));
         here.is_some_and(|here| expression.items_at(&["values"]).iter().any(|value| value.as_str() == Some(here)))
@@ -142,6 +172,10 @@ fn of_claim<'s>(state: &'s State, claim: &Object) -> Vec<&'s Arc<Object>> {
             || terms.iter().any(|term| term.items_at(&["matchLabelExpressions"]).iter().all(|e| meets(node, e)))
     };
     nodes(state).into_iter().filter(|node| allowed(node)).collect()
+}
+
+fn class_of<'s>(state: &'s State, claim: &Object) -> Option<&'s Arc<Object>> {
+    state.get(&Key::of("StorageClass", "", fields::class_named(claim.val())?))
 }
 
 fn nodes<'s>(state: &'s State) -> Vec<&'s Arc<Object>> {

@@ -1,7 +1,7 @@
 //! The labels by which objects are found: those that they bear, and others that say what else is looked for.
 
 use crate::fields::hosts::{is_route, places_of};
-use crate::fields::{anti_affinity, template_path};
+use crate::fields::{anti_affinity, hard_spreads, pod_spec, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
 use crate::selector::text;
@@ -23,12 +23,22 @@ pub(super) const CLAIM: &str = "(claim)";
 /// The label under which custom resources, definitions and StatefulSets that are being deleted are indexed.
 pub(super) const ENDING: &str = "(ending)";
 
+/// The label under which workloads are indexed whose new pods a hard spread constraint keeps alike in number over domains.
+pub(super) const SPREAD: &str = "(spread)";
+
 pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
     let mut found = labels_by_kind(object);
+    if spreads(object) {
+        found.push(("".into(), SPREAD.into(), "".into()));
+    }
     if object.terminating() && leads(&object.key.kind) {
         found.push(("".into(), ENDING.into(), "".into()));
     }
     found
+}
+
+fn spreads(object: &Object) -> bool {
+    object.key.kind.has(KindTraits::decides) && pod_spec(object).is_some_and(|spec| hard_spreads(spec).next().is_some())
 }
 
 /// Whether what may go with an object of a kind does not name it.

@@ -87,7 +87,7 @@ impl Engines {
             exemptions: &[],
         };
         let verdicts = engine.decide(&input).verdicts.into_iter();
-        verdicts.map(|v| (v.instance, (v.outcome, v.reason.unwrap_or(v.message)))).collect()
+        verdicts.map(|v| (v.instance, (v.outcome, v.reason.unwrap_or(v.message + &v.assumptions.join("; "))))).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use super::host_port::{HostPort, host_ports};
 use super::room::Room;
 use super::term::{Term, term};
 use crate::controllers::statefulset::INDIVIDUAL_LABELS;
-use crate::fields;
+use crate::fields::{self, hard_spreads};
 use crate::object::{Key, Object};
 use crate::value::{Str, Val};
 
@@ -139,9 +139,8 @@ fn required<'v>(spec: &'v Val, kind: &str) -> &'v [Val] {
 fn terms(spec: &Val, ns: &str) -> Vec<Term> {
     let is_shared = |term: &Term| !term.shared_keys.iter().any(|key| INDIVIDUAL_LABELS.contains(&&**key));
     let apart = required(spec, "podAntiAffinity").iter().filter_map(|t| term(t, ns, None));
-    let spreads = spec.items_at(&["topologySpreadConstraints"]).iter().filter(|_| pinned(spec).is_none());
-    let hard = spreads.filter(|spread| spread.str_at(&["whenUnsatisfiable"]).is_none_or(|w| &**w == "DoNotSchedule"));
-    let spread = hard.filter_map(|t| term(t, ns, Some(t.int_at(&["maxSkew"]).unwrap_or(1))));
+    let spreads = hard_spreads(spec).filter(|_| pinned(spec).is_none());
+    let spread = spreads.filter_map(|t| term(t, ns, Some(t.int_at(&["maxSkew"]).unwrap_or(1))));
     apart.chain(spread).filter(is_shared).collect()
 }
 
