@@ -171,6 +171,8 @@ fn may_follow(code: &str, path: &str, left_out: &[String]) -> bool {
     let around = path.rsplit_once('.').map_or(path, |(around, _)| around);
     let is_field_of_spec = |path: &String| path.matches(['.', '[']).count() < 2;
     match code {
+        // a template that is named is there or not, whatever else was left out
+        "E0201" if path.ends_with(".template") => false,
         "E0006" | "E0201" | "E0303" => left_out.iter().any(|path| path.starts_with(around)),
         // perhaps it was written there
         "E0002" => left_out.iter().any(|path| !path.contains('.') && path != "apiVersion"),
