@@ -230,7 +230,7 @@ pub struct Decision {
     /// The kinds that were looked for and of which the recorded cluster has no object: they are taken as none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_as_none: Vec<String>,
-    /// The kinds of the custom resources that the change touches and that no adapter explains: what their operators do is not
+    /// The kinds of the custom resources that the change touches and whose operators no adapter explains: what these do is not
     /// modelled, which every proof relies on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmodelled: Vec<String>,
@@ -303,7 +303,7 @@ impl Decision {
 
     /// What each proof relies on since no adapter explains a custom resource.
     pub fn unmodelled_in_words(&self) -> impl Iterator<Item = String> {
-        let words = |kind| format!("{kind} has no ResourceAdapter: what its operator does is not modelled");
+        let words = |kind| format!("no ResourceAdapter says what the operator of {kind} does: it is not modelled");
         self.unmodelled.iter().map(words)
     }
 

@@ -153,9 +153,9 @@ impl Engine {
 
     /// What was found, as it is told.
     fn decision(&self, uid: &str, found: Findings, effort: Effort, watch: &Stopwatch) -> Decision {
-        let Findings { verdicts, proved, not_worse, mut exempted, unmodelled, overran, cut_short } = found;
+        let Findings { verdicts, proved, not_worse, mut exempted, operators, overran, cut_short } = found;
         exempted.sort();
-        let unmodelled: Vec<String> = unmodelled.iter().map(ToString::to_string).collect();
+        let unmodelled: Vec<String> = operators.unmodelled.iter().map(ToString::to_string).collect();
         let unmodelled_outcome = match self.settings.unmodelled {
             _ if unmodelled.is_empty() => Outcome::Allowed,
             OnUndecided::Deny => Outcome::Denied,
@@ -164,7 +164,7 @@ impl Engine {
         };
         let mut decision = Decision { unmodelled, unmodelled_outcome, ..Decision::of(uid, []) };
         decision.add(verdicts);
-        let assumed: Vec<String> = decision.unmodelled_in_words().collect();
+        let assumed: Vec<String> = decision.unmodelled_in_words().chain(operators.assumed).collect();
         for verdict in decision.verdicts.iter_mut().filter(|verdict| verdict.outcome == Finding::Proved) {
             verdict.assumptions.extend(assumed.iter().cloned());
         }

@@ -11,7 +11,6 @@ use suture_encode::impact::{Impact, Reached};
 use suture_encode::scene::Preparations;
 use suture_model::change::Request;
 use suture_model::futures::Moment;
-use suture_model::kinds::Kind;
 use suture_model::navigate::UnknownKind;
 use suture_model::object::{Key, Object};
 use suture_model::state::State;
@@ -27,7 +26,7 @@ use crate::instance::{InvariantRun, Undecided, judges};
 use crate::prove::Proof;
 use crate::request::{DecisionContext, Input, NoScenarios, ScenarioSet, ScenarioSource, Settings, expression_inputs};
 use crate::symmetry_memo::{ClassKey, ClassVerdict, SharedVerdict, SymmetryMemo};
-use crate::unmodelled::unmodelled;
+use crate::unmodelled::Operators;
 
 /// Once so many instances are refused the others are left out: people read the first few, and a deletion that thousands
 /// of objects depend on is denied in the time of one that some do.
@@ -60,8 +59,8 @@ pub(crate) struct Findings {
     pub not_worse: u64,
     /// The instances that were not judged, since an exemption covers them.
     pub exempted: Vec<Exempted>,
-    /// The kinds of custom resources that the change touches and that no adapter explains.
-    pub unmodelled: BTreeSet<Kind>,
+    /// What the operators of the custom resources that the change touches are taken to do.
+    pub operators: Operators,
     /// The invariants that took all their steps.
     pub overran: BTreeSet<Str>,
     /// Whether some were left out, since the change is denied whatever they say.
@@ -133,7 +132,7 @@ impl<'e> Judge<'e> {
         let ScenarioSource { input, in_flight, .. } = source;
         let before = State::new(input.snapshot);
         let touched = set.during.iter().chain(set.after.iter().flatten());
-        let mut found = Findings { unmodelled: unmodelled(&before, touched), ..Findings::default() };
+        let mut found = Findings { operators: Operators::of(&before, touched), ..Findings::default() };
         let landed = set.baseline.iter().filter(|scenario| scenario.landed != 0);
         let mut impact = Impact::new(&before, set.during.iter().chain(landed));
         let inputs = expression_inputs(&input.change.requests, input.time);

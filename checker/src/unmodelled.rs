@@ -1,5 +1,5 @@
-//! The custom resources that a change touches, or that control what it touches, and that no adapter explains. Their operators
-//! react to the change in ways that no effect describes.
+//! The operators of the custom resources that a change touches, or that control what it touches: where no adapter explains
+//! them, they react to the change in ways that no effect describes; where one does, it says what it leaves to them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,39 +15,57 @@ const OWN_GROUP: &str = "suture.dev";
 /// Groups of Kubernetes itself end like this. So may a definition's group be protected.
 const PROTECTED: &str = ".k8s.io";
 
-/// Their kinds, over all objects that these scenarios change.
-pub(crate) fn unmodelled<'s, 'a: 's>(
-    before: &State<'_>,
-    scenarios: impl Iterator<Item = &'s Scenario<'a>>,
-) -> BTreeSet<Kind> {
-    let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
-    for scenario in scenarios {
-        let is_changed = |key: &Key, now: &Option<Arc<Object>>| before.get(key) != now.as_ref();
-        for (key, now) in scenario.state.delta().iter().filter(|(key, now)| is_changed(key, now)) {
-            climb(key, now.as_deref(), before, &mut seen, &mut found);
-        }
-    }
-    found
+/// What operators do that no effect describes.
+#[derive(Debug, Default)]
+pub(crate) struct Operators {
+    /// The kinds of custom resources about whose operators no adapter says anything.
+    pub unmodelled: BTreeSet<Kind>,
+    /// What adapters leave to the operators, each sentence with its kind.
+    pub assumed: BTreeSet<String>,
 }
 
-/// Adds the kinds of an object and of what controls it.
-fn climb(key: &Key, now: Option<&Object>, before: &State<'_>, seen: &mut BTreeSet<Key>, found: &mut BTreeSet<Kind>) {
-    let (mut key, mut now) = (key.clone(), now);
-    while seen.insert(key.clone()) {
-        if is_unmodelled(&key.kind, before) {
-            found.insert(key.kind.clone());
+impl Operators {
+    /// Those of all objects that these scenarios change, and of what controls these.
+    pub(crate) fn of<'s, 'a: 's>(before: &State<'_>, scenarios: impl Iterator<Item = &'s Scenario<'a>>) -> Self {
+        let (mut found, mut seen) = (Self::default(), BTreeSet::new());
+        for scenario in scenarios {
+            let is_changed = |key: &Key, now: &Option<Arc<Object>>| before.get(key) != now.as_ref();
+            for (key, now) in scenario.state.delta().iter().filter(|(key, now)| is_changed(key, now)) {
+                found.climb(key, now.as_deref(), before, &mut seen);
+            }
         }
-        let object = now.take().or_else(|| before.get(&key).map(|object| &**object));
-        let Some(owner) = object.and_then(Object::controller) else { return };
-        let is_global = owner.kind.builtin_namespaced() == Some(false);
-        key = Key::new(owner.kind.clone(), if is_global { "" } else { &key.ns }, &owner.name);
+        found
+    }
+
+    /// Adds those of an object and of what controls it.
+    fn climb(&mut self, key: &Key, now: Option<&Object>, before: &State<'_>, seen: &mut BTreeSet<Key>) {
+        let (mut key, mut now) = (key.clone(), now);
+        while seen.insert(key.clone()) {
+            self.add(&key.kind, before);
+            let object = now.take().or_else(|| before.get(&key).map(|object| &**object));
+            let Some(owner) = object.and_then(Object::controller) else { return };
+            let is_global = owner.kind.builtin_namespaced() == Some(false);
+            key = Key::new(owner.kind.clone(), if is_global { "" } else { &key.ns }, &owner.name);
+        }
+    }
+
+    fn add(&mut self, kind: &Kind, before: &State<'_>) {
+        if kind.builtin_namespaced().is_some() {
+            return;
+        }
+        let adapters = before.base().adapters();
+        self.assumed.extend(adapters.assumed(kind).iter().map(|sentence| format!("{kind}: {sentence}")));
+        if is_unmodelled(kind, before) {
+            self.unmodelled.insert(kind.clone());
+        }
     }
 }
 
-/// Whether objects of a kind are custom resources that no adapter explains.
+/// Whether objects of a kind are custom resources about whose operator no adapter says anything.
 fn is_unmodelled(kind: &Kind, state: &State<'_>) -> bool {
     let is_custom = kind.builtin_namespaced().is_none() && kind.group.contains('.') && &*kind.group != OWN_GROUP;
+    let adapters = state.base().adapters();
     is_custom
-        && !state.base().adapters().kinds().contains(kind)
+        && (adapters.is_unmodelled(kind) || !adapters.kinds().contains(kind))
         && (!kind.group.ends_with(PROTECTED) || definition_of(state, kind).is_some())
 }

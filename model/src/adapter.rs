@@ -8,7 +8,7 @@ use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::references::reference::Reference;
 use crate::selector::Selector;
-use crate::value::Val;
+use crate::value::{Str, Val};
 
 /// What an adapter says about one custom resource. Absent parts say nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,19 @@ pub trait Adapters: Send + Sync + std::fmt::Debug {
     fn facts(&self, object: &Object) -> Option<Arc<AdapterFacts>>;
     /// The kinds that have an adapter.
     fn kinds(&self) -> Vec<Kind>;
+    /// Those of them that are named before an object of them was seen: a user wrote the adapter. A shipped one says nothing
+    /// about which kinds a cluster has.
+    fn stated_kinds(&self) -> Vec<Kind> {
+        self.kinds()
+    }
+    /// What the adapter of a kind leaves to its operator, which every proof about such an object relies on.
+    fn assumed(&self, _: &Kind) -> Vec<Str> {
+        Vec::new()
+    }
+    /// Whether the adapter of a kind says that what its operator does is not modelled.
+    fn is_unmodelled(&self, _: &Kind) -> bool {
+        false
+    }
 }
 
 /// No adapters at all.

@@ -1,8 +1,9 @@
 //! The command line: every subcommand and flag, as data.
 
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::failure_policy::FailurePolicy;
@@ -24,6 +25,17 @@ pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Arguments {
+    /// Those of this process; where they are wrong, that is said and the process ends. kubectl runs a plugin under the name
+    /// `kubectl-suture`, a link to the program, and is what people type then.
+    pub fn of_process() -> Self {
+        let program = env::args_os().next().map(PathBuf::from);
+        let is_plugin = program.as_deref().and_then(Path::file_stem).is_some_and(|name| name == "kubectl-suture");
+        let command = if is_plugin { Self::command().bin_name("kubectl suture") } else { Self::command() };
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
 }
 
 /// Flags of every subcommand.

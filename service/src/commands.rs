@@ -13,7 +13,7 @@ use suture_model::change::{Change, User};
 use suture_model::kinds::Kind;
 use suture_model::object::Key;
 use suture_model::snapshot::Facts;
-use suture_specs::spec::{OnUndecided, Profile};
+use suture_specs::spec::{OnUndecided, Profile, ResourceAdapter};
 
 use crate::arguments::{
     self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, Manpages, ReportFormat,
@@ -175,6 +175,12 @@ fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
 /// header of a dump says what was.
 fn taken_as_none(policy: &Policy, recorded: &RecordedCluster) -> Vec<String> {
     let RecordedCluster { snapshot, is_live: false, read, .. } = recorded else { return Vec::new() };
+    // a shipped adapter says nothing about which kinds a cluster has
+    let stated = policy.adapters.stated_kinds();
+    let is_met = |kind: &Kind| stated.contains(kind) || !snapshot.list(kind, None).is_empty();
+    let of = |adapter: &&ResourceAdapter| is_met(&Kind::new(&adapter.spec.group, &adapter.spec.kind));
+    let met = policy.written_adapters.iter().filter(of).cloned().collect();
+    let policy = &Policy { written_adapters: met, ..policy.clone() };
     let is_none = |kind: &Kind| snapshot.list(kind, None).is_empty() && !snapshot.unknown().contains(&kind.kind);
     let none = watched(policy).into_iter().filter(is_none).map(|kind| kind.to_string());
     let mut none: Vec<String> = none.filter(|kind| !read.contains(kind.as_str())).collect();

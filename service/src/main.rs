@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use suture_service::arguments::Arguments;
 use suture_service::commands;
 
@@ -11,7 +10,7 @@ use suture_service::commands;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::of_process();
     #[cfg(all(feature = "serve", target_env = "gnu"))]
     if matches!(arguments.command, suture_service::arguments::Command::Serve(_)) {
         arenas::share();

@@ -83,7 +83,7 @@ impl Names {
             let scope = val.str_at(&["spec", "scope"]).map_or("Namespaced", |scope| &**scope);
             names.namespaced.insert(kind, scope == "Namespaced");
         }
-        for kind in snapshot.adapters().kinds().into_iter().chain(snapshot.kinds()) {
+        for kind in snapshot.adapters().stated_kinds().into_iter().chain(snapshot.kinds()) {
             names.add(&kind, std::iter::empty());
             if let Some(first) = snapshot.list(&kind, None).first() {
                 names.namespaced.entry(kind).or_insert(!first.key.ns.is_empty());

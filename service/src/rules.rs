@@ -56,10 +56,14 @@ pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
         reads.join(&Footprint::of(invariant).reads);
     }
     let mut kinds = always();
-    let adapters = &policy.documents.adapters;
-    for adapter in adapters {
-        kinds.insert(Kind::new(&adapter.spec.group, &adapter.spec.kind));
-        kinds.extend(named_by(&adapter.spec));
+    let stated = policy.adapters.stated_kinds();
+    for adapter in policy.written_adapters.iter() {
+        let kind = Kind::new(&adapter.spec.group, &adapter.spec.kind);
+        // what a shipped one names is of interest only beside custom resources themselves
+        if reads.adapted || stated.contains(&kind) {
+            kinds.extend(named_by(&adapter.spec));
+        }
+        kinds.insert(kind);
     }
     kinds.extend(policy.grants.kinds());
     reads.pods |= policy.grants.count_pods() || kinds.contains(&Kind::new("", "Pod")) || may_go_with_pods(&reads);
@@ -113,7 +117,7 @@ fn written(policy: &Policy, future: &Future) -> BTreeMap<String, Writes> {
             None => custom_writes(status, writes),
         }
     }
-    for adapter in &policy.documents.adapters {
+    for adapter in policy.written_adapters.iter() {
         custom_writes(mentions_status(&adapter.spec), written.entry(adapter.spec.group.clone()).or_default());
     }
     written
@@ -181,7 +185,7 @@ fn future(policy: &Policy) -> Future {
             own.kinds.extend(Kind::with(|traits| traits.watched != Watched::WhenNamed));
         }
         if own.adapted {
-            own.kinds.extend(policy.documents.adapters.iter().flat_map(|adapter| named_by(&adapter.spec)));
+            own.kinds.extend(policy.written_adapters.iter().flat_map(|adapter| named_by(&adapter.spec)));
         }
         if own.status {
             future

@@ -131,7 +131,7 @@ fn an_operator_that_is_not_modelled_is_an_assumption() {
         let ran = suture(&[&["check", "--state", &state, "--no-timing"][..], flags].concat());
         (ran.code, ran.out + &ran.err)
     };
-    let assumed = "assumed: PostgreSQL has no ResourceAdapter: what its operator does is not modelled\n";
+    let assumed = "assumed: no ResourceAdapter says what the operator of PostgreSQL does: it is not modelled\n";
     let custom = ["--patch", r#"postgresql/db/main={"spec":{"members":2}}"#];
     for (answer, code, summary) in
         [("warn", 0, "allowed with a warning: "), ("allow", 0, "allowed: "), ("deny", 1, "denied: ")]
@@ -154,12 +154,62 @@ fn an_operator_that_is_not_modelled_is_an_assumption() {
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&json["decision"], &json["unmodelled"][0]), (&"Warned".into(), &"PostgreSQL".into()));
     let proofs: Vec<_> = json["verdicts"].as_array().unwrap().iter().filter(|v| v["outcome"] == "Proved").collect();
-    let relies =
-        |proof: &&serde_json::Value| proof["assumptions"].to_string().contains("PostgreSQL has no ResourceAdapter");
+    let relies = |proof: &&serde_json::Value| {
+        proof["assumptions"].to_string().contains("says what the operator of PostgreSQL does")
+    };
     assert!(!proofs.is_empty() && proofs.iter().all(relies), "{json:#}");
 
     let adapter = "apiVersion: suture.dev/v1alpha1\nkind: ResourceAdapter\nmetadata: {name: pg}\nspec: {group: example.org, kind: PostgreSQL, replicas: self.spec.members}\n";
     let adapter = write(&folder, "adapter.yaml", adapter);
     let (_, text) = check(&[&custom[..], &["--adapters", &adapter]].concat());
     assert!(!text.contains("assumed") && text.contains("\nallowed: "), "{text}");
+
+    // an adapter may say what it leaves to the operator, or that it is not modelled all the same
+    let says = |name: &str, more: &str| {
+        let text = format!(
+            "apiVersion: suture.dev/v1alpha1\nkind: ResourceAdapter\nmetadata: {{name: pg}}\nspec: {{group: example.org, kind: \
+             PostgreSQL, replicas: self.spec.members, {more}}}\n"
+        );
+        write(&folder, name, &text)
+    };
+    let sentence = says("assumes.yaml", "assumes: [the leader is chosen well]");
+    let asked = ["--label", "sts/db/main=a=b", "--verbose", "-o", "json", "--adapters", &sentence];
+    let json: serde_json::Value = serde_json::from_str(&check(&asked).1).unwrap();
+    let proofs: Vec<_> = json["verdicts"].as_array().unwrap().iter().filter(|v| v["outcome"] == "Proved").collect();
+    let relies = |proof: &&serde_json::Value| {
+        proof["assumptions"].as_array().unwrap().contains(&"PostgreSQL: the leader is chosen well".into())
+    };
+    assert!(!proofs.is_empty() && proofs.iter().all(relies) && json["decision"] == "Allowed", "{json:#}");
+    let unmodelled = says("unmodelled.yaml", "unmodelled: true");
+    let (_, text) = check(&[&custom[..], &["--adapters", &unmodelled]].concat());
+    assert!(text.contains(assumed) && text.contains("allowed with a warning: "), "{text}");
+}
+
+#[test]
+fn shipped_adapters_are_at_work_where_their_kind_is_met_and_nowhere_else() {
+    let folder = folder("shipped");
+    let cluster = |kind: &str| {
+        DATABASE.replace("example.org/v1, kind: PostgreSQL", kind)
+            + "---\n{apiVersion: v1, kind: Secret, metadata: {name: tls, namespace: db, uid: t}}\n"
+    };
+    let kind = "acid.zalan.do/v1, kind: postgresql";
+    let met = cluster(kind).replace("spec: {members: 1}", "spec: {numberOfInstances: 1, tls: {secretName: tls}}");
+    let (met, other) =
+        (write(&folder, "met.yaml", &met), write(&folder, "other.yaml", &cluster("example.org/v1, kind: X")));
+    let check = |flags: &[&str]| {
+        let ran = suture(&[&["check", "--no-timing", "--profile", "baseline"][..], flags].concat());
+        (ran.code, ran.out + &ran.err)
+    };
+    let (code, text) = check(&["--state", &met, "--delete", "secret/db/tls"]);
+    assert!(code == 1 && text.contains("references-resolve") && text.contains("postgresql/db/main"), "{text}");
+    let (code, text) = check(&["--state", &other, "--delete", "secret/db/tls"]);
+    assert!(code == 0, "{text}");
+    for shipped in ["Kafka", "postgresql", "Machine"] {
+        assert!(!text.contains(shipped), "nobody said that there might be some: {text}");
+    }
+    // one of your own takes its place
+    let own = "apiVersion: suture.dev/v1alpha1\nkind: ResourceAdapter\nmetadata: {name: pg}\nspec: {group: acid.zalan.do, kind: postgresql, replicas: self.spec.numberOfInstances}\n";
+    let own = write(&folder, "own.yaml", own);
+    let (code, text) = check(&["--state", &met, "--delete", "secret/db/tls", "--adapters", &own]);
+    assert!(code == 0, "{text}");
 }

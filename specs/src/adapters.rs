@@ -3,7 +3,7 @@
 //! What an expression does not find (a field, an item, the value of an optional) is absent, as is null. Any other
 //! failure goes into the facts' `errors`: about such an object nothing is decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_model::adapter::{AdapterFacts, Adapters};
@@ -21,14 +21,22 @@ use crate::spec::{
 };
 use crate::value::Value;
 
+mod shipped;
+
+pub use shipped::{SHIPPED, shipped};
+
 /// The loaded adapters, by the kind that each is for.
 #[derive(Debug, Default)]
 pub struct AdapterSet {
-    adapters: BTreeMap<Kind, Compiled>,
+    adapters: BTreeMap<Kind, Arc<Compiled>>,
+    /// The kinds whose adapter is a shipped one.
+    shipped: BTreeSet<Kind>,
 }
 
 #[derive(Debug)]
 struct Compiled {
+    assumes: Vec<Str>,
+    is_unmodelled: bool,
     replicas: Option<Expr>,
     replicas_path: Option<Vec<String>>,
     selector: Option<Expr>,
@@ -68,6 +76,21 @@ enum Text {
 }
 
 impl AdapterSet {
+    /// Compiles adapters, over the shipped ones: those are for the kinds for which there is no other.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub fn over_shipped<'r>(adapters: impl IntoIterator<Item = &'r ResourceAdapter>) -> Result<Self, Vec<SpecError>> {
+        let mut set = Self::compile(adapters)?;
+        for (kind, compiled) in shipped::compiled()? {
+            if !set.adapters.contains_key(kind) {
+                set.adapters.insert(kind.clone(), compiled.clone());
+                set.shipped.insert(kind.clone());
+            }
+        }
+        Ok(set)
+    }
+
     /// Compiles adapters; of two for one kind the later counts.
     ///
     /// # Errors
@@ -80,7 +103,7 @@ impl AdapterSet {
             let mut compiler = Compiler { origin: &adapter.origin, scope: Scope::adapter(), errors: Vec::new() };
             let compiled = compiler.adapter(adapter);
             errors.extend(compiler.errors);
-            set.adapters.insert(kind, compiled);
+            set.adapters.insert(kind, Arc::new(compiled));
         }
         if errors.is_empty() { Ok(set) } else { Err(errors) }
     }
@@ -94,6 +117,18 @@ impl Adapters for AdapterSet {
 
     fn kinds(&self) -> Vec<Kind> {
         self.adapters.keys().cloned().collect()
+    }
+
+    fn stated_kinds(&self) -> Vec<Kind> {
+        self.adapters.keys().filter(|kind| !self.shipped.contains(kind)).cloned().collect()
+    }
+
+    fn assumed(&self, kind: &Kind) -> Vec<Str> {
+        self.adapters.get(kind).map(|adapter| adapter.assumes.clone()).unwrap_or_default()
+    }
+
+    fn is_unmodelled(&self, kind: &Kind) -> bool {
+        self.adapters.get(kind).is_some_and(|adapter| adapter.is_unmodelled)
     }
 }
 
@@ -109,6 +144,8 @@ impl Compiler<'_> {
         let replicas = self.optional("replicas", spec.replicas.as_ref(), &Type::Int);
         let labels = Type::map(Type::String, Type::Any);
         Compiled {
+            assumes: spec.assumes.iter().map(|sentence| sentence.as_str().into()).collect(),
+            is_unmodelled: spec.unmodelled,
             replicas_path: replicas.as_ref().and_then(path_of),
             replicas,
             selector: self.optional("selector", spec.selector.as_ref(), &labels),

@@ -58,7 +58,7 @@ fn kinds_named(state: &State, kind: &str, group: Option<&str>) -> Vec<Kind> {
     }
     let definitions = state.list(&Kind::new("apiextensions.k8s.io", "CustomResourceDefinition"), None);
     let defined = definitions.into_iter().filter_map(|d| defined_kind(d));
-    let mut found: Vec<Kind> = defined.chain(state.base().adapters().kinds()).chain(state.kinds()).collect();
+    let mut found: Vec<Kind> = defined.chain(state.base().adapters().stated_kinds()).chain(state.kinds()).collect();
     found.extend(Kind::builtin(kind));
     found.retain(|k| &*k.kind == kind);
     found.sort();

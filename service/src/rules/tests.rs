@@ -102,6 +102,8 @@ fn kinds_are_found_in_expressions_too() {
         replica_range: None,
         deletes_volumes: None,
         cascades: None,
+        assumes: Vec::new(),
+        unmodelled: false,
     };
     let found = named_by(&adapter(Some(Listed::Expression(Cel(expression.to_owned())))));
     assert_eq!(found.iter().map(|kind| kind.kind.to_string()).collect::<Vec<_>>(), ["Deployment"]);

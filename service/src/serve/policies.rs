@@ -181,6 +181,10 @@ impl Policies {
         }
         let mut policy = compile(&mut documents, &mut problems);
         policy.adapters = self.adapters(&mut documents, &mut problems);
+        policy.written_adapters = policy::with_shipped(&documents.adapters).unwrap_or_else(|errors| {
+            problems.push(Problem { resource: "the shipped adapters".to_owned(), message: told(&errors) });
+            documents.adapters.clone().into()
+        });
         policy.documents = Arc::new(documents);
         let mut kinds = rules::watched(&policy);
         // what is defined says which kinds are absent
@@ -230,7 +234,7 @@ impl Policies {
         if let Some((_, known)) = self.adapters.as_ref().filter(|(of, _)| *of == text) {
             return known.clone();
         }
-        let set = AdapterSet::compile(good).unwrap_or_else(|errors| {
+        let set = AdapterSet::over_shipped(good).unwrap_or_else(|errors| {
             problems.push(Problem { resource: "ResourceAdapters".to_owned(), message: told(&errors) });
             AdapterSet::default()
         });
@@ -290,6 +294,7 @@ fn compile(documents: &mut Documents, problems: &mut Vec<Problem>) -> Policy {
     Policy {
         invariants: compiled,
         adapters: Arc::new(NoAdapters),
+        written_adapters: Arc::default(),
         exemptions: documents.exemptions.clone(),
         grants: compiled_grants,
         documents: Arc::default(),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value as Json, json};
 use suture_model::change::plural;
 use suture_model::kinds::Kind;
+use suture_specs::spec::ResourceAdapter;
 
 use super::configuration::{Installation, NAME};
 use super::resources::{GROUP, RESOURCES};
@@ -67,11 +68,19 @@ fn reads(policy: &Policy) -> Vec<Json> {
     let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     // whether the cluster asks, beside what is watched
     for kind in watched(policy).into_iter().chain(Kind::builtin("ValidatingWebhookConfiguration")) {
-        groups.entry(kind.group.to_string()).or_default().insert(plural(&kind.kind));
+        groups.entry(kind.group.to_string()).or_default().insert(resource_of(policy, &kind));
     }
     groups.entry(GROUP.to_owned()).or_default().extend(RESOURCES.iter().map(|r| r.plural.to_owned()));
     let rule = |(group, resources): (String, BTreeSet<String>)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     groups.into_iter().map(rule).collect()
+}
+
+/// The resource of a kind: of one with an adapter that is named like its definition (`PLURAL.GROUP`), that plural.
+fn resource_of(policy: &Policy, kind: &Kind) -> String {
+    let is_for = |adapter: &&ResourceAdapter| adapter.spec.group == *kind.group && adapter.spec.kind == *kind.kind;
+    let adapter = policy.written_adapters.iter().find(is_for);
+    let named = adapter.and_then(|adapter| adapter.name.strip_suffix(&*kind.group)?.strip_suffix('.'));
+    named.map_or_else(|| plural(&kind.kind), str::to_owned)
 }
 
 fn writes() -> Vec<Json> {

@@ -40,6 +40,13 @@ pub struct ResourceAdapterSpec {
     pub deletes_volumes: Option<Cel>,
     /// Whether deleting it deletes its children.
     pub cascades: Option<Cel>,
+    /// What is left to its operator: sentences that every proof about such an object lists among its assumptions.
+    #[serde(default)]
+    pub assumes: Vec<String>,
+    /// Whether what its operator does is not modelled, whatever else this says: changes of it are handled as those of a
+    /// kind without adapter.
+    #[serde(default)]
+    pub unmodelled: bool,
 }
 
 /// Entries, or one expression that gives a list of them.

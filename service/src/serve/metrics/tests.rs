@@ -46,3 +46,33 @@ fn everything_that_is_measured_is_in_the_text() {
     assert!(!metrics.text().unwrap().contains("Pod"));
     assert!(metrics.text().unwrap().ends_with("# EOF\n"));
 }
+
+/// The names of series that a text mentions, as they are in a scrape.
+fn named(text: &str) -> std::collections::BTreeSet<String> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.filter(|word| word.starts_with("suture_")).map(str::to_owned).collect()
+}
+
+#[test]
+fn alerts_and_dashboard_name_series_that_a_scrape_shows() {
+    let metrics = Metrics::default();
+    metrics.decided(Label::Denied, Duration::from_millis(3), &Effort { instances: 1, solved: 1, ..Effort::default() });
+    let series = metrics.series();
+    // each label once: a family without any shows nothing
+    series.undecided.get_or_create(&ByReason { reason: "budget" }).inc();
+    series.off.get_or_create(&ByReason { reason: "switch" }).set(1);
+    series.reports_lost.get_or_create(&ByReason { reason: "queue" }).inc();
+    series.forbidden.get_or_create(&ByResource { resource: "secrets".to_owned() }).set(1);
+    metrics.objects("Pod", 1);
+    metrics.lag("Pod", Duration::from_millis(1));
+    let shown = named(&metrics.text().unwrap());
+    assert!(shown.contains("suture_decision_duration_seconds_bucket") && shown.contains("suture_off"), "{shown:?}");
+    for (file, text) in [
+        ("alerts.yaml", include_str!("../../../deploy/chart/files/alerts.yaml")),
+        ("dashboard.json", include_str!("../../../deploy/chart/files/dashboard.json")),
+    ] {
+        let wrong: Vec<String> = named(text).difference(&shown).cloned().collect();
+        assert!(wrong.is_empty(), "{file} names {wrong:?}");
+        assert!(!named(text).is_empty(), "{file} names nothing");
+    }
+}

@@ -117,7 +117,7 @@ fn other_adapters_keep_the_objects() {
     assert_eq!(loaded.problems, []);
     store.write(vec![Change::Load(Arc::new(loaded))]);
     assert_eq!(told(&store.read().snapshot), before);
-    assert_eq!(store.read().snapshot.adapters().kinds().len(), 1);
+    assert_eq!(store.read().snapshot.adapters().stated_kinds().len(), 1);
 }
 
 #[test]
