@@ -60,8 +60,10 @@ load: plane build ## measures what Suture adds to requests, beside no webhook an
 soak: plane build ## churns a cluster for SUTURE_SOAK_MINUTES [20], and judges SUTURE_SOAK_SAMPLES decisions [1000] again
 	$(E2E) --test soak -- $(PRINT)
 
-bench: build ## measures decision time and memory on a generated cluster
+bench: export SUTURE_REPLAY_ENTRIES ?= 100000
+bench: build ## measures decision time and memory on a generated cluster, and the replay of a log
 	$(SUTURE) bench
+	cargo test --release --locked --package suture-tests --test replay_rate -- --nocapture
 
 oracle: export SUTURE_ORACLE_CASES ?= 200000
 oracle: $(Z3) ## compares verdicts with brute force, SUTURE_ORACLE_CASES random cases [200000]

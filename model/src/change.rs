@@ -18,7 +18,7 @@ use manifest::{named, with_namespace};
 pub use merge::merge_patch;
 pub use request::{Change, ChangeError, Operation, Preconditions, Propagation, Request, User};
 use resource::placed;
-pub use resource::{key_named, kind_named, plural};
+pub use resource::{key_named, kind_named, plural, provisional};
 
 impl Request {
     fn new(user: User, operation: Operation, target: Key) -> Self {

@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use crate::failure_policy::FailurePolicy;
 use crate::manifest::KUBECTL;
 use crate::profile::ProfileName;
+use crate::replay::report::Shard;
 use crate::unmodelled::Unmodelled;
 
 /// Decides whether a change to a Kubernetes cluster can break an invariant in any future.
@@ -75,6 +76,9 @@ pub enum Command {
     Test(Test),
     /// Says what is violated now
     Audit(Audit),
+    /// Says what of a log's writes would have been denied, when, by whom and why: of the audit log of an API server, or of
+    /// recorded AdmissionReviews
+    Replay(Box<Replay>),
     /// Parses and compiles invariants, templates, adapters, policies and suites
     Lint(Lint),
     /// Prints the value of an expression in a recorded cluster, and the values of its parts
@@ -252,6 +256,44 @@ pub struct Audit {
     /// The form of the answer
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
     pub output: ReportFormat,
+}
+
+/// `suture replay`.
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// An audit log (`--audit-log-path` of an API server, level RequestResponse), a JSON event or AdmissionReview on each line;
+    /// `-` for standard input. May be given more than once: the files of several API servers, or of one log
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["reviews", "merge"])]
+    pub log: Vec<PathBuf>,
+    /// AdmissionReviews, taken to have been admitted, in this order after the log: files or folders
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub reviews: Vec<PathBuf>,
+    /// The cluster as it was when the log begins, as `check` takes it. What the state holds already of the log is passed over
+    /// [default: an empty cluster]
+    #[arg(long, value_name = "PATH")]
+    pub state: Vec<PathBuf>,
+    /// A kind that was not read: unknown instead of absent
+    #[arg(long, value_name = "KIND", requires = "state")]
+    pub unknown: Vec<String>,
+    /// The time that it is where entries have none, in RFC 3339 [default: the newest timestamp in the state]
+    #[arg(long, value_name = "TIME", requires = "state")]
+    pub time: Option<String>,
+    /// What must hold.
+    #[command(flatten)]
+    pub policy: Policy,
+    /// Judges a part of the entries only: number I of N, counted from 0 as Indexed Jobs do. All are applied. It ends with exit
+    /// code 0 whatever it finds
+    #[arg(long, value_name = "I/N", default_value = "0/1")]
+    pub shard: Shard,
+    /// Writes what is found to this file, every ten seconds and at the end. If it is there, goes on where it ends
+    #[arg(long, value_name = "FILE")]
+    pub part: Option<PathBuf>,
+    /// Puts the files of all shards together instead of replaying anything
+    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = ["log", "reviews", "state", "shard", "part"])]
+    pub merge: Vec<PathBuf>,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t = ReplayFormat::Text)]
+    pub output: ReplayFormat,
 }
 
 /// `suture lint`.
@@ -475,6 +517,15 @@ pub enum ReportFormat {
     Github,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
+}
+
+/// The forms of a replay's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReplayFormat {
+    /// For people.
+    Text,
+    /// JSON.
+    Json,
 }
 
 /// The forms of a benchmark's answer.

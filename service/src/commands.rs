@@ -46,6 +46,7 @@ mod inputs;
 mod lint;
 #[cfg(feature = "serve")]
 mod manifests;
+mod replay;
 mod test;
 mod watch;
 
@@ -67,6 +68,7 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Check(arguments) => check(common, *arguments),
         Command::Test(arguments) => test::run(common, arguments),
         Command::Audit(arguments) => audit(common, arguments),
+        Command::Replay(arguments) => replay::run(common, *arguments),
         Command::Lint(arguments) => lint::run(common, arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Explain(arguments) => explain::run(common, arguments),

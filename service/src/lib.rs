@@ -1,7 +1,7 @@
 //! The command line of Suture and its admission backend: what reads files, watches and the clock, decides with
 //! `checker`, and answers. Everything but `main` is callable from a test.
 //!
-//! Not there yet, and therefore not offered: `replay`, `prove`, `diff`, `audit --one-step`, and the output formats `sarif` and `openreports`.
+//! Not there yet, and therefore not offered: `prove`, `diff`, `audit --one-step`, and the output format `openreports`.
 
 pub mod arguments;
 pub mod bench;
@@ -18,10 +18,13 @@ pub mod ledger;
 pub mod lint;
 pub mod manifest;
 pub mod names;
+pub mod never_asked;
+pub mod no_op;
 pub mod output;
 pub mod policy;
 pub mod profile;
 pub mod recorded;
+pub mod replay;
 pub mod report;
 pub mod request;
 pub mod rules;

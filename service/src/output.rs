@@ -6,6 +6,7 @@ pub mod explained;
 pub mod junit;
 pub mod progress;
 pub mod remarks;
+pub mod replayed;
 pub mod terminal;
 pub mod tests;
 

@@ -49,7 +49,6 @@ pub mod live;
 pub mod loaded;
 pub mod maintenance;
 pub mod metrics;
-pub mod no_op;
 pub mod off;
 pub mod options;
 mod overruns;

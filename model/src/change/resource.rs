@@ -75,8 +75,8 @@ fn not_one(kind: &str, found: &[Kind]) -> ChangeError {
 }
 
 /// The built-in kind of a resource in a group; for any other, a kind that bears the resource's name until
-/// [`kind_of`] finds its own.
-pub(super) fn provisional(group: &str, resource: &str) -> Kind {
+/// [`super::Request::resolve`] finds its own.
+pub fn provisional(group: &str, resource: &str) -> Kind {
     Kind::of_resource(group, resource).unwrap_or_else(|| Kind::new(group, resource))
 }
 

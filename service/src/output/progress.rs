@@ -24,6 +24,25 @@ impl Progress {
         Self { bar }
     }
 
+    /// A bar over so many bytes, with the time that is left; over an unknown number it only says what is being done.
+    pub fn of_bytes(bytes: Option<u64>) -> Self {
+        let (bar, template) = match bytes {
+            Some(bytes) => (ProgressBar::new(bytes), "{bar:24} {bytes}/{total_bytes} {eta} {wide_msg}"),
+            None => (ProgressBar::new_spinner(), "{spinner} {bytes} {wide_msg}"),
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(TICK_MS));
+        Self { bar }
+    }
+
+    /// How far it has come, and what is being done.
+    pub fn reach(&self, position: u64, what: &str) {
+        self.bar.set_position(position);
+        self.bar.set_message(what.to_owned());
+    }
+
     /// No bar.
     pub fn hidden() -> Self {
         Self { bar: ProgressBar::hidden() }

@@ -21,6 +21,7 @@ use suture_model::change::Operation;
 
 use super::paths::path;
 use crate::failure_policy::FailurePolicy;
+use crate::never_asked::own_group;
 use crate::policy::Policy;
 use crate::rules::{self, Judged, Rule};
 
@@ -101,7 +102,7 @@ fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
         "resourceadapters",
     ];
     let own = Rule {
-        groups: vec![conditions::own_group().to_owned()],
+        groups: vec![own_group().to_owned()],
         resources: own.iter().map(ToString::to_string).collect(),
         operations: vec![Operation::Create, Operation::Update, Operation::Delete],
     };

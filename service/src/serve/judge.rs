@@ -27,7 +27,6 @@ use super::announce::Announcer;
 use super::answer::{Answer, Label};
 use super::in_flight_log::{Basis, InFlightLog, NotEntered, Reader};
 use super::last_reads::LastReads;
-use super::no_op::writes;
 use super::overruns::Overruns;
 use super::pauses::Pauses;
 use super::reports::{Reports, Told, is_kept};
@@ -38,6 +37,7 @@ use super::workers::{Decider, Deciders};
 use crate::clock::{Clock, now};
 use crate::decide::{self, Consequence, Decided, Question, Unread, decide};
 use crate::ledger::Entry;
+use crate::no_op::writes;
 use crate::policy::Policy;
 
 /// How often a request is judged again because another one was admitted meanwhile, before it is judged alone.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use suture_encode::analysis::Analysis;
 use suture_model::kinds::Kind;
 
-use super::no_op::RelevantFields;
 use super::resources::ResourceName;
+use crate::no_op::RelevantFields;
 use crate::policy::Policy;
 
 /// Which kinds are to be followed.

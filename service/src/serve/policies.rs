@@ -21,12 +21,12 @@ use suture_specs::time::parse_timestamp;
 use super::health::Readiness;
 use super::kind_events::{KindEvent, List};
 use super::loaded::{Edition, Loaded, Problem, ReadKinds, Wanted};
-use super::no_op::RelevantFields;
 use super::off::Cause;
 use super::resources::{RESOURCES, ResourceName};
 use super::store::{Change, Store, lacks};
 use crate::failure::Failure;
 use crate::grants::{self, Grants};
+use crate::no_op::RelevantFields;
 use crate::policy::{self, Documents, Policy, diagnosed};
 use crate::rules;
 

@@ -11,67 +11,11 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 use suture_model::kinds::Kind;
-use suture_specs::spec::{API_VERSION, Subject, SubjectKind};
+use suture_specs::spec::{Subject, SubjectKind};
 
 use super::target::Installation;
+use crate::never_asked::{HOUSEKEEPING, control_plane, own_group};
 use crate::rules::Judged;
-
-/// Users of the control plane whose requests are never judged.
-///
-/// The API server itself and the scheduler cannot be told no: a binding or a preemption is a choice among the futures.
-/// Controllers act on what was admitted before (names: `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/
-/// controller_policy.go`): what they do is part of the futures of the request that set them going, and it is too late to
-/// refuse: a refused garbage collector or namespace controller would only try again, for ever. One user stands for all
-/// controllers where they have no accounts of their own (`--use-service-account-credentials=false`).
-///
-/// Not among them, hence judged: the autoscaler, CronJobs and the clean-up of finished Jobs, which decide by themselves.
-const CONTROL_PLANE: [&str; 3] = ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"];
-
-/// Service accounts of kube-system that are such controllers.
-const CONTROLLERS: [&str; 31] = [
-    "attachdetach-controller",
-    "certificate-controller",
-    "clusterrole-aggregation-controller",
-    "daemon-set-controller",
-    "deployment-controller",
-    "device-taint-eviction-controller",
-    "disruption-controller",
-    "endpoint-controller",
-    "endpointslice-controller",
-    "endpointslicemirroring-controller",
-    "ephemeral-volume-controller",
-    "expand-controller",
-    "generic-garbage-collector",
-    "job-controller",
-    "namespace-controller",
-    "node-controller",
-    "persistent-volume-binder",
-    "pod-garbage-collector",
-    "pv-protection-controller",
-    "pvc-protection-controller",
-    "replicaset-controller",
-    "replication-controller",
-    "resource-claim-controller",
-    "resourcequota-controller",
-    "root-ca-cert-publisher",
-    "selinux-warning-controller",
-    "service-account-controller",
-    "service-controller",
-    "statefulset-controller",
-    "taint-eviction-controller",
-    "ttl-controller",
-];
-
-/// API groups that never wait for the webhook: leases, events, reviews of tokens and rights, requests for certificates
-/// (a node cannot join without one), priorities of the API server's own queues.
-pub const HOUSEKEEPING: [&str; 6] = [
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "events.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-];
 
 /// The subresource, empty where there is none.
 pub const SUBRESOURCE: &str = "(has(request.subResource) ? request.subResource : '')";
@@ -137,16 +81,6 @@ fn differs(field: &str) -> String {
         format!("(has({object}.metadata) && has({object}.metadata.{field}) ? {object}.metadata.{field} : [])")
     };
     format!("{} != {}", of("object"), of("oldObject"))
-}
-
-/// The API group of Suture's own resources.
-pub fn own_group() -> &'static str {
-    API_VERSION.split_once('/').map_or(API_VERSION, |(group, _)| group)
-}
-
-fn control_plane() -> impl Iterator<Item = String> {
-    let accounts = CONTROLLERS.iter().map(|name| format!("system:serviceaccount:kube-system:{name}"));
-    CONTROL_PLANE.iter().map(ToString::to_string).chain(accounts)
 }
 
 fn housekeeping() -> String {

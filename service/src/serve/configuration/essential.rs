@@ -16,7 +16,8 @@
 
 use std::collections::BTreeSet;
 
-use super::conditions::{SUBRESOURCE, builtin_groups, list, own_group, quote};
+use super::conditions::{SUBRESOURCE, builtin_groups, list, quote};
+use crate::never_asked::own_group;
 use crate::serve::rbac::{READS, WRITES};
 
 /// The namespaces of the system that every cluster has (`k8s.io/api/core/v1` `NamespaceNodeLease`, `metav1.NamespaceSystem`

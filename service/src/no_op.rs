@@ -11,7 +11,8 @@ use suture_specs::spec::Violations;
 use crate::policy::Policy;
 
 /// Subresources whose writes change facts (`model/src/apply.rs`).
-const WRITING: [&str; 8] = ["", "status", "scale", "eviction", "binding", "ephemeralcontainers", "resize", "finalize"];
+pub const WRITING: [&str; 8] =
+    ["", "status", "scale", "eviction", "binding", "ephemeralcontainers", "resize", "finalize"];
 /// Subresources whose requests carry the whole object.
 const WHOLE: [&str; 4] = ["", "status", "ephemeralcontainers", "resize"];
 
