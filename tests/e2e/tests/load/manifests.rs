@@ -67,7 +67,8 @@ pub fn cron(name: &str) -> Value {
     let mut spec = pod_spec();
     spec["restartPolicy"] = json!("Never");
     json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name},
-        "spec": {"schedule": "0 * * * *", "jobTemplate": {"spec": {"template": {"spec": spec}}}}})
+        "spec": {"schedule": "0 * * * *", "concurrencyPolicy": "Forbid",
+            "jobTemplate": {"spec": {"template": {"spec": spec}}}}})
 }
 
 /// A budget that lets one pod of an app go at a time.
