@@ -26,13 +26,15 @@ mod shipped;
 pub use shipped::{SHIPPED, shipped};
 
 /// The shipped adapters: the same in every process, and each load of a policy asks for them.
-static SHIPPED_COMPILED: LazyLock<Result<BTreeMap<Kind, Arc<Compiled>>, Vec<SpecError>>> =
+static SHIPPED_COMPILED: LazyLock<Result<ByKind, Vec<SpecError>>> =
     LazyLock::new(|| Ok(AdapterSet::compile(shipped()?)?.adapters));
+
+type ByKind = BTreeMap<Kind, Arc<Compiled>>;
 
 /// The loaded adapters, by the kind that each is for.
 #[derive(Debug, Default)]
 pub struct AdapterSet {
-    adapters: BTreeMap<Kind, Arc<Compiled>>,
+    adapters: ByKind,
     /// The kinds whose adapter is a shipped one.
     shipped: BTreeSet<Kind>,
 }
