@@ -4,7 +4,7 @@
 //! failure goes into the facts' `errors`: about such an object nothing is decided.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use suture_model::adapter::{AdapterFacts, Adapters};
 use suture_model::kinds::Kind;
@@ -25,10 +25,16 @@ mod shipped;
 
 pub use shipped::{SHIPPED, shipped};
 
+/// The shipped adapters: the same in every process, and each load of a policy asks for them.
+static SHIPPED_COMPILED: LazyLock<Result<ByKind, Vec<SpecError>>> =
+    LazyLock::new(|| Ok(AdapterSet::compile(shipped()?)?.adapters));
+
+type ByKind = BTreeMap<Kind, Arc<Compiled>>;
+
 /// The loaded adapters, by the kind that each is for.
 #[derive(Debug, Default)]
 pub struct AdapterSet {
-    adapters: BTreeMap<Kind, Arc<Compiled>>,
+    adapters: ByKind,
     /// The kinds whose adapter is a shipped one.
     shipped: BTreeSet<Kind>,
 }
@@ -82,7 +88,7 @@ impl AdapterSet {
     /// All that is wrong with them.
     pub fn over_shipped<'r>(adapters: impl IntoIterator<Item = &'r ResourceAdapter>) -> Result<Self, Vec<SpecError>> {
         let mut set = Self::compile(adapters)?;
-        for (kind, compiled) in shipped::compiled()? {
+        for (kind, compiled) in SHIPPED_COMPILED.as_ref().map_err(Clone::clone)? {
             if !set.adapters.contains_key(kind) {
                 set.adapters.insert(kind.clone(), compiled.clone());
                 set.shipped.insert(kind.clone());

@@ -39,8 +39,12 @@ impl Schema {
         Self { kind, fields: lines.iter().filter_map(field).collect() }
     }
 
+    /// The type of a field; of the items of a list, `object` where their fields are listed.
     fn type_at(&self, path: &str) -> &str {
-        self.fields.get(path).map_or("any", String::as_str)
+        let fields = format!("{path}.");
+        let has_fields = self.fields.range(fields.clone()..).next().is_some_and(|(at, _)| at.starts_with(&fields));
+        let unlisted = if has_fields { "object" } else { "any" };
+        self.fields.get(path).map_or(unlisted, String::as_str)
     }
 }
 
@@ -109,7 +113,7 @@ impl Walk<'_> {
             Node::Index { base, index } | Node::OptIndex { base, index } => {
                 let base = self.follow(base, vars);
                 match &index.node {
-                    Node::Const(Value::Str(field)) => self.select(&base, field),
+                    Node::Const(Value::String(field)) => self.select(&base, field),
                     _ => Origin { at: self.items(&base), items: BTreeSet::new() },
                 }
             }

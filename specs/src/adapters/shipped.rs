@@ -1,12 +1,8 @@
 //! The shipped adapters: what the custom resources of well-known operators mean. Each is a file in `specs/adapters`, with its
 //! source, named like the definition that it is for.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use suture_model::kinds::Kind;
-
-use super::{AdapterSet, Compiled};
 use crate::spec::{ResourceAdapter, Spec, SpecError, parse_specs};
 
 macro_rules! files {
@@ -45,8 +41,6 @@ type Set<T> = Result<T, Vec<SpecError>>;
 
 /// They are the same in every process, and each load of a policy asks for them.
 static READ: LazyLock<Set<Vec<ResourceAdapter>>> = LazyLock::new(read);
-static COMPILED: LazyLock<Set<BTreeMap<Kind, Arc<Compiled>>>> =
-    LazyLock::new(|| Ok(AdapterSet::compile(shipped()?)?.adapters));
 
 /// The shipped adapters.
 ///
@@ -54,11 +48,6 @@ static COMPILED: LazyLock<Set<BTreeMap<Kind, Arc<Compiled>>>> =
 /// Never, as a test holds: what is wrong with one.
 pub fn shipped() -> Result<&'static [ResourceAdapter], Vec<SpecError>> {
     READ.as_deref().map_err(Clone::clone)
-}
-
-/// The same, compiled.
-pub(super) fn compiled() -> Result<&'static BTreeMap<Kind, Arc<Compiled>>, Vec<SpecError>> {
-    COMPILED.as_ref().map_err(Clone::clone)
 }
 
 fn read() -> Set<Vec<ResourceAdapter>> {
