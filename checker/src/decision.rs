@@ -303,7 +303,7 @@ impl Decision {
 
     /// What each proof relies on since no adapter explains a custom resource.
     pub fn unmodelled_in_words(&self) -> impl Iterator<Item = String> {
-        let words = |kind| format!("no ResourceAdapter says what the operator of {kind} does: it is not modelled");
+        let words = |kind| format!("{kind} has no ResourceAdapter: what its operator does is not modelled");
         self.unmodelled.iter().map(words)
     }
 

@@ -444,6 +444,18 @@ fn asked_of_capacity(template: &str) -> Asked {
                         roleRef: {kind: Role, name: lead}, subjects: [{kind: ServiceAccount, name: default}]}\n";
             (group() + role, none, of("StatefulSet", "etcd"), delete(of("Role", "lead")))
         }
+        "workload-schedulable" => {
+            let tight = "{spec: {template: {spec: {nodeSelector: {disk: tape}}}}}";
+            (group(), none, of("StatefulSet", "etcd"), patch(of("StatefulSet", "etcd"), tight))
+        }
+        "rollout-can-progress" => {
+            let tight = "{spec: {template: {spec: {nodeSelector: {disk: tape}}}}}";
+            (group(), none, of("StatefulSet", "etcd"), patch(of("StatefulSet", "etcd"), tight))
+        }
+        "critical-not-preempted" => {
+            let class = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: plain}, value: 5, globalDefault: true}";
+            (group(), "{priority: 0}", of("StatefulSet", "etcd"), create(class))
+        }
         "tenant-lease-kept" => (group(), "{leases: {red: {pods: 4}}}", namespace(), scale("StatefulSet", "etcd", 5)),
         other => panic!("`{other}` has no question here: write one"),
     }

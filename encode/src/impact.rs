@@ -18,6 +18,8 @@
 //! | `admittedNodes` | pods, volumes and what makes pods, if a changed node has what they ask for in one state and not in another |
 //! | `writers`, `targetWriters` | what it writes, and who else writes that |
 //! | `possibleNodes` | every instance, if a node or class changes in what decides; else what refers to it, and what follows pods |
+//! | `unplaced` | what runs touched pods or refers to a touched object; if nodes, or pods that take room, change, whatever lacks pods |
+//! | `preempted` | what the new pods of touched workloads preempt; if nodes change, of all that lack pods |
 //! | `rightsLost` | instances in the namespaces of the accounts that a changed role or binding means |
 //! | lists of the state | every instance, if the list's kind changed; of a list of one namespace, its instances |
 //!
@@ -39,6 +41,7 @@ use suture_model::value::Str;
 
 mod inverse;
 mod pods;
+mod room;
 mod seeds;
 
 use crate::analysis::{Analysis, Place};
@@ -46,6 +49,7 @@ use crate::relations::{Inverse, WORKLOAD};
 use inverse::Admitting;
 pub(crate) use pods::Touch;
 pub use pods::{PodClass, pod_class};
+use room::Changed;
 use seeds::Seeds;
 
 /// The instances of an invariant that a change can reach.
@@ -320,8 +324,35 @@ impl<'s, 'a> Impact<'s, 'a> {
                     keys.extend(self.of_kinds(may_be.analysis, None).into_iter().filter(follows));
                 }
             }
+            Inverse::Room => keys.extend(self.of_room(may_be)),
+            Inverse::Preemption => match room::preempted(&self.seeds, &self.touch) {
+                Some(found) => keys.extend(may_be.among(&found)),
+                None => keys.extend(self.of_kinds(may_be.analysis, None)),
+            },
             Inverse::Nodes => keys.extend(self.admitting().adapted.iter().cloned()),
         }
+    }
+
+    /// What may find no place any more: what runs touched pods, what refers to a touched object, and, where nodes change or
+    /// pods that take room, whatever lacks pods.
+    fn of_room(&mut self, may_be: &mut MayBe<'_>) -> BTreeSet<Key> {
+        let mut found: BTreeSet<Key> = may_be.among(&self.touch.controllers).collect();
+        found.extend(may_be.among(self.referring().iter()));
+        found.extend(may_be.among(&inverse::volumes(&self.seeds)));
+        match room::changed(&self.seeds) {
+            Changed::Pods(pods) if pods.is_empty() => {}
+            Changed::Pods(pods) => {
+                let all = self.of_kinds(may_be.analysis, None);
+                found.extend(room::meaning(&self.seeds, &pods, all));
+            }
+            Changed::Room if !may_be.analysis.footprint.uses.lost_nodes => {
+                let all = self.of_kinds(may_be.analysis, None);
+                found.extend(room::lacking(&self.seeds, all));
+            }
+            // which have their pods may lack some once nodes are gone
+            Changed::Room | Changed::Everything => found.extend(self.of_kinds(may_be.analysis, None)),
+        }
+        found
     }
 
     /// Adds the instances that read a list of the state which has something else in it.

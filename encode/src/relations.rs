@@ -125,6 +125,10 @@ pub enum Inverse {
     /// As what may be placed elsewhere than before: by what nodes, volumes and classes say, and by touched pods where a pod
     /// affinity follows them.
     Placement,
+    /// As what may find no place any more: by nodes that change, by pods that come to nodes or go, by volumes and classes.
+    Room,
+    /// As what the new pods of a touched workload may preempt.
+    Preemption,
     /// By the lists of the state that have a touched object: all instances, or those of its namespace.
     Lists,
     /// By any change: all instances.
@@ -144,6 +148,8 @@ impl Inverse {
             | Self::References
             | Self::Owners
             | Self::Placement
+            | Self::Room
+            | Self::Preemption
             | Self::Lists
             | Self::Everything => true,
             Self::Selected
@@ -372,6 +378,26 @@ const PLACES: &[Read] = &[
     Read::Adapted,
     Read::Kinds(&["Node", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "Job", "CronJob"]),
 ];
+/// What decides whether pods find a place, and which have to go for others.
+const ROOM: &[Read] = &[
+    Read::Pods,
+    Read::Adapted,
+    Read::Kinds(&[
+        "Node",
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "StorageClass",
+        "Job",
+        "CronJob",
+        "LimitRange",
+        "RuntimeClass",
+        "PriorityClass",
+        "PodDisruptionBudget",
+    ]),
+];
+/// A rollout is asked about where the change itself makes it.
+const ROLLED: &[Read] = ROOM;
 const PODS_WANTED: &[Read] = &[Read::Pods, Read::Kinds(&["Node"]), Read::Adapted];
 const DISRUPTIONS: &[Read] =
     &[Read::Pods, Read::Adapted, Read::Kinds(&["HorizontalPodAutoscaler", "CustomResourceDefinition", "CronJob"])];
@@ -414,7 +440,6 @@ pub const fn relations(func: Func) -> Relations {
             values(Detail::All, NoAnnotations)
         }
         Size => values(Detail::Count, NoAnnotations),
-
         Live | Terminating | Label | IsSelectedBy => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations),
         Annotation => part(&[], Tells::Nothing, Detail::Marks, Key(1)),
         Owners => part(&[], Tells::Nothing, Detail::Names, NoAnnotations),
@@ -425,7 +450,6 @@ pub const fn relations(func: Func) -> Relations {
         ObjectName | ServedVersions => part(&[], Tells::Identity, Detail::All, NoAnnotations),
         PodZone => part(PODS, Tells::Nodes, Detail::All, NoAnnotations),
         PodNode => Relations { source: Source::Node, ..part(PODS, Tells::Nodes, Detail::All, NoAnnotations) },
-
         Objects => state(&[], Source::OfKind, Inverse::Lists, Lift::OfKind),
         InNamespace => state(&[], Source::InNamespace(KindArgument::At(2)), Inverse::Lists, Lift::InNamespace),
         PodsMatching => within(PODS, "Pod", Lift::Matching),
@@ -436,7 +460,6 @@ pub const fn relations(func: Func) -> Relations {
         MostWanted => beside(WORKLOADS, &[WORKLOAD], Lift::Deciding),
         Usage | Counts | Refusals => beside(ADMISSION, ADMITTING, Lift::Admission),
         ListedEndpoints => state(LISTED_ENDPOINTS, Source::Anywhere, Inverse::Everything, Lift::Refused),
-
         At => swapped(&[], Source::Itself, Inverse::Itself, Lift::Itself, Detail::Names),
         ExistsIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Exists, Detail::Presence),
         LiveIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Lives, Detail::Presence),
@@ -456,8 +479,12 @@ pub const fn relations(func: Func) -> Relations {
         Unscaled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
         RightsLost => object(RIGHTS, Inverse::Rights, Lift::Rights),
         PossibleNodes => object(PLACES, Inverse::Placement, Lift::Places),
+        Unplaced | Obstacles => object(ROOM, Inverse::Room, Lift::Scenario),
+        RolloutObstacles => object(ROLLED, Inverse::Itself, Lift::Scenario),
+        Priority => beside(ROOM, &["PriorityClass"], Lift::Scenario),
+        Preempted | Preemptors => object(ROOM, Inverse::Preemption, Lift::Listed(Held::Live)),
         PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
-        PodSpec | ReplicaRange => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),
+        PodSpec | ReplicaRange | SameTemplate => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),
         References => related(ADAPTED, Inverse::References, Lift::Values, Tells::OwnNames, Detail::Names),
         HasSelector => related(ADAPTED, Inverse::Selecting, Lift::Scenario, Tells::Nothing, Detail::All),
         AdmittedNodes => related(NODES, Inverse::Nodes, Lift::Listed(Held::Live), Tells::Identity, Detail::Nodes),

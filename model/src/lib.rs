@@ -19,6 +19,7 @@ pub mod land;
 pub mod navigate;
 pub mod node_names;
 pub mod object;
+pub mod placement;
 pub mod quantity;
 pub mod references;
 pub mod scenario;

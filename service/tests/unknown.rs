@@ -131,7 +131,7 @@ fn an_operator_that_is_not_modelled_is_an_assumption() {
         let ran = suture(&[&["check", "--state", &state, "--no-timing"][..], flags].concat());
         (ran.code, ran.out + &ran.err)
     };
-    let assumed = "assumed: no ResourceAdapter says what the operator of PostgreSQL does: it is not modelled\n";
+    let assumed = "assumed: PostgreSQL has no ResourceAdapter: what its operator does is not modelled\n";
     let custom = ["--patch", r#"postgresql/db/main={"spec":{"members":2}}"#];
     for (answer, code, summary) in
         [("warn", 0, "allowed with a warning: "), ("allow", 0, "allowed: "), ("deny", 1, "denied: ")]

@@ -8,7 +8,9 @@
 
 mod answer;
 mod docs;
+mod known;
 mod navigate;
+mod placement;
 mod pure;
 mod table;
 mod unsupported;

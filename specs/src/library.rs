@@ -57,6 +57,9 @@ pub const LIBRARY: &[(&str, &str)] = shipped![
     "tenant-lease-kept",
     "data-stays-resident",
     "rights-kept",
+    "workload-schedulable",
+    "rollout-can-progress",
+    "critical-not-preempted",
 ];
 
 /// Templates by name.

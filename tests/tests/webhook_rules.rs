@@ -2,7 +2,7 @@
 //! has nothing but the invariant which it breaks.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use cel::{Context, Program, Value};
@@ -19,12 +19,14 @@ use suture_service::rules::{Rule, rules, watched};
 use suture_service::serve::configuration::{Target, webhook};
 use suture_service::suite::documents::{documents, find, missing_templates};
 use suture_service::suite::run::{Seen, run_watched};
+use suture_specs::library::Library;
 use suture_specs::spec::Profile;
 
 #[test]
 fn whatever_is_denied_reaches_the_webhook() {
     let folders = ["cases", "effects"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
     let (mut denied, mut missed) = (0, Vec::new());
+    let mut tested: BTreeMap<String, BTreeSet<Side>> = BTreeMap::new();
     for suite in find(&folders).unwrap() {
         if !missing_templates(&documents(&suite).unwrap()).is_empty() {
             continue;
@@ -40,6 +42,10 @@ fn whatever_is_denied_reaches_the_webhook() {
                 denied += 1;
                 let mut policy = seen.policy.clone();
                 policy.invariants.retain(|invariant| *invariant.name == **name);
+                for template in policy.invariants.iter().filter_map(|invariant| invariant.template.as_ref()) {
+                    let found = seen.change.requests.iter().map(side_of);
+                    tested.entry(template.to_string()).or_default().extend(found);
+                }
                 if !policy.invariants.is_empty() && !seen.change.requests.iter().any(|request| comes(&policy, request))
                 {
                     let what: Vec<String> = seen.change.requests.iter().map(Request::describe).collect();
@@ -51,8 +57,47 @@ fn whatever_is_denied_reaches_the_webhook() {
         assert!(report.cases.iter().all(|case| case.failure.is_none()), "{}", report.name);
     }
     println!("{denied} denied requests, {} never seen", missed.len());
+    show_sides(&tested);
     assert!(denied > 90, "only {denied} requests were denied: are the suites there?");
     assert!(missed.is_empty(), "never seen:\n{}", missed.join("\n"));
+}
+
+/// A side from which a template can be broken: a resource of a group, with its subresource, and what is done with it.
+type Side = (String, Operation);
+
+fn side_of(request: &Request) -> Side {
+    let Request { operation, subresource, target, .. } = request;
+    let part = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
+    (format!("{}/{}{part}", target.kind.group, plural(&target.kind.kind)), *operation)
+}
+
+/// Those that the generated rules of a policy name, kind by kind.
+fn sides(policy: &Policy) -> BTreeSet<Side> {
+    let mut found = BTreeSet::new();
+    for rule in rules(policy) {
+        for (group, resource) in rule.groups.iter().flat_map(|g| rule.resources.iter().map(move |r| (g, r))) {
+            if !group.contains('*') && !resource.contains('*') {
+                found.extend(rule.operations.iter().map(|operation| (format!("{group}/{resource}"), *operation)));
+            }
+        }
+    }
+    found
+}
+
+/// Prints for each shipped template how many sides its break surface has, and from how many of them a suite breaks it.
+fn show_sides(tested: &BTreeMap<String, BTreeSet<Side>>) {
+    let mut without = Vec::new();
+    println!("{:<32}{:>6}{:>8}  by", "template", "sides", "tested");
+    for template in Library::shipped().unwrap().names() {
+        let mut policy = shipped();
+        policy.invariants.retain(|invariant| invariant.template.as_deref() == Some(template));
+        let all = sides(&policy);
+        let broken: Vec<String> =
+            tested.get(template).into_iter().flatten().map(|(what, how)| format!("{} {what}", how.as_str())).collect();
+        println!("{template:<32}{:>6}{:>8}  {}", all.len(), broken.len(), broken.join(", "));
+        without.extend(broken.is_empty().then(|| template.to_owned()));
+    }
+    assert!(without.is_empty(), "no suite breaks {}", without.join(", "));
 }
 
 #[test]

@@ -407,6 +407,10 @@ impl<'e> Walk<'e> {
         // the object or objects that the function is about: what is no state
         let about = args.iter().zip(parts).find(|(a, _)| !matches!(&a.node, Node::Var(name) if is_world(name)));
         let about = about.map_or(Origin::Plain, |(_, part)| part.origin.clone());
+        if row.inverse == Inverse::Room {
+            let losses = args.get(3).and_then(|losses| eval(losses, &self.env).ok());
+            self.uses.lost_nodes |= !matches!(losses, Some(Value::Int(0)));
+        }
         match row.source {
             Source::Itself => self.listed(about, now),
             Source::Presence => {

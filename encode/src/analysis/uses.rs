@@ -66,6 +66,8 @@ pub(crate) struct Uses {
     pub within: BTreeSet<(Str, Place)>,
     /// Which nodes the instance's volume admits.
     pub volume_nodes: bool,
+    /// Whether pods find a place once nodes are gone.
+    pub lost_nodes: bool,
     /// Whatever changes may matter.
     pub everything: bool,
 }
@@ -73,7 +75,7 @@ pub(crate) struct Uses {
 impl Uses {
     /// Whether all of it is about the instance, and what functions of it give.
     pub(super) fn is_near(&self) -> bool {
-        let Self { funcs: _, inverses: _, lists, named, within, volume_nodes, everything } = self;
+        let Self { funcs: _, inverses: _, lists, named, within, volume_nodes, lost_nodes: _, everything } = self;
         lists.is_empty() && named.is_empty() && within.is_empty() && !volume_nodes && !everything
     }
 

@@ -13,7 +13,7 @@ use crate::fields::{self, finished, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
 use crate::state::State;
-use crate::value::{Str, Val};
+use crate::value::Val;
 
 /// The live workloads of a namespace that want pods, each pod by one of them, in the order of their keys: those that no
 /// other one controls, and pods that none of them makes. A custom resource counts by its adapter's `template`, or else by
@@ -152,16 +152,16 @@ pub fn counts(state: &State, quota: &Object, object: &Object) -> bool {
     let Some(spec) = admitted_spec(state, object) else { return false };
     let class = match spec.name_at(&["priorityClassName"]) {
         Some(class) => class.into(),
-        None => default_class(state).unwrap_or_else(|| "".into()),
+        None => default_class(state).map_or_else(|| "".into(), |class| class.key.name.clone()),
     };
     quota.key.ns == object.key.ns && fields::quota_scopes_mean(quota, &spec, &class)
 }
 
 /// The PriorityClass of pods that name none: of several global defaults the lowest (`plugin/pkg/admission/priority`).
-fn default_class(state: &State) -> Option<Str> {
+pub fn default_class<'s>(state: &'s State) -> Option<&'s Arc<Object>> {
     let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None).into_iter();
     let default = classes.filter(|class| class.live() && class.val().bool_at(&["globalDefault"]) == Some(true));
-    default.min_by_key(|class| class.val().int_at(&["value"]).unwrap_or(0)).map(|class| class.key.name.clone())
+    default.min_by_key(|class| class.val().int_at(&["value"]).unwrap_or(0))
 }
 
 /// What decides about the pods of a namespace as they are admitted.

@@ -28,7 +28,9 @@ pub use budgets::{
     BudgetPods, budget_pods, counted, counted_workloads, disruptions_when_settled, has_scale, is_always_scaled,
     labelled_maker, pods_wanted, unscaled,
 };
-pub use capacity::{admitted_spec, admitting, counts, deciding, is_workload, most_wanted, refusals, surge, workloads};
+pub use capacity::{
+    admitted_spec, admitting, counts, deciding, default_class, is_workload, most_wanted, refusals, surge, workloads,
+};
 pub use claims::{claims_of, goes_with_pod, volume};
 pub use confirmed::{confirming, is_confirmed, meant};
 pub use definitions::{definition_of, instances, scale_path};
@@ -44,7 +46,7 @@ pub use replicas::wanted_replicas;
 pub use rights::{entitled, granting, rights_lost};
 pub use selection::{endpoints, listed_endpoints, pods_owned_by, selected, selected_by, selector_of};
 pub use standing::standing_selector;
-pub use template::{pod_spec, template_labels, template_of};
+pub use template::{pod_spec, same_template, template_labels, template_of};
 pub(crate) use users::users;
 pub use users::{is_made_again, resolves, unread_users, writers};
 

@@ -1,5 +1,6 @@
 //! The template of the pods that an object makes, custom resources among them.
 
+use crate::controllers::pod_template::same;
 use crate::fields::{self, template_labels_by, template_path};
 use crate::object::Object;
 use crate::state::State;
@@ -15,6 +16,12 @@ pub fn template_of(state: &State, object: &Object) -> Option<Val> {
         Some(path) => object.val().at_some(path).cloned(),
         None => state.adapter(object)?.template.clone(),
     }
+}
+
+/// Whether two objects make their pods from one template.
+pub fn same_template(state: &State, one: &Object, other: &Object) -> bool {
+    let template = |object: &Object| template_of(state, object).unwrap_or_default();
+    same(&template(one), &template(other))
 }
 
 /// The PodSpec of the pods that an object makes.

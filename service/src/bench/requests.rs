@@ -71,13 +71,24 @@ pub enum Touch {
     CreateBudget,
     /// An object is made that names an owner, which exists or does not.
     CreateOwned,
+    /// A Deployment gets more replicas, up to three times as many.
+    GrowDeployment,
+    /// A Deployment's pods get a class of a high priority, and ask for more.
+    RaiseDeployment,
+    /// A Deployment's pods spread over zones and nodes, and ask for most of a node.
+    SpreadDeployment,
+    /// An autoscaler of a Deployment is made.
+    CreateAutoscaler,
+    /// A ResourceQuota is made.
+    CreateQuota,
 }
 
 use Touch::{
-    CordonNode, CreateBudget, CreateIngress, CreateOwned, DeleteAccount, DeleteClaim, DeleteConfigMap, DeleteCustom,
-    DeleteDefinition, DeleteDeployment, DeleteMember, DeleteNamespace, DeleteNode, DeletePod, DeleteReplicaSet,
-    DeleteSecret, DeleteService, DeleteStatefulSet, DeleteVolume, EditService, EvictMember, EvictPod, MoveDeployment,
-    RolloutDeployment, RolloutStatefulSet, ScaleDeployment, ScaleStatefulSet, TaintNode, UnlabelNode,
+    CordonNode, CreateAutoscaler, CreateBudget, CreateIngress, CreateOwned, CreateQuota, DeleteAccount, DeleteClaim,
+    DeleteConfigMap, DeleteCustom, DeleteDefinition, DeleteDeployment, DeleteMember, DeleteNamespace, DeleteNode,
+    DeletePod, DeleteReplicaSet, DeleteSecret, DeleteService, DeleteStatefulSet, DeleteVolume, EditService,
+    EvictMember, EvictPod, GrowDeployment, MoveDeployment, RaiseDeployment, RolloutDeployment, RolloutStatefulSet,
+    ScaleDeployment, ScaleStatefulSet, SpreadDeployment, TaintNode, UnlabelNode,
 };
 
 /// Every kind of request; deletions of whole namespaces are drawn rarely ([`draw`]).
@@ -111,6 +122,11 @@ pub const ALL: &[Touch] = &[
     CreateIngress,
     CreateBudget,
     CreateOwned,
+    GrowDeployment,
+    RaiseDeployment,
+    SpreadDeployment,
+    CreateAutoscaler,
+    CreateQuota,
 ];
 
 /// What can break a template; everything, for a template that is not listed.
@@ -165,6 +181,26 @@ pub fn touching(template: &str) -> &'static [Touch] {
         "serving-namespace-kept" => &[DeleteNamespace, DeleteService, DeleteDeployment],
         "pdb-allows-disruption" => &[CreateBudget, ScaleDeployment, ScaleStatefulSet, DeleteDeployment],
         "unique-host" => &[CreateIngress],
+        "workload-schedulable" => &[
+            GrowDeployment,
+            SpreadDeployment,
+            MoveDeployment,
+            RolloutDeployment,
+            CreateAutoscaler,
+            EvictPod,
+            DeletePod,
+            ScaleStatefulSet,
+            CordonNode,
+            TaintNode,
+            UnlabelNode,
+            DeleteNode,
+        ],
+        "rollout-can-progress" => &[RolloutDeployment, MoveDeployment, SpreadDeployment, RolloutStatefulSet],
+        "critical-not-preempted" => {
+            &[RaiseDeployment, GrowDeployment, EvictPod, DeletePod, DeleteReplicaSet, TaintNode, DeleteNode]
+        }
+        "quota-fits" | "tenant-lease-kept" => &[CreateQuota, GrowDeployment, CreateAutoscaler, SpreadDeployment],
+        "autoscaled-replicas-kept" | "idle-workload-has-activator" => &[CreateAutoscaler, ScaleDeployment],
         _ => ALL,
     }
 }
@@ -232,6 +268,10 @@ impl Drawing<'_, '_> {
             CreateIngress => self.create_ingress(),
             CreateBudget => self.create_budget(),
             CreateOwned => self.create_owned(),
+            GrowDeployment => self.grow(),
+            RaiseDeployment | SpreadDeployment => self.ask_more(touch),
+            CreateAutoscaler => self.create_autoscaler(),
+            CreateQuota => self.create_quota(),
         }
     }
 
@@ -266,6 +306,52 @@ impl Drawing<'_, '_> {
         let (key, replicas) = self.key_of(kind, kind, |w| w.name.clone())?;
         let drawn = self.prng.below(replicas + 1);
         Some(Request::scale(user(), self.state, key, i64::try_from(drawn).unwrap_or(0)))
+    }
+
+    fn grow(&mut self) -> Option<Request> {
+        let (key, replicas) = self.key_of("Deployment", "Deployment", |w| w.name.clone())?;
+        let more = replicas + 1 + self.prng.below(2 * replicas + 1);
+        Some(Request::scale(user(), self.state, key, i64::try_from(more).unwrap_or(0)))
+    }
+
+    fn ask_more(&mut self, touch: Touch) -> Option<Request> {
+        let (key, _) = self.key_of("Deployment", "Deployment", |w| w.name.clone())?;
+        let spec = if touch == RaiseDeployment {
+            Val::object([("priorityClassName", Val::str("system-cluster-critical"))])
+        } else {
+            let spread = |topology: &str| {
+                Val::object([
+                    ("maxSkew", Val::Int(1)),
+                    ("topologyKey", Val::str(topology)),
+                    ("whenUnsatisfiable", Val::str("DoNotSchedule")),
+                    ("labelSelector", Val::object([("matchLabels", manifests::one(APP, key.name.to_string()))])),
+                ])
+            };
+            let spreads = ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map(spread);
+            Val::object([("topologySpreadConstraints", Val::list(spreads.to_vec()))])
+        };
+        let containers = self.state.get(&key)?.val().items_at(&["spec", "template", "spec", "containers"]).iter();
+        let cpu = *self.prng.pick(&["500m", "2", "6", "14"])?;
+        let asking = containers.map(|c| c.with_at(&["resources", "requests", "cpu"], Val::str(cpu)));
+        let spec = spec.with("containers", Val::list(asking.collect()));
+        self.patch(key, &Val::object([("spec", Val::object([("template", Val::object([("spec", spec)]))]))]))
+    }
+
+    fn create_autoscaler(&mut self) -> Option<Request> {
+        let (key, replicas) = self.key_of("Deployment", "Deployment", |w| w.name.clone())?;
+        let most = i64::try_from(replicas + self.prng.below(3 * replicas + 1)).unwrap_or(1);
+        let target = [("apiVersion", "apps/v1"), ("kind", "Deployment"), ("name", &key.name)];
+        let target = Val::object(target.map(|(field, value)| (field, Val::str(value))));
+        let spec =
+            Val::object([("scaleTargetRef", target), ("minReplicas", Val::Int(1)), ("maxReplicas", Val::Int(most))]);
+        self.create(&object("autoscaling/v2", "HorizontalPodAutoscaler", &key.ns, spec))
+    }
+
+    fn create_quota(&mut self) -> Option<Request> {
+        let ns = self.prng.pick(&self.inventory.namespaces)?.clone();
+        let pods = *self.prng.pick(&["10", "1000", "100000"])?;
+        let hard = Val::object([("pods", Val::str(pods)), ("requests.cpu", Val::str("4000"))]);
+        self.create(&object("v1", "ResourceQuota", &ns, Val::object([("hard", hard)])))
     }
 
     fn pod(&mut self, of: &str, evict: bool) -> Option<Request> {
@@ -340,6 +426,12 @@ impl Drawing<'_, '_> {
         let meta = manifests::controlled(made.get("metadata")?, &owner);
         self.create(&made.with("metadata", meta))
     }
+}
+
+fn object(api_version: &str, kind: &str, ns: &str, spec: Val) -> Val {
+    let meta = [("name", "bench"), ("namespace", ns)].map(|(field, value)| (field, Val::str(value)));
+    let named = [("apiVersion", Val::str(api_version)), ("kind", Val::str(kind)), ("metadata", Val::object(meta))];
+    Val::object(named).with("spec", spec)
 }
 
 fn user() -> User {

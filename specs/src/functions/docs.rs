@@ -30,3 +30,9 @@ pub(super) const SELECTED_BY: &str =
     "the objects of its namespace whose selector matches the pod, or the pods that the object makes";
 pub(super) const UNSCALED: &str = "the controllers of pods that the budget matches, or will match, which have no scale: a percentage or `maxUnavailable` of them cannot be counted";
 pub(super) const LEAST: &str = "the least of two or three numbers, or of a list";
+pub(super) const LISTED_ENDPOINTS: &str =
+    "how many ready endpoints the EndpointSlices, or else the Endpoints, of a service without a selector list";
+pub(super) const UNPLACED: &str = "how many of so many pods of the object find no place beside what is placed, at worst after so many nodes are gone; the last argument is a label selector of nodes whose groups may grow by nodes like them, or null. A DaemonSet is asked for one pod on each of its nodes";
+pub(super) const OBSTACLES: &str = "why nodes take no more pods of the object than they do, for the same arguments";
+pub(super) const ROLLOUT_OBSTACLES: &str = "why the first new pod of a Deployment, StatefulSet or DaemonSet finds no place when its template is rolled out; empty where it finds one. The last argument is as in `unplaced`";
+pub(super) const PREEMPTED: &str = "the pods of the object that new pods of workloads with a higher priority may preempt, at worst: those that find no place otherwise";

@@ -13,6 +13,8 @@ use suture_model::state::State;
 use suture_model::value::{Str, Val};
 
 use super::answer::{Answer, no_overload};
+use super::known::{adapted_known, adapter, all_known, makers_known, told_by_all, with_known};
+use super::placement::{placement, priorities};
 use super::pure::label_selector;
 use super::{Func, call_pure};
 use crate::error::{EvalError, EvalErrorKind};
@@ -65,6 +67,11 @@ pub fn call_nav(func: Func, args: &[Value], worlds: &Worlds) -> Answer {
         }
         [Value::Object(quota), Value::Object(o), Value::World(world)] if func == Func::Counts => {
             admission(func, o, Some(&**quota), "", worlds.get(*world))
+        }
+        [Value::Object(o), Value::World(world), rest @ ..]
+            if matches!(func, Func::Unplaced | Func::Obstacles | Func::RolloutObstacles) =>
+        {
+            placement(func, o, rest, worlds.get(*world))
         }
         [Value::Object(o), rest @ ..] if func.class() != super::Class::Pure => reads(func, o, rest, worlds),
         _ => call_pure(func, args),
@@ -164,27 +171,6 @@ fn host_claimants(state: &State, claim: &HostClaim) -> Answer {
     objects(navigate::host_claimants(state, claim))
 }
 
-/// The error of the first of these kinds that was not read.
-fn all_known(state: &State, kinds: &[&str]) -> Result<(), EvalError> {
-    kinds.iter().try_for_each(|kind| Ok(known(state, &Kind::new("", kind))?))
-}
-
-/// The error of the first kind that plays this role and was not read.
-fn with_known(state: &State, role: impl Fn(&KindTraits) -> bool) -> Result<(), EvalError> {
-    Kind::with(role).try_for_each(|kind| Ok(known(state, &kind)?))
-}
-
-/// The error of the first kind that may make pods and was not read: a built-in one, or one that has an adapter.
-fn makers_known(state: &State) -> Result<(), EvalError> {
-    with_known(state, KindTraits::makes_pods)?;
-    adapted_known(state)
-}
-
-/// The error of the first kind that has an adapter and was not read.
-fn adapted_known(state: &State) -> Result<(), EvalError> {
-    state.base().adapters().kinds().iter().try_for_each(|kind| Ok(known(state, kind)?))
-}
-
 /// The error of the first kind that decides what a budget counts and was not read.
 fn counted_known(state: &State) -> Result<(), EvalError> {
     all_known(state, &["Pod"])?;
@@ -209,10 +195,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             objects(navigate::selected(state, o))
         }
         Func::HasSelector => bool(navigate::selector_of(state, o).is_some()),
-        Func::Endpoints => {
-            pods_known()?;
-            objects(navigate::endpoints(state, o))
-        }
+        Func::Endpoints => pods_known().and_then(|()| objects(navigate::endpoints(state, o))),
         Func::ListedEndpoints if navigate::selector_of(state, o).is_some() => Ok(Value::Int(0)),
         Func::ListedEndpoints => {
             known(state, &Kind::new("discovery.k8s.io", "EndpointSlice"))?;
@@ -271,6 +254,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             Ok(Value::list(claims.into_iter().map(|c| Value::HostClaim(Arc::new(c))).collect()))
         }
         Func::IsQuorumGroup => is_quorum_group(state, o),
+        Func::Priority | Func::Preempted | Func::Preemptors => priorities(func, o, state),
         _ => Err(no_overload(func, &[Value::Object(o.clone()), Value::World(world)])),
     }
 }
@@ -403,32 +387,6 @@ fn all_read(unread: Vec<Str>) -> Result<(), EvalError> {
     }
 }
 
-type Facts = Arc<suture_model::adapter::AdapterFacts>;
-
-/// What the adapter says; its own failures are errors here.
-fn adapter(state: &State, o: &Object) -> Result<Option<Facts>, EvalError> {
-    let facts = state.adapter(o);
-    match facts.as_ref().and_then(|f| f.errors.first()) {
-        Some(error) => Err(EvalError::invalid(format!("adapter of {}: {error}", o.key))),
-        None => Ok(facts),
-    }
-}
-
-/// That no custom resource which may speak of this object, by one of these fields of its adapter, leaves open what it says: one in the
-/// same namespace, or in none.
-fn told_by_all(state: &State, told: &Key, fields: &[&str]) -> Result<(), EvalError> {
-    let kinds = state.base().adapters().kinds();
-    let is_near = |custom: &Object| custom.key.ns == told.ns || custom.key.ns.is_empty() || told.ns.is_empty();
-    for custom in kinds.iter().flat_map(|kind| state.list(kind, None)).filter(|custom| is_near(custom)) {
-        let facts = state.adapter(custom);
-        let is_told = |error: &&String| fields.iter().any(|field| error.starts_with(field));
-        if let Some(error) = facts.iter().flat_map(|facts| &facts.errors).find(is_told) {
-            return Err(EvalError::invalid(format!("adapter of {}: {error}", custom.key)));
-        }
-    }
-    Ok(())
-}
-
 /// That what may own or list an object was read, and says so.
 fn owners_told(state: &State, o: &Object) -> Result<(), EvalError> {
     all_read(navigate::unread_owners(state, o))?;
@@ -498,6 +456,7 @@ fn reads(func: Func, o: &Arc<Object>, args: &[Value], worlds: &Worlds) -> Answer
         (Func::PodSpec, []) => {
             Ok(Value::from(&navigate::pod_spec(worlds.before, o).unwrap_or_else(|| Val::object([]))))
         }
+        (Func::SameTemplate, [Value::Object(other)]) => bool(navigate::same_template(worlds.before, o, other)),
         (Func::PodLabel, [Value::String(key)]) => {
             let labels = navigate::template_labels(worlds.before, o).unwrap_or_default();
             Ok(Value::String(labels.str_at(&[key]).cloned().unwrap_or_else(|| "".into())))

@@ -3,9 +3,9 @@
 use suture_model::kinds::{Kind, KindTraits};
 
 use super::docs::{
-    DISRUPTIONS, DUE_WITHIN, GREATEST, HOURS, INDEX_OF, LAST_INDEX_OF, LEAST, MAX, MEANT, MILLIS, MIN, MINUTES,
-    MOST_WANTED, POSSIBLE_NODES, REFUSALS, RIGHTS_LOST, SECONDS, SELECTED_BY, SIZE, SUM, TO_DOUBLE, TO_INT, TO_STRING,
-    TO_TIME, TO_UINT, UNSCALED, USAGE, WORKLOADS,
+    DISRUPTIONS, DUE_WITHIN, GREATEST, HOURS, INDEX_OF, LAST_INDEX_OF, LEAST, LISTED_ENDPOINTS, MAX, MEANT, MILLIS,
+    MIN, MINUTES, MOST_WANTED, OBSTACLES, POSSIBLE_NODES, PREEMPTED, REFUSALS, RIGHTS_LOST, ROLLOUT_OBSTACLES, SECONDS,
+    SELECTED_BY, SIZE, SUM, TO_DOUBLE, TO_INT, TO_STRING, TO_TIME, TO_UINT, UNPLACED, UNSCALED, USAGE, WORKLOADS,
 };
 use super::{Class, Confinement, Param, Signature, Style};
 
@@ -394,16 +394,34 @@ functions! {
         ),
     ];
     ListedEndpoints, "listedEndpoints", Navigates, Own => [
-        method(
-            &[Param::Kind("Service"), World], Int,
-            "how many ready endpoints the EndpointSlices, or else the Endpoints, of a service without a selector list",
-        ),
+        method(&[Param::Kind("Service"), World], Int, LISTED_ENDPOINTS),
     ];
     AdmittedNodes, "admittedNodes", Navigates, Beyond => [
         method(&[Object, World], NODES, "the nodes that the pod's node selector and required affinity admit"),
     ];
     PossibleNodes, "possibleNodes", Navigates, Beyond => [
         method(&[Object, World], NODES, POSSIBLE_NODES),
+    ];
+    Unplaced, "unplaced", Navigates, Beyond => [
+        method(&[Object, World, Int, Int, Any], Int, UNPLACED),
+    ];
+    Obstacles, "obstacles", Navigates, Beyond => [
+        method(&[Object, World, Int, Int, Any], STRINGS, OBSTACLES),
+    ];
+    RolloutObstacles, "rolloutObstacles", Navigates, Beyond => [
+        method(&[Object, World, Any], STRINGS, ROLLOUT_OBSTACLES),
+    ];
+    SameTemplate, "sameTemplate", Reads, Own => [
+        method(&[Object, Object], Bool, "whether two objects make their pods from one template"),
+    ];
+    Priority, "priority", Navigates, Beyond => [
+        method(&[Object, World], Int, "the lowest priority of the object's pods, and of those that it makes"),
+    ];
+    Preempted, "preempted", Navigates, Beyond => [
+        method(&[Object, World], PODS, PREEMPTED),
+    ];
+    Preemptors, "preemptors", Navigates, Beyond => [
+        method(&[Object, World], OBJECTS, "the workloads whose new pods may preempt pods of the object"),
     ];
     RestrictsNodes, "restrictsNodes", Reads, Own => [
         method(&[Object], Bool, "whether a node selector or required affinity restricts its nodes"),

@@ -3,8 +3,8 @@
 /// Names kept for later, and names that users know from elsewhere, with what to do instead.
 pub const UNSUPPORTED: &[(&str, &str)] = &[
     ("can", "questions about rights are not supported yet"),
-    ("fits", "placement as a question is not supported yet"),
-    ("schedulable", "placement as a question is not supported yet"),
+    ("fits", "ask how many pods find no place: `o.unplaced(now, n, 0, null) == 0`"),
+    ("schedulable", "ask how many pods find no place: `o.unplaced(now, n, 0, null) == 0`"),
     ("evictions", "evictions as a fault are not supported yet"),
     ("authorizer", "questions about rights are not supported yet"),
     ("object", "there is no `object`: `forEach` names the object, and `o.at(now)` is what becomes of it"),

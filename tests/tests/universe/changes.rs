@@ -13,6 +13,7 @@ use super::cluster;
 use super::invariants::Focus;
 use super::random::Random;
 use super::rights;
+use super::room;
 
 /// How often a kind of request is tried anew when the cluster has nothing for it.
 const TRIES: usize = 20;
@@ -75,6 +76,14 @@ fn relevant(focus: Focus) -> &'static [(usize, Make)] {
             (10, |random, state, _| template(random, state)),
             (20, |random, state, focus| delete_one(random, state, favourites(focus))),
         ],
+        Focus::Room => &[
+            (25, |random, state, _| scale(random, state)),
+            (25, |random, state, _| template(random, state)),
+            (20, |random, state, _| node(random, state)),
+            (10, |random, state, _| evict(random, state)),
+            (10, |random, state, _| room::request(random, state)),
+            (10, |random, state, focus| delete_one(random, state, favourites(focus))),
+        ],
         Focus::Rights => &[
             (60, |random, state, _| rights::request(random, state)),
             (40, |random, state, focus| delete_one(random, state, favourites(focus))),
@@ -133,6 +142,7 @@ fn favourites(focus: Focus) -> &'static [&'static str] {
         Focus::Capacity => {
             &["LimitRange", "ResourceQuota", "CronJob", "Job", "HorizontalPodAutoscaler", "Deployment", "Namespace"]
         }
+        Focus::Room => &["Node", "Pod", "Deployment", "PersistentVolumeClaim", "PriorityClass"],
         Focus::Writers => &["Db", "Secret", "ConfigMap", "Namespace"],
         Focus::Rights => &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "Deployment", "ConfigMap"],
     }

@@ -31,6 +31,7 @@ pub fn cluster(random: &mut Random, focus: Focus, size: Size) -> Vec<Val> {
     draft.odds_and_ends();
     draft.capacity();
     draft.rights();
+    draft.room();
     let mut objects = draft.objects;
     objects.truncate(40);
     objects.iter().map(Val::from).collect()

@@ -58,8 +58,9 @@ impl<'r> Draft<'r> {
     /// A cluster of one namespace or two, without objects.
     pub fn new(random: &'r mut Random, focus: Focus, size: Size) -> Self {
         let calm = random.chance(55);
-        let tight = matches!(focus, Focus::Services | Focus::Quorum | Focus::Faults | Focus::Selectors | Focus::Pods)
-            && random.chance(35);
+        let tight = focus == Focus::Room
+            || matches!(focus, Focus::Services | Focus::Quorum | Focus::Faults | Focus::Selectors | Focus::Pods)
+                && random.chance(35);
         let mut namespaces = vec!["a".to_owned()];
         if random.chance(if focus == Focus::Hosts { 90 } else { 45 }) {
             namespaces.push("b".to_owned());

@@ -28,6 +28,7 @@ pub enum Focus {
     Capacity,
     Writers,
     Rights,
+    Room,
 }
 
 /// One invariant of the pool.
@@ -102,6 +103,17 @@ const TEMPLATES: &[(&str, Focus, &[&str])] = &[
         &["{label: app, zones: {x: [z1], y: [z2]}}", "{label: app, zones: {x: [z1]}}"],
     ),
     ("rights-kept", Focus::Rights, &[""]),
+    (
+        "workload-schedulable",
+        Focus::Room,
+        &["", "{nodeFailures: 1}", "{autoscaled: false}", "{growing: {}}", "{growing: {matchLabels: {disk: ssd}}}"],
+    ),
+    ("rollout-can-progress", Focus::Room, &["", "{judges: [place]}", "{growing: {}}"]),
+    (
+        "critical-not-preempted",
+        Focus::Room,
+        &["{priority: 0}", "{priority: 5, floor: 50%}", "{selector: {matchLabels: {app: x}}, floor: 1}"],
+    ),
     ("single-writer", Focus::Writers, &[""]),
     ("quota-fits", Focus::Capacity, &[""]),
     (

@@ -10,6 +10,7 @@ pub mod draft;
 pub mod invariants;
 pub mod random;
 pub mod rights;
+pub mod room;
 pub mod workloads;
 
 use std::env;

@@ -49,7 +49,7 @@ pub fn template(draft: &mut Draft<'_>, app: &str) -> Value {
     if draft.random.chance(referring / 3) {
         spec["serviceAccountName"] = json!("sa");
     }
-    if draft.random.chance(referring / 4) {
+    if draft.random.chance(if draft.focus == Focus::Room { 40 } else { referring / 4 }) {
         spec["priorityClassName"] = json!("high");
     }
     if draft.random.chance(if draft.focus == Focus::Claims { 20 } else { 3 }) {

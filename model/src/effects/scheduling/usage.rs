@@ -132,7 +132,7 @@ pub fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: 
 /// The room of a node for a template by the resources that are not counted, where so much is taken of each: by all, and
 /// for certain. Of an extended resource and of huge pages a node has none that it does not state
 /// (`noderesources/fit.go`, `fitsRequest`).
-fn room_of_others(template: &Template, node: &Object, most: i64, taken: impl Fn(&str) -> (i64, i64)) -> Room {
+pub fn room_of_others(template: &Template, node: &Object, most: i64, taken: impl Fn(&str) -> (i64, i64)) -> Room {
     let mut room = Room::default();
     let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
     for (resource, each) in &template.others {

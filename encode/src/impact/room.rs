@@ -1,0 +1,110 @@
+//! Whose pods may find no place any more, or may be preempted: the inverse of questions about places.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use suture_model::effects::not_ready;
+use suture_model::navigate;
+use suture_model::object::{Key, Object};
+use suture_model::placement::{self, Lacking};
+use suture_model::state::State;
+
+use super::inverse::moves_places;
+use super::pods::Touch;
+use super::seeds::Seeds;
+
+/// What a change does to places.
+pub(super) enum Changed {
+    /// These pods go or are others; they matter to those whose affinity or spreading means them.
+    Pods(Vec<Arc<Object>>),
+    /// Nodes have other room, or other pods.
+    Room,
+    /// What pods ask for.
+    Everything,
+}
+
+/// What the change does to places that matters to workloads which it is not about.
+pub(super) fn changed(seeds: &Seeds<'_, '_>) -> Changed {
+    let asks =
+        |key: &Key| ["LimitRange", "RuntimeClass", "StorageClass", "Namespace"].iter().any(|kind| key.kind.is(kind));
+    // a namespace or class that is as it was to pods is none that pods are placed by otherwise
+    if seeds.touched().any(|key| asks(key) && differs(seeds.versions(key))) {
+        return Changed::Everything;
+    }
+    let pods: BTreeSet<&Key> = seeds.touched().filter(|key| key.kind.is("Pod")).collect();
+    let takes_room = pods.iter().any(|key| comes(seeds, key));
+    if takes_room || changes_nodes(seeds) {
+        return Changed::Room;
+    }
+    let meant = pods.into_iter().flat_map(|key| seeds.versions(key)).filter(|pod| !pod.node.is_empty());
+    Changed::Pods(meant.cloned().collect())
+}
+
+/// Whether objects differ in anything but their metadata, or in their labels.
+fn differs(versions: &[Arc<Object>]) -> bool {
+    let Some((first, rest)) = versions.split_first() else { return true };
+    let content = |o: &Object| (o.live(), o.labels().clone(), o.val().without_at(&["metadata"]));
+    rest.is_empty() || rest.iter().any(|other| content(other) != content(first))
+}
+
+/// Whether a node comes, goes, or changes in what it takes.
+fn changes_nodes(seeds: &Seeds<'_, '_>) -> bool {
+    let is_ready = |node: &Arc<Object>| not_ready(node);
+    let recovers = |versions: &[Arc<Object>]| {
+        versions.split_first().is_some_and(|(first, rest)| rest.iter().any(|other| is_ready(other) != is_ready(first)))
+    };
+    moves_places(seeds) || seeds.touched().any(|key| key.kind.is("Node") && recovers(seeds.versions(key)))
+}
+
+/// Those of some objects whose affinity or spreading may mean one of these pods.
+pub(super) fn meaning(seeds: &Seeds<'_, '_>, pods: &[Arc<Object>], keys: BTreeSet<Key>) -> BTreeSet<Key> {
+    let mut distinct: Vec<&Arc<Object>> = pods.iter().collect();
+    distinct.dedup_by(|a, b| a.key.ns == b.key.ns && Arc::ptr_eq(&a.body, &b.body));
+    let means = |key: &Key| {
+        seeds
+            .states()
+            .filter_map(|state| Some((state, state.get(key)?)))
+            .any(|(state, object)| distinct.iter().any(|pod| placement::may_mean(state, object, pod)))
+    };
+    keys.into_iter().filter(|key| means(key)).collect()
+}
+
+/// Those of some objects that may want more pods than are placed as they ask once the change has landed.
+pub(super) fn lacking(seeds: &Seeds<'_, '_>, keys: BTreeSet<Key>) -> BTreeSet<Key> {
+    let states = seeds.scenarios().map(|state| (state, Lacking::new(state)));
+    let states: Vec<(&State<'_>, Lacking<'_, '_>)> = states.collect();
+    let lacks =
+        |key: &Key| states.iter().any(|(state, lacking)| state.get(key).is_some_and(|object| lacking.has(object)));
+    keys.into_iter().filter(|key| lacks(key)).collect()
+}
+
+/// The workloads, and pods, that the new pods of touched workloads may preempt; `None` where that is not known.
+pub(super) fn preempted(seeds: &Seeds<'_, '_>, touch: &Touch) -> Option<BTreeSet<Key>> {
+    let mut found = BTreeSet::new();
+    let all = changes_nodes(seeds) || seeds.touched().any(|key| key.kind.is("Pod") && comes(seeds, key));
+    let touched: BTreeSet<&Key> = seeds.touched().chain(&touch.controllers).collect();
+    for state in seeds.states() {
+        let touched = touched.iter().filter_map(|key| state.get(key));
+        let touched: Vec<&Arc<Object>> = touched.filter(|object| navigate::is_workload(state, object)).collect();
+        let others = if all { preempting(state) } else { Vec::new() };
+        for workload in touched.into_iter().chain(others) {
+            found.extend(placement::preempted_by(state, workload).ok()?);
+        }
+    }
+    Some(found)
+}
+
+/// Whether a pod takes room that it did not take before.
+fn comes(seeds: &Seeds<'_, '_>, key: &Key) -> bool {
+    let before = seeds.before.get(key).filter(|pod| !pod.node.is_empty());
+    let takes_more = |pod: &Object| before.is_none_or(|before| before.val().get("spec") != pod.val().get("spec"));
+    seeds.versions(key).iter().any(|pod| !pod.node.is_empty() && takes_more(pod))
+}
+
+/// What may preempt others and may lack pods.
+fn preempting<'s>(state: &'s State<'_>) -> Vec<&'s Arc<Object>> {
+    let lacking = Lacking::new(state);
+    let mut found = placement::may_outrank(state, i64::MIN);
+    found.retain(|object| lacking.has(object));
+    found
+}

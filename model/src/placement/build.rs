@@ -1,0 +1,237 @@
+//! The board of a cluster for the new pods of a workload.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::asked::{Asked, Wants};
+use super::board::{Board, Counted, Spot};
+use super::cluster::{Cluster, room_beside};
+use super::rules::{Asks, Rule, closed, is_closed, rules};
+use crate::effects::scheduling::template::Template;
+use crate::effects::scheduling::topology::domain;
+use crate::fields::{HOSTNAME, SCHEDULING, node_matches, tolerates};
+use crate::object::{Key, Object};
+use crate::selector::Selector;
+use crate::steps;
+use crate::value::{Str, Val};
+
+/// How many nodes a group is taken to grow by at most.
+const GROWTH_MAX: i64 = 64;
+
+/// How the room of nodes is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rooms {
+    /// By what all pods request: no more than there is, found soon.
+    Least,
+    /// Beside those pods that stay.
+    Exact,
+}
+
+/// The nodes as places for new pods of a workload; with the nodes that groups may grow by, where `growing` means some.
+pub fn board(
+    cluster: &Cluster<'_, '_>,
+    object: &Object,
+    wants: &Wants,
+    growing: Option<&Selector>,
+    rooms: Rooms,
+) -> Board {
+    let Some(first) = wants.new.first() else { return Board::default() };
+    let (own, ns) = (&first.template, &object.key.ns);
+    let placed = &wants.alike;
+    let nodes = cluster.nodes();
+    let rules = rules(own, ns, cluster.state);
+    let mut tables: Vec<Table> = rules.into_iter().map(|rule| Table { rule, values: BTreeMap::new() }).collect();
+    let mut counted: Vec<Counted> = tables.iter_mut().map(|table| table.of_nodes(&nodes, own)).collect();
+    restrict_spreads(&tables, &mut counted, &nodes);
+    for (table, rule) in tables.iter().zip(&mut counted) {
+        for pod in table.rule.pods(cluster, own, ns, &wants.leaving, placed) {
+            rule.pods.insert(pod.key.clone());
+            let node = cluster.node(&pod.node).filter(|node| counts_there(&table.rule, &tables, own, node));
+            let at = node.and_then(|node| table.values.get(&domain(node, &table.rule.topology)?));
+            if let Some(count) = at.and_then(|at| rule.counts.get_mut(*at)) {
+                *count += 1;
+            }
+        }
+    }
+    let closed = closed(cluster, own, ns, &wants.leaving, placed);
+    let missing = wants.missing();
+    let mut board = Board { spots: Vec::new(), rules: counted, kinds: wants.new.iter().map(|a| a.number).collect() };
+    for node in &nodes {
+        steps::count(1);
+        let admits: Vec<bool> = wants.new.iter().map(|asked| asked.rejects(node).is_none()).collect();
+        if !admits.contains(&true) || is_closed(&closed, node) {
+            continue;
+        }
+        let room = match rooms {
+            Rooms::Least if wants.leaving.is_empty() => cluster.least_room(node, own, missing),
+            _ => cluster.room(node, own, missing, &wants.leaving),
+        };
+        let domains = tables.iter().map(|table| table.domain(node)).collect();
+        board.spots.push(Spot { name: node.key.name.clone(), room, domains, admits, class: 0 });
+    }
+    if let Some(growing) = growing {
+        let like: Vec<&Arc<Object>> = nodes.iter().copied().filter(|node| growing.matches(node.labels())).collect();
+        grow(cluster, &wants.new, &tables, &mut board, &like);
+    }
+    classify(&mut board);
+    board
+}
+
+/// A rule, and its domains by their values.
+struct Table {
+    rule: Rule,
+    values: BTreeMap<Str, usize>,
+}
+
+impl Table {
+    /// Nothing counted yet.
+    fn of_nodes(&mut self, nodes: &[&Arc<Object>], own: &Template) -> Counted {
+        let mut eligible: Vec<bool> = Vec::new();
+        for node in nodes {
+            let Some(value) = domain(node, &self.rule.topology) else { continue };
+            let next = self.values.len();
+            let at = *self.values.entry(value).or_insert(next);
+            if at == eligible.len() {
+                eligible.push(false);
+            }
+            if let Some(eligible) = eligible.get_mut(at) {
+                *eligible |= heeds(&self.rule, own, node);
+            }
+        }
+        Counted {
+            asks: self.rule.asks,
+            own: self.rule.own,
+            topology: self.rule.topology.clone(),
+            counts: vec![0; eligible.len()],
+            eligible,
+            pods: BTreeSet::new(),
+        }
+    }
+
+    fn domain(&self, node: &Object) -> Option<usize> {
+        self.values.get(&domain(node, &self.rule.topology)?).copied()
+    }
+}
+
+/// Whether a spread constraint counts a node, as its policies say (`podtopologyspread/common.go`, `matchNodeInclusionPolicies`).
+fn heeds(rule: &Rule, own: &Template, node: &Object) -> bool {
+    match rule.asks {
+        Asks::Spread { heeds_taints, heeds_selection, .. } => {
+            (!heeds_selection || node_matches(own.spec(), node))
+                && (!heeds_taints || tolerates(own.spec(), node, SCHEDULING))
+        }
+        Asks::Apart | Asks::Together => true,
+    }
+}
+
+/// Whether pods on a node count for a rule: for a spread, nodes that have all labels by which the pod spreads
+/// (`podtopologyspread/common.go`, `nodeLabelsMatchSpreadConstraints`).
+fn counts_there(rule: &Rule, tables: &[Table], own: &Template, node: &Object) -> bool {
+    let is_spread = |rule: &Rule| matches!(rule.asks, Asks::Spread { .. });
+    let mut keys = tables.iter().filter(|table| is_spread(&table.rule));
+    !is_spread(rule) || (heeds(rule, own, node) && keys.all(|table| domain(node, &table.rule.topology).is_some()))
+}
+
+/// Domains of nodes that lack another label by which the pod spreads count for no spread.
+fn restrict_spreads(tables: &[Table], counted: &mut [Counted], nodes: &[&Arc<Object>]) {
+    let spreads: Vec<&Table> = tables.iter().filter(|t| matches!(t.rule.asks, Asks::Spread { .. })).collect();
+    if spreads.len() < 2 {
+        return;
+    }
+    let has_all = |node: &Object| spreads.iter().all(|table| domain(node, &table.rule.topology).is_some());
+    let whole: Vec<&&Arc<Object>> = nodes.iter().filter(|node| has_all(node)).collect();
+    for (table, rule) in tables.iter().zip(counted) {
+        if matches!(rule.asks, Asks::Spread { .. }) {
+            let there: BTreeSet<usize> = whole.iter().filter_map(|node| table.domain(node)).collect();
+            for (at, eligible) in rule.eligible.iter_mut().enumerate() {
+                *eligible &= there.contains(&at);
+            }
+        }
+    }
+}
+
+/// Adds nodes like these: each with the labels but for the hostname, as large, and with what runs on each node of the group.
+fn grow(cluster: &Cluster<'_, '_>, new: &[Asked], tables: &[Table], board: &mut Board, like: &[&Arc<Object>]) {
+    let Some(own) = new.first().map(|asked| &asked.template) else { return };
+    let missing = board.kinds.iter().fold(0_i64, |sum, number| sum.saturating_add(*number));
+    let mut known: BTreeSet<(Val, Val, Vec<bool>, i64)> = BTreeSet::new();
+    for node in like {
+        let fresh = fresh(node);
+        let admits: Vec<bool> =
+            new.iter().map(|asked| asked.only.is_none() && asked.rejects(&fresh).is_none()).collect();
+        let pods = cluster.staying_on(&node.key.name).into_iter();
+        let everywhere = pods.filter(|pod| pod.controller().is_some_and(|c| c.kind.is("DaemonSet")));
+        let room = room_beside(node, own, missing, &everywhere.collect::<Vec<_>>());
+        let labels = node.labels().without_at(&[HOSTNAME]);
+        let taints = fresh.val().at(&["spec", "taints"]).cloned().unwrap_or_default();
+        if room == 0 || !admits.contains(&true) || !known.insert((labels, taints, admits.clone(), room)) {
+            continue;
+        }
+        for _ in 0..missing.min(GROWTH_MAX) {
+            let domains = tables.iter().zip(&mut board.rules).map(|(table, rule)| {
+                if &*table.rule.topology != HOSTNAME {
+                    return table.domain(node);
+                }
+                rule.counts.push(0);
+                rule.eligible.push(false);
+                Some(rule.counts.len() - 1)
+            });
+            let domains = domains.collect();
+            board.spots.push(Spot { name: node.key.name.clone(), room, domains, admits: admits.clone(), class: 0 });
+        }
+    }
+}
+
+/// A node as it is when it has just been added: without what its condition, or a cordon, puts on it, and under another name.
+fn fresh(node: &Object) -> Object {
+    let of_condition = |taint: &&Val| {
+        let key = taint.str_at(&["key"]);
+        key.is_some_and(|key| key.starts_with("node.kubernetes.io/"))
+    };
+    let taints = node.val().items_at(&["spec", "taints"]).iter().filter(|taint| !of_condition(taint));
+    let taints = Val::list(taints.cloned().collect());
+    let body = node.map_body(|val| {
+        val.with_at(&["spec", "taints"], taints.clone())
+            .without_at(&["spec", "unschedulable"])
+            .without_at(&["status", "conditions"])
+            .without_at(&["metadata", "labels", HOSTNAME])
+    });
+    Object { key: Key::of("Node", "", "new node"), ..body }
+}
+
+/// Spots that nothing tells apart get one class.
+fn classify(board: &mut Board) {
+    let mut spots_in: Vec<BTreeMap<usize, usize>> = vec![BTreeMap::new(); board.rules.len()];
+    for spot in &board.spots {
+        for (domain, spots) in spot.domains.iter().zip(&mut spots_in) {
+            if let Some(domain) = domain {
+                *spots.entry(*domain).or_default() += 1;
+            }
+        }
+    }
+    let mut classes: BTreeMap<(i64, Vec<bool>, Vec<Place>), usize> = BTreeMap::new();
+    for spot in &mut board.spots {
+        let places = spot.domains.iter().zip(&board.rules).zip(&spots_in).map(|((domain, rule), spots)| match domain {
+            None => Place::Nowhere,
+            Some(at) if spots.get(at) == Some(&1) => Place::Alone(
+                rule.counts.get(*at).copied().unwrap_or(0),
+                rule.eligible.get(*at).copied().unwrap_or(false),
+            ),
+            Some(at) => Place::In(*at),
+        });
+        let key = (spot.room, spot.admits.clone(), places.collect());
+        let next = classes.len();
+        spot.class = *classes.entry(key).or_insert(next);
+    }
+}
+
+/// Where a spot is for a rule.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// In no domain.
+    Nowhere,
+    /// The only spot of a domain that counts so much, and whether it is eligible.
+    Alone(i64, bool),
+    /// In this domain.
+    In(usize),
+}

@@ -1,0 +1,95 @@
+//! How important pods are, and which may preempt others.
+//!
+//! Source: `plugin/pkg/admission/priority/admission.go`: the class that a pod names, else the global default, of several
+//! the lowest; else 0.
+
+use std::sync::Arc;
+
+use super::asked::pods_of;
+use crate::kinds::{Kind, KindTraits};
+use crate::navigate;
+use crate::object::{Key, Object};
+use crate::state::State;
+use crate::value::{Str, Val};
+
+/// The priority of pods, and whether they preempt others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priority {
+    /// Pods of a lower one may have to go.
+    pub value: i64,
+    /// Whether they do for these.
+    pub preempts: bool,
+}
+
+/// The priority of a pod spec, once it is admitted.
+pub fn of_spec(state: &State, spec: &Val) -> Priority {
+    let class = match spec.name_at(&["priorityClassName"]) {
+        Some(name) => state.get(&Key::of("PriorityClass", "", name)).filter(|class| class.live()),
+        None => navigate::default_class(state),
+    };
+    let by_class = |field: &str| class.and_then(|class| class.val().at_some(&[field]).cloned());
+    let value = spec.int_at(&["priority"]).or_else(|| by_class("value")?.as_int());
+    // these two there are always (`pkg/apis/scheduling/v1/helpers.go`)
+    let value = value.unwrap_or_else(|| match spec.name_at(&["priorityClassName"]) {
+        Some("system-node-critical") => 2_000_001_000,
+        Some("system-cluster-critical") => 2_000_000_000,
+        _ => 0,
+    });
+    let policy = spec.at_some(&["preemptionPolicy"]).cloned().or_else(|| by_class("preemptionPolicy"));
+    Priority { value, preempts: policy != Some(Val::str("Never")) }
+}
+
+/// The priority of a pod; of one that runs and names no class it is 0: there was no default when it was made
+/// (`component-helpers/scheduling/corev1/helpers.go`, `PodPriority`).
+pub fn of_pod(state: &State, pod: &Object) -> i64 {
+    let Some(spec) = pod.val().get("spec") else { return 0 };
+    let stated = spec.int_at(&["priority"]).is_some() || spec.name_at(&["priorityClassName"]).is_some();
+    if stated || pod.node.is_empty() { of_spec(state, spec).value } else { 0 }
+}
+
+/// The lowest priority of the pods of an object, and of those that it makes.
+pub fn priority(state: &State, object: &Object) -> i64 {
+    let pods = pods_of(state, object).into_iter().filter(|pod| pod.live() && !pod.finished());
+    let is_pod = object.key.kind.is("Pod");
+    let made = navigate::pod_spec(state, object).filter(|_| !is_pod).map(|spec| of_spec(state, &spec).value);
+    pods.map(|pod| of_pod(state, pod)).chain(made).min().unwrap_or(0)
+}
+
+/// Whether pods of a spec may preempt any that there may be: pods without a class have 0. A pod whose class is gone,
+/// and was below every other one, is not looked at.
+pub fn outranks_any(state: &State, spec: &Val) -> bool {
+    let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None).into_iter();
+    let least = classes.filter_map(|class| class.val().int_at(&["value"])).min().unwrap_or(0).min(0);
+    let own = of_spec(state, spec);
+    own.preempts && own.value > least
+}
+
+/// The workloads of a state whose new pods may preempt others, since their priority is above a value, in the order of
+/// their keys.
+pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
+    let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None).into_iter();
+    let outranks = |class: &&Arc<Object>| class.val().int_at(&["value"]).is_some_and(|of| of > value);
+    let mut names: Vec<Str> =
+        classes.filter(|class| class.live()).filter(outranks).map(|c| c.key.name.clone()).collect();
+    names.extend(["system-node-critical", "system-cluster-critical"].map(Str::from));
+    let default = navigate::default_class(state).is_some_and(|class| names.contains(&class.key.name));
+    let kinds = Kind::with(KindTraits::runs_pods).chain(state.base().adapters().kinds());
+    let waits = |object: &Object| !object.key.kind.is("Pod") || object.node.is_empty();
+    let may = |object: &&Arc<Object>| {
+        let spec = navigate::pod_spec(state, object);
+        let named = spec.as_ref().is_some_and(|spec| match spec.name_at(&["priorityClassName"]) {
+            Some(name) => names.iter().any(|known| **known == *name),
+            None => default || spec.int_at(&["priority"]).is_some_and(|of| of > value),
+        });
+        named && waits(object) && navigate::is_workload(state, object)
+    };
+    let mut found: Vec<&Arc<Object>> = kinds.flat_map(|kind| state.list(&kind, None)).filter(may).collect();
+    found.retain(|object| {
+        navigate::pod_spec(state, object).is_some_and(|spec| {
+            let own = of_spec(state, &spec);
+            own.preempts && own.value > value
+        })
+    });
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found
+}
