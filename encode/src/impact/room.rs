@@ -9,7 +9,6 @@ use suture_model::object::{Key, Object};
 use suture_model::placement::{self, Lacking};
 use suture_model::state::State;
 
-use super::inverse::moves_places;
 use super::pods::Touch;
 use super::seeds::Seeds;
 
@@ -53,7 +52,7 @@ fn changes_nodes(seeds: &Seeds<'_, '_>) -> bool {
     let recovers = |versions: &[Arc<Object>]| {
         versions.split_first().is_some_and(|(first, rest)| rest.iter().any(|other| is_ready(other) != is_ready(first)))
     };
-    moves_places(seeds) || seeds.touched().any(|key| key.kind.is("Node") && recovers(seeds.versions(key)))
+    seeds.moves_places() || seeds.touched().any(|key| key.kind.is("Node") && recovers(seeds.versions(key)))
 }
 
 /// Those of some objects whose affinity or spreading may mean one of these pods.
