@@ -94,7 +94,10 @@ fn what_is_not_known_or_not_supported() {
             "`after` is only known with `hold: After` @ `after` (write `now`, or set `hold: After` to judge settled states only)",
         ),
         ("can('get')", "there is no function `can` @ `can` (questions about rights are not supported yet)"),
-        ("p.fits(now)", "there is no method `fits` @ `fits` (placement as a question is not supported yet)"),
+        (
+            "p.fits(now)",
+            "there is no method `fits` @ `fits` (ask how many pods find no place: `o.unplaced(now, n, 0, null) == 0`)",
+        ),
         ("now.evictions", "a state has no list `evictions` @ `evictions` (evictions as a fault are not supported yet)"),
         (
             "object.spec",

@@ -86,10 +86,10 @@ fn sides(policy: &Policy) -> BTreeSet<Side> {
 
 /// Prints for each shipped template how many sides its break surface has, and from how many of them a suite breaks it.
 fn show_sides(tested: &BTreeMap<String, BTreeSet<Side>>) {
-    let mut without = Vec::new();
+    let (mut without, shipped) = (Vec::new(), shipped());
     println!("{:<32}{:>6}{:>8}  by", "template", "sides", "tested");
     for template in Library::shipped().unwrap().names() {
-        let mut policy = shipped();
+        let mut policy = shipped.clone();
         policy.invariants.retain(|invariant| invariant.template.as_deref() == Some(template));
         let all = sides(&policy);
         let broken: Vec<String> =

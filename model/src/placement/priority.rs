@@ -76,12 +76,15 @@ pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
     let kinds = Kind::with(KindTraits::runs_pods).chain(state.base().adapters().kinds());
     let waits = |object: &Object| !object.key.kind.is("Pod") || object.node.is_empty();
     let may = |object: &&Arc<Object>| {
+        if !waits(object) {
+            return false;
+        }
         let spec = navigate::pod_spec(state, object);
         let named = spec.as_ref().is_some_and(|spec| match spec.name_at(&["priorityClassName"]) {
             Some(name) => names.iter().any(|known| **known == *name),
             None => default || spec.int_at(&["priority"]).is_some_and(|of| of > value),
         });
-        named && waits(object) && navigate::is_workload(state, object)
+        named && navigate::is_workload(state, object)
     };
     let mut found: Vec<&Arc<Object>> = kinds.flat_map(|kind| state.list(&kind, None)).filter(may).collect();
     found.retain(|object| {
