@@ -169,8 +169,8 @@ fn placed(
     Placed { namespace: namespace.to_owned(), result }
 }
 
-/// The objects: for each namespace as many as its results need. There always is one for what is in no namespace: where nothing
-/// is printed nothing is applied, and `kubectl apply --prune` would leave what is over.
+/// The objects: for each namespace as many as its results need. There always is one for what is in no namespace: `kubectl apply`
+/// fails where there is nothing to apply, and that nothing was found is worth a report.
 fn objects(command: &str, placed: Vec<Placed>) -> Vec<Value> {
     let mut by_namespace: BTreeMap<String, Vec<Outcome>> = BTreeMap::from([(String::new(), Vec::new())]);
     for Placed { namespace, result } in placed {

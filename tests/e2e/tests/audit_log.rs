@@ -155,30 +155,13 @@ fn reported(scene: &Scene) {
     assert_eq!(report["results"][0]["policy"], "serves");
     assert_eq!(report["results"][0]["resources"][0]["kind"], "Service");
     assert_eq!(report["scope"]["name"], "shop");
-    pruned(scene, &policy);
-}
-
-/// What is over goes with the next run, by the command of the README.
-fn pruned(scene: &Scene, policy: &[&str]) {
-    let earlier = fs::read_to_string(scene.path("replay")).expect("objects");
-    let earlier = earlier
-        .replace("suture-replay", "suture-audit")
-        .replace("suture.dev/report: replay", "suture.dev/report: audit");
-    let apply = |objects: &str| {
-        let kinds = ["Report", "ClusterReport"].map(|kind| format!("--prune-allowlist=openreports.io/v1alpha1/{kind}"));
-        let [report, cluster_report] = &kinds;
-        let flags = ["apply", "--prune", "-l", "suture.dev/report=audit", "-f", "-", report, cluster_report];
-        let applied = scene.admin.run_with(&flags, objects).expect("kubectl");
-        assert!(applied.success, "{}", applied.stderr);
-    };
-    apply(&earlier);
-    let there =
-        || scene.admin.run(&["--namespace=shop", "get", "reports.openreports.io", "suture-audit"]).expect("kubectl");
-    assert!(there().success);
-    let (code, objects, said) = scene.suture(&[&["audit", "--state", "cluster", "-o", "openreports"], policy].concat());
-    assert_eq!(code, Some(0), "{said}");
-    apply(&objects);
-    assert!(!there().success, "nothing is violated any more, and its report is gone");
+    // what is over goes by its label, with the command of the README
+    let kinds = "reports.openreports.io,clusterreports.openreports.io";
+    let delete = ["delete", kinds, "--all-namespaces", "-l", "suture.dev/report=replay"];
+    scene.admin.text(&delete).expect("is deleted");
+    let left =
+        scene.admin.run(&["--namespace=shop", "get", "reports.openreports.io", "suture-replay"]).expect("kubectl");
+    assert!(!left.success, "it is gone: {}", left.stdout);
 }
 
 /// Applies objects, whose every field the definitions must know.
