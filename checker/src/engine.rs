@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use suture_encode::analysis::Analysis;
+use suture_model::change::Change;
 use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::steps;
 use suture_model::value::Str;
@@ -138,6 +139,19 @@ impl Engine {
         let (verdicts, proved) = audit::audit(&self.analyses, snapshot, time, share);
         let found = Findings { verdicts, proved, ..Findings::default() };
         self.decision("", found, Effort::default(), &watch)
+    }
+
+    /// What can break in the cluster as it is without any request: by what may happen next, under the faults that each
+    /// invariant must survive. Only an invariant with `violations: Strict` has nobody to excuse.
+    pub fn foresee(&mut self, snapshot: &Snapshot, time: Option<&str>) -> Decision {
+        let (watch, change) = (Stopwatch::start(), Change::default());
+        let input = Input { snapshot, in_flight: &[], change: &change, time, exemptions: &[] };
+        let (found, effort) = steps::within(self.settings.steps, || {
+            let mut judge = self.judge();
+            let found = judge.all(&input, Scope { present: true, ..Scope::default() });
+            (found, judge.effort)
+        });
+        self.decision("", found, effort, &watch)
     }
 
     fn judge(&mut self) -> Judge<'_> {

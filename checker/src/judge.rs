@@ -48,6 +48,8 @@ pub(crate) struct Scope<'v> {
     pub first: bool,
     /// Whether nothing has followed the change yet: only what holds at every moment, and denies, is asked.
     pub at_first: bool,
+    /// Whether all instances that there are are judged, where nothing is changed.
+    pub present: bool,
 }
 
 /// What was found out about the instances that a change reaches.
@@ -105,6 +107,11 @@ impl<'e> Judge<'e> {
     fn in_steps(&mut self, input: &Input<'_>, scope: Scope<'_>) -> Result<Findings, NoScenarios> {
         let in_flight: Vec<&Request> = input.in_flight.iter().collect();
         let source = ScenarioSource { input, in_flight: &in_flight, unsure: self.settings.unsure };
+        if scope.present {
+            let (baseline, _) = source.baseline(usize::MAX)?;
+            let set = ScenarioSet { during: baseline.clone(), after: None, baseline };
+            return Ok(self.in_scenarios(source, scope, &set));
+        }
         let (during, whole) = source.during(FOLLOWERS_MAX)?;
         let (baseline, known) = source.baseline(FOLLOWERS_MAX)?;
         if !whole && known {
@@ -185,7 +192,10 @@ struct InvariantJudge<'j, 'e, 's, 'a> {
 impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
     /// Judges all instances that the change reaches.
     fn all(&mut self, impact: &mut Impact<'s, 'a>) -> ControlFlow<()> {
-        let Reached { mut keys, pod_classes, admitting } = impact.reached(self.run.analysis);
+        let Reached { mut keys, pod_classes, admitting } = match self.scope.present {
+            true => Reached::of(impact.of_kinds(self.run.analysis, None)),
+            false => impact.reached(self.run.analysis),
+        };
         let exposed = self.memo.exposed(&pod_classes);
         if !exposed.is_empty() {
             keys.extend(impact.pods_of_classes(|known| exposed.contains(known)));
@@ -357,7 +367,7 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             return ControlFlow::Break(());
         }
         let verdicts = &self.found.verdicts;
-        let many = verdicts.len() >= REFUSALS_MAX && !self.judge.settings.verbose;
+        let many = verdicts.len() >= REFUSALS_MAX && !self.judge.settings.verbose && !self.scope.present;
         let refusals = || verdicts.iter().filter(|v| v.decides() == Outcome::Denied).count();
         self.found.cut_short = many && refusals() >= REFUSALS_MAX;
         match self.found.cut_short {

@@ -64,6 +64,13 @@ pub struct Reached {
     pub admitting: Vec<NodeConstraint>,
 }
 
+impl Reached {
+    /// These instances, for their own sake.
+    pub fn of(keys: BTreeSet<Key>) -> Self {
+        Self { keys, pod_classes: BTreeMap::new(), admitting: Vec::new() }
+    }
+}
+
 /// What a change touches, worked out once for all invariants.
 pub struct Impact<'s, 'a> {
     seeds: Seeds<'s, 'a>,

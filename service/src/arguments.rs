@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+mod formats;
+
+pub use formats::{DecisionFormat, Format, PlainFormat, ReplayFormat, ReportFormat};
+
 use crate::failure_policy::FailurePolicy;
 use crate::manifest::KUBECTL;
 use crate::profile::ProfileName;
-use crate::replay::report::Shard;
+use crate::replay::shard::Shard;
 use crate::unmodelled::Unmodelled;
 
 /// Decides whether a change to a Kubernetes cluster can break an invariant in any future.
@@ -79,6 +83,8 @@ pub enum Command {
     /// Says what of a log's writes would have been denied, when, by whom and why: of the audit log of an API server, or of
     /// recorded AdmissionReviews
     Replay(Box<Replay>),
+    /// Says which requests a change of invariants newly denies or allows
+    Diff(Box<Diff>),
     /// Parses and compiles invariants, templates, adapters, policies and suites
     Lint(Lint),
     /// Prints the value of an expression in a recorded cluster, and the values of its parts
@@ -155,8 +161,8 @@ pub struct Check {
     #[arg(long, value_enum, default_value_t = Unmodelled::Warn, value_name = "ANSWER")]
     pub unmodelled: Unmodelled,
     /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
-    pub output: ReportFormat,
+    #[arg(short, long, value_enum, default_value_t = DecisionFormat::Text)]
+    pub output: DecisionFormat,
 }
 
 /// The change, as an AdmissionReview or as kubectl's commands name it. What is given more than once is judged together.
@@ -253,9 +259,13 @@ pub struct Audit {
     /// What must hold.
     #[command(flatten)]
     pub policy: Policy,
+    /// Also says what is one step away from breaking: by a node or a zone that fails, or by one request of those that change
+    /// one object
+    #[arg(long)]
+    pub one_step: bool,
     /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
-    pub output: ReportFormat,
+    #[arg(short, long, value_enum, default_value_t = DecisionFormat::Text)]
+    pub output: DecisionFormat,
 }
 
 /// `suture replay`.
@@ -294,6 +304,35 @@ pub struct Replay {
     /// The form of the answer
     #[arg(short, long, value_enum, default_value_t = ReplayFormat::Text)]
     pub output: ReplayFormat,
+}
+
+/// `suture diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The invariants as they are: a file or a folder
+    #[arg(value_name = "OLD")]
+    pub old: PathBuf,
+    /// The invariants as they are to be: a file or a folder
+    #[arg(value_name = "NEW")]
+    pub new: PathBuf,
+    /// The recorded cluster.
+    #[command(flatten)]
+    pub state: State,
+    /// Which of the shipped templates are judged beside both
+    #[arg(long, value_enum, default_value_t = ProfileName::Baseline, value_name = "PROFILE")]
+    pub profile: ProfileName,
+    /// ResourceAdapters: files or folders
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub adapters: Vec<PathBuf>,
+    /// Who sends the requests: a user name [default: kubernetes-admin of system:masters]
+    #[arg(long = "as", value_name = "USER")]
+    pub user: Option<String>,
+    /// Also compares what both would have denied of an audit log that begins with the state, as `suture replay` takes it
+    #[arg(long, value_name = "FILE")]
+    pub log: Vec<PathBuf>,
+    /// The form of the answer
+    #[arg(short, long, value_enum, default_value_t = PlainFormat::Text)]
+    pub output: PlainFormat,
 }
 
 /// `suture lint`.
@@ -391,8 +430,8 @@ pub struct Bench {
     #[arg(long, num_args = 1.., value_name = "NAME")]
     pub templates: Vec<String>,
     /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = BenchFormat::Text)]
-    pub output: BenchFormat,
+    #[arg(short, long, value_enum, default_value_t = PlainFormat::Text)]
+    pub output: PlainFormat,
 }
 
 /// `suture manifests`.
@@ -489,50 +528,4 @@ pub struct Version {
     /// The form of the answer
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
-}
-
-/// The forms of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people.
-    Text,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
-}
-
-/// The forms of an answer that has places or findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
-    /// For people.
-    Text,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
-    /// JUnit's XML, for CI.
-    Junit,
-    /// Annotations of GitHub's workflows.
-    Github,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
-}
-
-/// The forms of a replay's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReplayFormat {
-    /// For people.
-    Text,
-    /// JSON.
-    Json,
-}
-
-/// The forms of a benchmark's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BenchFormat {
-    /// A table.
-    Text,
-    /// JSON.
-    Json,
 }

@@ -1,42 +1,38 @@
 //! The subcommands: each reads its input, asks for an answer, prints it, and says with which exit code to end.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
 use serde::Serialize;
-use suture_checker::decision::{Decision, Finding, Outcome};
-use suture_checker::engine::{Engine, Settings};
+use suture_checker::decision::Decision;
 use suture_checker::version::z3_version;
-use suture_model::change::{Change, User};
-use suture_model::kinds::Kind;
-use suture_model::object::Key;
+use suture_model::change::User;
 use suture_model::snapshot::Facts;
-use suture_specs::spec::{OnUndecided, Profile, ResourceAdapter};
+use suture_specs::spec::Profile;
 
-use crate::arguments::{
-    self, Arguments, Asked, Audit, BenchFormat, Check, Command, Common, Completions, Format, Manpages, ReportFormat,
-    State, Version,
-};
+use crate::arguments::{self, Arguments, Asked, Check, Command, Common, Completions, Manpages, Version};
 use crate::bench::{cluster, measure, report};
-use crate::clock::Clock;
 use crate::decide::{Question, decide};
 use crate::failure::{Exit, Failure};
 use crate::grants::History;
 use crate::input;
-use crate::output::decision::{self, About};
+use crate::output;
+use crate::output::decision::About;
 use crate::output::progress::Progress;
 use crate::output::terminal::{self, Paint};
-use crate::output::{self, remarks};
-use crate::policy::{self, Documents, Policy, diagnosed};
-use crate::recorded::{self, RecordedCluster};
+use crate::policy::{Documents, diagnosed};
+use crate::recorded::RecordedCluster;
 use crate::report::Report;
 use crate::request::{Against, RequestedChange, Write, review_of};
-use crate::rules::watched;
 
-use inputs::{live, one_standard_input};
+#[cfg(feature = "serve")]
+use inputs::live;
+use inputs::{engine, load_policy, load_state, one_standard_input, taken_as_none};
+use show::{Shown, show};
 
+mod audit;
+mod diff;
 #[cfg(feature = "serve")]
 mod emergency_off;
 mod eval;
@@ -47,6 +43,7 @@ mod lint;
 #[cfg(feature = "serve")]
 mod manifests;
 mod replay;
+mod show;
 mod test;
 mod watch;
 
@@ -67,8 +64,9 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(arguments) => check(common, *arguments),
         Command::Test(arguments) => test::run(common, arguments),
-        Command::Audit(arguments) => audit(common, arguments),
+        Command::Audit(arguments) => audit::run(common, arguments),
         Command::Replay(arguments) => replay::run(common, *arguments),
+        Command::Diff(arguments) => diff::run(common, *arguments),
         Command::Lint(arguments) => lint::run(common, arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Explain(arguments) => explain::run(common, arguments),
@@ -113,7 +111,7 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
     let decision = decide(&policy, Some(&mut engine), &question).decision;
     let taken_as_none = taken_as_none(&policy, &recorded);
     let report = Report::of(Decision { taken_as_none, ..decision }, &change, &recorded.snapshot);
-    show(common, output, report, About::Change)
+    show(common, output, report, About::Change, &Shown { snapshot, time })
 }
 
 /// What the flags ask for; one of them is given.
@@ -133,82 +131,6 @@ fn requested(asked: &Asked) -> Result<RequestedChange, Failure> {
         None if !label.is_empty() => RequestedChange::Label(label.clone()),
         None => RequestedChange::Nothing,
     })
-}
-
-/// Prints a report, and says how to end.
-fn show(common: Common, output: ReportFormat, report: Report, about: About) -> Result<Exit, Failure> {
-    let paint = Paint::stdout(common.color);
-    let decision = &report.decision;
-    let found = |finding| decision.verdicts.iter().any(|verdict| verdict.outcome == finding);
-    let exit = match (about, decision.decision) {
-        (About::Present, _) if found(Finding::Refuted) => Exit::Bad,
-        (About::Present, _) if found(Finding::Undecided) => Exit::Undecided,
-        (About::Present, _) | (About::Change, Outcome::Allowed | Outcome::Warned) => Exit::Good,
-        (About::Change, Outcome::Undecided) => Exit::Undecided,
-        (About::Change, Outcome::Denied) => Exit::Bad,
-    };
-    let duration = decision.duration.filter(|_| !common.no_timing);
-    let report = Report { decision: Decision { duration, ..report.decision }, ..report };
-    let text = |report: &Report| decision::text(&report.decision, about, paint, common.verbose);
-    if !common.quiet {
-        output::report(output, &report, |report| remarks::of_decision(&report.decision, about), text)?;
-    }
-    Ok(exit)
-}
-
-fn load_policy(flags: &arguments::Policy) -> Result<Policy, Failure> {
-    let arguments::Policy { profile, invariants, adapters } = flags;
-    policy::load(profile.profile(), invariants, adapters)
-}
-
-fn audit(common: Common, arguments: Audit) -> Result<Exit, Failure> {
-    let Audit { state, policy, output } = arguments;
-    one_standard_input(&[&state.state, &policy.invariants, &policy.adapters])?;
-    let policy = load_policy(&policy)?;
-    let (recorded, time) = load_state(&state, &policy, &BTreeSet::new())?;
-    let mut engine = engine(common, &policy, OnUndecided::Allow)?;
-    let decision = engine.audit(&recorded.snapshot, time.map(|time| time.to_string()).as_deref());
-    let taken_as_none = taken_as_none(&policy, &recorded);
-    let report = Report::of(Decision { taken_as_none, ..decision }, &Change::default(), &recorded.snapshot);
-    show(common, output, report, About::Present)
-}
-
-/// The kinds that the policy and the effects read and of which a recorded cluster has no object. A live one was asked, and the
-/// header of a dump says what was.
-fn taken_as_none(policy: &Policy, recorded: &RecordedCluster) -> Vec<String> {
-    let RecordedCluster { snapshot, is_live: false, read, .. } = recorded else { return Vec::new() };
-    // a shipped adapter says nothing about which kinds a cluster has
-    let stated = policy.adapters.stated_kinds();
-    let is_met = |kind: &Kind| stated.contains(kind) || !snapshot.list(kind, None).is_empty();
-    let of = |adapter: &&ResourceAdapter| is_met(&Kind::new(&adapter.spec.group, &adapter.spec.kind));
-    let met = policy.written_adapters.iter().filter(of).cloned().collect();
-    let policy = &Policy { written_adapters: met, ..policy.clone() };
-    let is_none = |kind: &Kind| snapshot.list(kind, None).is_empty() && !snapshot.unknown().contains(&kind.kind);
-    let none = watched(policy).into_iter().filter(is_none).map(|kind| kind.to_string());
-    let mut none: Vec<String> = none.filter(|kind| !read.contains(kind.as_str())).collect();
-    none.sort();
-    none
-}
-
-fn engine(common: Common, policy: &Policy, unmodelled: OnUndecided) -> Result<Engine, Failure> {
-    let settings = Settings { verbose: common.verbose, unmodelled, ..Settings::default() };
-    Engine::new(policy.invariants.clone(), settings).map_err(Failure::invalid)
-}
-
-/// The recorded cluster, and the time it is there.
-fn load_state(
-    state: &State,
-    policy: &Policy,
-    wanted: &BTreeSet<Key>,
-) -> Result<(RecordedCluster, Option<Clock>), Failure> {
-    let State { state, unknown, time } = state;
-    let recorded = recorded::load(state, unknown, wanted, policy.adapters.clone(), || live(policy))?;
-    let time = match time {
-        Some(time) => Some(Clock::parse(time).map_err(|error| Failure::invalid(format!("--time: {error}")))?),
-        None if recorded.is_live => Some(Clock::now()),
-        None => recorded.newest,
-    };
-    Ok((recorded, time))
 }
 
 #[cfg(feature = "serve")]
@@ -238,11 +160,7 @@ fn bench(common: Common, arguments: arguments::Bench) -> Result<Exit, Failure> {
     let progress = Progress::of(templates.len() + 2);
     let result = measure::run(plan, &templates, &progress)?;
     drop(progress);
-    let format = match output {
-        BenchFormat::Text => Format::Text,
-        BenchFormat::Json => Format::Json,
-    };
-    output::value(format, &result, |result| report::text(result, common.verbose))?;
+    output::value(output.into(), &result, |result| report::text(result, common.verbose))?;
     Ok(Exit::Good)
 }
 

@@ -2,8 +2,11 @@
 
 pub mod decision;
 pub mod denial;
+pub mod differences;
 pub mod explained;
 pub mod junit;
+pub mod near;
+pub mod openreports;
 pub mod progress;
 pub mod remarks;
 pub mod replayed;

@@ -22,13 +22,15 @@ use crate::report::Report;
 use cluster::{Standing, put, standing};
 use event::{Entry, Recorded, Write};
 use log::{LogEntry, Text};
-use report::{Broken, Found, Left, Replayed, Shard};
+use report::{Broken, Found, Left, Replayed};
+use shard::Shard;
 
 pub mod cluster;
 pub mod digest;
 pub mod event;
 pub mod log;
 pub mod report;
+pub mod shard;
 
 /// A replay under way.
 pub struct Replay<'p> {
@@ -104,18 +106,20 @@ impl<'p> Replay<'p> {
             Standing::Known if at.is_own => self.report.leave(Left::InState),
             Standing::Known => {}
             Standing::Unclear(gap, request, after) => {
-                if at.is_own {
-                    self.report.miss(gap, at.entry, at.place.to_owned(), request.describe());
+                match is_never_asked(&request) {
+                    true if at.is_own => self.report.leave(Left::NeverAsked),
+                    false if at.is_own => {
+                        self.report.miss(gap, at.entry, at.place.to_owned(), request.describe());
+                    }
+                    true | false => {}
                 }
                 self.made(&request, after);
             }
             Standing::Made(request, after) => {
-                if is_never_asked(&request) {
-                    if at.is_own {
-                        self.report.leave(Left::NeverAsked);
-                    }
-                } else {
-                    self.judge(&request, at);
+                match is_never_asked(&request) {
+                    true if at.is_own => self.report.leave(Left::NeverAsked),
+                    true => {}
+                    false => self.judge(&request, at),
                 }
                 self.made(&request, after);
             }

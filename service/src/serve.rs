@@ -188,7 +188,7 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
         kept.serve(&client, &tls)?;
     }
     let followers = succession.as_mut().and_then(|succession| succession.follow(copying, &store, &tls));
-    let registered = report(options, &client, &store, &replicas);
+    let registered = report(options, &client, &store, &replicas, &metrics);
     if let Some(target) = options.target() {
         let segments = segments.clone();
         let registrar =
@@ -422,6 +422,7 @@ fn report(
     client: &Client,
     store: &Arc<Store>,
     replicas: &Replicas,
+    metrics: &Metrics,
 ) -> latest::Sender<Result<(), String>> {
     let identity = options.identity();
     let (sender, there) = latest::channel(BTreeSet::new());
@@ -429,8 +430,8 @@ fn report(
     // where somebody else registers the webhook, requests come or they do not
     let standing = if options.target().is_some() { Err("not registered yet".to_owned()) } else { Ok(()) };
     let (teller, registered) = latest::channel(standing);
-    let (store, replicas) = (store.clone(), replicas.clone());
-    let reporter = Reporter { store, replicas, identity: identity.clone(), there, registered };
+    let (store, replicas, metrics) = (store.clone(), replicas.clone(), metrics.clone());
+    let reporter = Reporter { store, replicas, identity: identity.clone(), there, registered, metrics };
     let (sender, said) = latest::channel(Said::default());
     thread::spawn(move || reporter.run(&sender));
     let time = || Clock::now().to_string();

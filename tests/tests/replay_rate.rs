@@ -13,13 +13,15 @@ use suture_checker::engine::{Engine, Settings};
 use suture_model::kinds::Kind;
 use suture_model::snapshot::Snapshot;
 use suture_service::bench::cluster::{Inventory, Size};
+use suture_service::bench::manifests::GROUP;
 use suture_service::bench::measure::load;
 use suture_service::bench::prng::Prng;
 use suture_service::output::progress::Progress;
 use suture_service::policy::Documents;
 use suture_service::replay::Replay;
 use suture_service::replay::log::{LogEntry, Text};
-use suture_service::replay::report::{Inputs, Left, Replayed, Shard};
+use suture_service::replay::report::{Inputs, Left, Replayed};
+use suture_service::replay::shard::Shard;
 use suture_specs::spec::Profile;
 
 const ENTRIES: &str = "SUTURE_REPLAY_ENTRIES";
@@ -84,9 +86,7 @@ impl<'t> Traffic<'t> {
             let found = snapshot.list(&Kind::new(group, kind), None);
             found.iter().map(|object| serde_json::to_value(object.to_val()).unwrap()).collect()
         };
-        let customs = snapshot.list(&Kind::new("example.com", "App"), None).first().map_or("", |_| "App");
-        let customs = snapshot.iter().filter(|object| *object.key.kind.kind == *customs);
-        let customs = customs.map(|object| serde_json::to_value(object.to_val()).unwrap()).collect();
+        let customs = of(GROUP, "App");
         let (pods, nodes, maps) = (of("", "Pod"), of("", "Node"), of("", "ConfigMap"));
         let deployments = of("apps", "Deployment");
         Self {

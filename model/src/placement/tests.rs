@@ -1,5 +1,4 @@
 //! How many pods find a place, against looking at every way to place them.
-#![expect(clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 use std::collections::BTreeSet;
 

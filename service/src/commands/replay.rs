@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use suture_model::ingest::parse_documents;
 use suture_model::value::Val;
 
-use super::inputs::one_standard_input;
-use super::{engine, load_policy, load_state};
-use crate::arguments::{self, Common, ReplayFormat, State};
+use super::inputs::{engine, load_policy, load_state, one_standard_input, taken_as_none};
+use crate::arguments::{self, Common, Format, ReplayFormat, State};
 use crate::clock::{Clock, now};
 use crate::failure::{Exit, Failure};
 use crate::input::{self, Source};
 use crate::output::progress::Progress;
 use crate::output::terminal::Paint;
-use crate::output::{self, replayed};
+use crate::output::{self, openreports, replayed};
 use crate::policy::{self, Policy};
 use crate::recorded::{RecordedCluster, ingest_failure};
 use crate::replay::digest::Digest;
 use crate::replay::log::{Log, size};
-use crate::replay::report::{Inputs, Replayed, Shard};
+use crate::replay::report::{Inputs, Replayed};
+use crate::replay::shard::Shard;
 use crate::replay::{Replay, digest_of};
 
 /// How often what was found so far is written.
@@ -38,8 +38,9 @@ pub(super) fn run(common: Common, arguments: arguments::Replay) -> Result<Exit, 
     if !common.quiet {
         let text = |replayed: &Replayed| replayed::text(replayed, Paint::stdout(common.color), common.verbose);
         match output {
-            ReplayFormat::Text => output::value(arguments::Format::Text, &replayed, text)?,
-            ReplayFormat::Json => output::value(arguments::Format::Json, &replayed, text)?,
+            ReplayFormat::Text => output::value(Format::Text, &replayed, text)?,
+            ReplayFormat::Json => output::value(Format::Json, &replayed, text)?,
+            ReplayFormat::Openreports => output::print(&openreports::of_replay(&replayed)?)?,
         }
     }
     let outcomes = replayed.outcomes;
@@ -82,7 +83,10 @@ fn replay(common: Common, arguments: &arguments::Replay) -> Result<Replayed, Fai
         return Ok(known.clone());
     }
     let mut log = Log::open(log, reviewed(reviews)?)?;
-    let begun = Replayed::begun(inputs, *shard);
+    let mut begun = Replayed::begun(inputs, *shard);
+    if !state.is_empty() {
+        begun.taken_as_none = taken_as_none(&policy, &recorded);
+    }
     let mut replay = begin(common, &policy, recorded, time, *shard, known.clone().unwrap_or(begun))?;
     let bar = if common.quiet { Progress::hidden() } else { Progress::of_bytes(size(&arguments.log)) };
     let mut run = Run {
@@ -111,6 +115,27 @@ fn replay(common: Common, arguments: &arguments::Replay) -> Result<Replayed, Fai
         return Err(other_log(part.as_deref()));
     }
     run.save(&mut replay.report, &log, true)?;
+    Ok(replay.report)
+}
+
+/// What a policy would have denied of logs that begin with a cluster.
+pub(super) fn over(
+    common: Common,
+    policy: &Policy,
+    recorded: RecordedCluster,
+    time: Option<Clock>,
+    paths: &[PathBuf],
+) -> Result<Replayed, Failure> {
+    let mut log = Log::open(paths, Vec::new())?;
+    let begun = Replayed::begun(Inputs::default(), Shard::WHOLE);
+    let mut replay = begin(common, policy, recorded, time, Shard::WHOLE, begun)?;
+    let bar = if common.quiet { Progress::hidden() } else { Progress::of_bytes(size(paths)) };
+    while let Some(entry) = log.next_entry()? {
+        replay.take(entry);
+        if replay.report.read % ENTRIES_BETWEEN == 0 {
+            bar.reach(log.bytes(), &format!("{} entries", replay.report.read));
+        }
+    }
     Ok(replay.report)
 }
 

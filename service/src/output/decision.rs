@@ -7,6 +7,7 @@ use suture_specs::spec::Action;
 
 use super::denial::{by_cause, rank};
 use super::terminal::Paint;
+use super::visible;
 use crate::failure::plural;
 
 pub use super::denial::About;
@@ -35,12 +36,17 @@ pub fn text(decision: &Decision, about: About, paint: Paint, verbose: bool) -> S
     for assumed in decision.unmodelled_in_words() {
         _ = writeln!(out, "assumed: {assumed}");
     }
-    if !decision.taken_as_none.is_empty() {
-        let none = decision.taken_as_none.join(", ");
-        _ = writeln!(out, "taken as none: {none}; --unknown KIND if they were not read");
-    }
+    out.push_str(&taken_as_none(&decision.taken_as_none));
     _ = writeln!(out, "{}", summary(decision, about, paint));
     out
+}
+
+/// The kinds of which a state has none, in a line.
+pub fn taken_as_none(kinds: &[String]) -> String {
+    match kinds {
+        [] => String::new(),
+        kinds => format!("taken as none: {}; --unknown KIND if they were not read\n", visible(&kinds.join(", "))),
+    }
 }
 
 /// Each verdict with all that is known of it.

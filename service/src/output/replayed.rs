@@ -4,10 +4,12 @@ use std::fmt::Write;
 
 use suture_checker::decision::{Finding, Outcome};
 
+use super::decision::taken_as_none;
 use super::terminal::Paint;
 use super::visible;
 use crate::failure::plural;
-use crate::replay::report::{Broken, Found, Replayed, Shard};
+use crate::replay::report::{Broken, Found, Replayed};
+use crate::replay::shard::Shard;
 
 /// More groups than these are only counted, unless all are asked for.
 const GROUPS_MAX: usize = 20;
@@ -29,6 +31,7 @@ pub fn text(replayed: &Replayed, paint: Paint, verbose: bool) -> String {
         out.push('\n');
     }
     entries(replayed, &mut out);
+    out.push_str(&taken_as_none(&replayed.taken_as_none));
     for (gap, count) in &replayed.not_judged {
         let label = paint.warn("not judged:");
         _ = writeln!(out, "{label} {} {}", count.count, gap.words());

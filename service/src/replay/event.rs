@@ -16,6 +16,9 @@ use super::report::{Gap, Left};
 use crate::never_asked::is_housekeeping;
 use crate::no_op::WRITING;
 
+/// The code of an answer by which an object was made.
+const CREATED: i64 = 201;
+
 /// A write, before the cluster is known that it is made to.
 #[derive(Clone, Debug)]
 pub struct Write {
@@ -180,13 +183,16 @@ fn of_event(line: &Line<'_>) -> Entry {
     if line.stage != "ResponseComplete" {
         return Entry::Left(Left::OtherStage);
     }
+    let code = line.response_status.as_ref().map_or(0, |status| status.code);
     let operation = match &*line.verb {
         "create" => Operation::Create,
+        // a server-side apply of what is not there yet makes it (`apiserver/pkg/endpoints/handlers/patch.go`)
+        "update" | "patch" if code == CREATED => Operation::Create,
         "update" | "patch" => Operation::Update,
         "delete" | "deletecollection" => Operation::Delete,
         _ => return Entry::Left(Left::Read),
     };
-    if line.response_status.as_ref().is_none_or(|status| !(200..300).contains(&status.code)) {
+    if !(200..300).contains(&code) {
         return Entry::Left(Left::Refused);
     }
     let Some(object) = &line.object_ref else { return Entry::Left(Left::NoFact) };
@@ -237,7 +243,10 @@ fn one(line: &Line<'_>, operation: Operation, object: &ObjectRef) -> Result<Vec<
         // what is asked for is in the request, and the answer says only that it was done
         (_, "eviction" | "binding") => (Some(sent.clone().ok_or_else(|| no_body(line))?), None),
         (_, "scale") => {
-            (Some(answered.clone().or_else(|| whole(line, sent.clone())).ok_or_else(|| no_body(line))?), None)
+            let scale = answered.clone().or_else(|| whole(line, sent.clone())).ok_or_else(|| no_body(line))?;
+            // it is left out when it is 0 (`k8s.io/api/autoscaling/v1/types.go`)
+            let replicas = scale.int_at(&["spec", "replicas"]).unwrap_or(0);
+            (Some(scale.with_at(&["spec", "replicas"], Val::Int(replicas))), None)
         }
         _ => match answered.clone() {
             Some(answer) => (Some(answer.clone()), Some(after(answer))),

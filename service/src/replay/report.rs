@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use suture_checker::decision::{Finding, Outcome};
 
+use super::shard::Shard;
 use crate::report::Report;
 
 /// Entries by which nothing is to be judged.
@@ -66,39 +67,6 @@ impl Gap {
             Self::NotAnEvent => "entries that cannot be read",
             Self::NotInState => "writes of objects that the state does not hold: applied, not judged",
             Self::NoEffect => "writes that have no effect on the state as it is known: not judged",
-        }
-    }
-}
-
-/// Which part of the entries is judged: entry number e (from 0) is of shard e mod `of`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shard {
-    /// Which one, from 0.
-    pub number: u64,
-    /// Of how many.
-    pub of: u64,
-}
-
-impl Shard {
-    /// All.
-    pub const WHOLE: Self = Self { number: 0, of: 1 };
-
-    /// Whether an entry is one of its own.
-    pub fn has(self, entry: u64) -> bool {
-        entry % self.of.max(1) == self.number
-    }
-}
-
-/// `i/n`, from 0.
-impl std::str::FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-        match parts {
-            Some((number, of)) if number < of => Ok(Self { number, of }),
-            Some((number, of)) => Err(format!("{number} of {of}: shards are counted from 0, as in 0/{of}")),
-            None => Err("expected NUMBER/COUNT, such as 0/4".to_owned()),
         }
     }
 }
@@ -220,6 +188,9 @@ pub struct Replayed {
     /// How long it took, in milliseconds; none where that is not to be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub millis: Option<u64>,
+    /// The kinds that the policy reads and of which the state has none; they count as not there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken_as_none: Vec<String>,
     /// The writes that were judged, by outcome.
     pub outcomes: Outcomes,
     /// How many of them the webhook would have refused.
@@ -334,6 +305,7 @@ impl Replayed {
 
     fn add(&mut self, part: Self) {
         self.inputs = part.inputs;
+        self.taken_as_none = part.taken_as_none;
         self.read = part.read;
         self.entries += part.entries;
         self.from = part.from;

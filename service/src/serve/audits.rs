@@ -1,6 +1,6 @@
-//! What is violated in the cluster as it is: looked at now and then, by one replica, with the time that is left over.
-//!
-//! Only what is in the cluster as a resource is looked at: for the others there is no status to say it in.
+//! What is violated in the cluster as it is: looked at now and then, by the replica that holds the Lease (of replicas that
+//! have none, by the first by name), with the time that is left over. It is told by metrics, and by the status of what is in
+//! the cluster as a resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,28 +42,32 @@ impl Auditor {
         self.found.get(name).cloned().unwrap_or(Audited::Elsewhere)
     }
 
-    /// Looks, if it is time to.
-    pub fn audit(&mut self, store: &Store) {
+    /// What was found, by the label of what was looked at: how many instances are violated; none where that is not known.
+    pub fn found(&self) -> impl Iterator<Item = (String, Option<usize>)> {
+        self.found.iter().filter_map(|(name, audited)| match audited {
+            Audited::Found(violations) => Some((name.label(), Some(violations.len()))),
+            Audited::Unknown(..) => Some((name.label(), None)),
+            Audited::Nothing | Audited::Elsewhere => None,
+        })
+    }
+
+    /// Looks, if it is time to; whether it did.
+    pub fn audit(&mut self, store: &Store) -> bool {
         let view = store.read();
         let generation = view.loaded.generation;
         if !self.due(generation, view.unread().is_empty()) {
-            return;
+            return false;
         }
         let began = now();
-        let invariants: Vec<(ResourceName, Arc<CompiledInvariant>)> = view
-            .loaded
-            .policy
-            .invariants
-            .iter()
-            .map(|invariant| (name_of(invariant), invariant.clone()))
-            .filter(|(name, _)| view.loaded.resources.contains_key(name))
-            .collect();
+        let invariants: Vec<(ResourceName, Arc<CompiledInvariant>)> =
+            view.loaded.policy.invariants.iter().map(|invariant| (name_of(invariant), invariant.clone())).collect();
         drop(view);
         // a view of its own for each, so that none is kept from the writer for long
         self.found = invariants.into_iter().map(|(name, invariant)| (name, look(invariant, &store.read()))).collect();
         let took = now().saturating_duration_since(began);
         tracing::debug!(invariants = self.found.len(), micros = took.as_micros(), "audited");
         self.last = Some((now(), took, generation));
+        true
     }
 
     fn due(&mut self, generation: u64, read: bool) -> bool {
@@ -136,5 +140,6 @@ mod tests {
         auditor.last = None;
         auditor.audit(&store);
         assert_eq!(auditor.says(&name), Audited::Found(Vec::new()));
+        assert_eq!(auditor.found().collect::<Vec<_>>(), [("Invariant/named".to_owned(), Some(0))]);
     }
 }

@@ -1,4 +1,5 @@
-//! What is counted and measured, for Prometheus. Labels are outcomes, reasons and kinds: never names of objects.
+//! What is counted and measured, for Prometheus. Labels are outcomes, reasons, kinds and invariants: never names of
+//! other objects.
 
 use std::fmt;
 use std::fs;
@@ -52,6 +53,11 @@ struct ByKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByInvariant {
+    invariant: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByResource {
     resource: String,
 }
@@ -80,6 +86,8 @@ struct Series {
     queue_length: Gauge,
     objects: Family<ByKind, Gauge>,
     forbidden: Family<ByResource, Gauge>,
+    violations: Family<ByInvariant, Gauge>,
+    not_audited: Family<ByInvariant, Gauge>,
     watch_lag: Family<ByKind, Seconds>,
     ledger_entries: Gauge,
     ready: Gauge,
@@ -115,6 +123,8 @@ impl Default for Metrics {
             queue_length: Gauge::default(),
             objects: Family::default(),
             forbidden: Family::default(),
+            violations: Family::default(),
+            not_audited: Family::default(),
             watch_lag: Family::default(),
             ledger_entries: Gauge::default(),
             ready: Gauge::default(),
@@ -160,6 +170,11 @@ impl Series {
         r.register("objects", "Objects that are known, by kind", self.objects.clone());
         let help = "1 for a resource that is needed and may not be listed and watched";
         r.register("forbidden", help, self.forbidden.clone());
+        let help =
+            "Instances that are violated in the cluster as it is, by invariant; only the replica that audits tells it";
+        r.register("violations", help, self.violations.clone());
+        let help = "1 for an invariant of which it is not known what is violated";
+        r.register("not_audited", help, self.not_audited.clone());
         let help = "How far a watch may be behind, by kind";
         r.register_with_unit("watch_lag", help, Unit::Seconds, self.watch_lag.clone());
         r.register("ledger_entries", "Admitted changes that no watch has shown yet", self.ledger_entries.clone());
@@ -269,6 +284,20 @@ impl Metrics {
         series.clear();
         for resource in resources {
             series.get_or_create(&ByResource { resource: resource.to_owned() }).set(1);
+        }
+    }
+
+    /// So many instances of each invariant are violated now, of those of which that is known; of no others anything is.
+    pub fn audited(&self, found: impl Iterator<Item = (String, Option<usize>)>) {
+        let Series { violations, not_audited, .. } = self.series();
+        violations.clear();
+        not_audited.clear();
+        for (invariant, count) in found {
+            let invariant = ByInvariant { invariant };
+            match count {
+                Some(count) => drop(violations.get_or_create(&invariant).set(gauge(count))),
+                None => drop(not_audited.get_or_create(&invariant).set(1)),
+            }
         }
     }
 

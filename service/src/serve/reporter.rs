@@ -13,6 +13,7 @@ use tokio::sync::watch::{Receiver, Sender};
 use super::audits::{Auditor, name_of};
 use super::judge::Replicas;
 use super::loaded::Edition;
+use super::metrics::Metrics;
 use super::resources::ResourceName;
 use super::status::{Audited, ResourceStatus, Said};
 use super::store::{Store, View};
@@ -36,6 +37,8 @@ pub struct Reporter {
     pub there: Receiver<BTreeSet<String>>,
     /// Whether the API server is told to ask.
     pub registered: Receiver<Result<(), String>>,
+    /// Where what is violated is counted.
+    pub metrics: Metrics,
 }
 
 /// What is known of all resources.
@@ -59,9 +62,14 @@ impl Reporter {
         let mut auditor = Auditor::default();
         while !said.is_closed() {
             let replicas = self.there.borrow().clone();
-            let audits = replicas.first() == Some(&self.identity);
-            if audits {
-                auditor.audit(&self.store);
+            let audits = self.is_auditor(&replicas);
+            if audits && auditor.audit(&self.store) {
+                self.metrics.audited(auditor.found());
+            }
+            if !audits {
+                // what is found next is found anew, and is told by another one until then
+                auditor = Auditor::default();
+                self.metrics.audited(auditor.found());
             }
             let statuses = self.statuses(&self.store.read(), audits.then_some(&auditor));
             let new = Said { statuses, replicas };
@@ -73,6 +81,14 @@ impl Reporter {
                 differs
             });
             thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Whether this replica is the one that audits: the one that holds the Lease, or where there is none the first by name.
+    fn is_auditor(&self, replicas: &BTreeSet<String>) -> bool {
+        match &self.replicas {
+            Replicas::Single(active) => active.check().is_ok(),
+            Replicas::Announced(_) | Replicas::Audit => replicas.first() == Some(&self.identity),
         }
     }
 

@@ -24,6 +24,7 @@ fn everything_that_is_measured_is_in_the_text() {
     metrics.lag("Pod", Duration::from_millis(250));
     metrics.ledger(4);
     metrics.ready(true);
+    metrics.audited([("Invariant/a".to_owned(), Some(3)), ("Invariant/b".to_owned(), None)].into_iter());
     for (name, value) in [
         ("suture_decisions_total{outcome=\"denied\"}", 2.0),
         ("suture_decision_duration_seconds_count", 3.0),
@@ -38,11 +39,15 @@ fn everything_that_is_measured_is_in_the_text() {
         ("suture_watch_lag_seconds{kind=\"Pod\"}", 0.25),
         ("suture_ledger_entries", 4.0),
         ("suture_ready", 1.0),
+        ("suture_violations{invariant=\"Invariant/a\"}", 3.0),
+        ("suture_not_audited{invariant=\"Invariant/b\"}", 1.0),
     ] {
         assert!((series(&metrics, name) - value).abs() < 1e-9, "{name}\n{}", metrics.text().unwrap());
     }
     assert!(series(&metrics, "suture_resident_memory_bytes") > 0.0);
     metrics.forget("Pod");
+    metrics.audited([].into_iter());
+    assert!(!metrics.text().unwrap().contains("Invariant/"), "another replica audits");
     assert!(!metrics.text().unwrap().contains("Pod"));
     assert!(metrics.text().unwrap().ends_with("# EOF\n"));
 }

@@ -1,0 +1,225 @@
+//! Every request of one step that a cluster allows for: an exhaustive family of small changes, each to one object as it is.
+//!
+//! | step | of | how many |
+//! |---|---|---|
+//! | delete | every object | one |
+//! | evict | every pod on a node | one |
+//! | scale | what has a scale | every number from 0 to one more than it wants; of more than 32 pods 0, 1, the half, one less, one more |
+//! | cordon | every node that takes pods | one |
+//! | number | every other integer in the spec of an object, lists and pods left out | 0, one less, one more; of a percentage 0 % and 100 % |
+//! | unlabel | every label of every object | one |
+//! | select | every key of the selector of a Service, a PodDisruptionBudget or a NetworkPolicy | one: another value |
+//!
+//! What is not in it: creations, several changes at a time, other values, status, and what has been asked to go already.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use suture_model::apply::has_scale;
+use suture_model::change::{Preconditions, Request, User};
+use suture_model::navigate::wanted_replicas;
+use suture_model::object::Object;
+use suture_model::state::State;
+use suture_model::value::Val;
+
+pub mod side;
+
+/// Up to so many pods every number is tried.
+const SCALES_ALL_MAX: i64 = 32;
+/// Integers deeper in a spec are not looked for.
+const DEPTH_MAX: usize = 6;
+/// Where the selectors stand that an update may change (`pkg/apis/{core,policy,networking}/validation`).
+const SELECTORS: [(&str, &[&str]); 3] = [
+    ("Service", &["spec", "selector"]),
+    ("PodDisruptionBudget", &["spec", "selector", "matchLabels"]),
+    ("NetworkPolicy", &["spec", "podSelector", "matchLabels"]),
+];
+/// What a value is made that is to select something else.
+const OTHER: &str = "-other";
+
+/// What a step does. The order is that of how much it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Kind {
+    /// Takes a label from an object.
+    Unlabel,
+    /// Writes another number.
+    Number,
+    /// Lets a selector select something else.
+    Select,
+    /// Scales.
+    Scale,
+    /// Closes a node for new pods.
+    Cordon,
+    /// Evicts a pod.
+    Evict,
+    /// Deletes an object.
+    Delete,
+}
+
+impl Kind {
+    /// In words, after a number.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unlabel => "labels taken away",
+            Self::Number => "numbers changed",
+            Self::Select => "selectors changed",
+            Self::Scale => "scalings",
+            Self::Cordon => "cordons",
+            Self::Evict => "evictions",
+            Self::Delete => "deletions",
+        }
+    }
+}
+
+/// A request of one step.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What it does.
+    pub kind: Kind,
+    /// By how much it changes a number; 1 for what is no number.
+    pub by: u64,
+    /// The request.
+    pub request: Request,
+}
+
+/// How many steps of each kind there are.
+pub type Covered = BTreeMap<Kind, u64>;
+
+/// The steps that an object allows for.
+pub fn steps(state: &State<'_>, object: &Object, user: &User) -> Vec<Step> {
+    if object.terminating() || object.is_unread() {
+        return Vec::new();
+    }
+    let mut steps = Steps { state, object, val: object.to_val(), user, found: Vec::new() };
+    steps.labels();
+    steps.selectors();
+    if object.key.kind.is("Pod") {
+        steps.evict();
+    } else {
+        steps.scales();
+        steps.numbers();
+    }
+    steps.cordon();
+    steps.delete();
+    steps.found
+}
+
+struct Steps<'s, 'a> {
+    state: &'s State<'a>,
+    object: &'s Object,
+    val: Val,
+    user: &'s User,
+    found: Vec<Step>,
+}
+
+impl Steps<'_, '_> {
+    fn add(&mut self, kind: Kind, by: u64, request: Request) {
+        self.found.push(Step { kind, by, request });
+    }
+
+    /// Adds an update that writes the object so. What is none is passed over.
+    fn write(&mut self, kind: Kind, by: u64, val: &Val) {
+        if let Ok(request) = Request::update(self.user.clone(), self.state, val, "") {
+            self.add(kind, by, request);
+        }
+    }
+
+    fn delete(&mut self) {
+        let key = self.object.key.clone();
+        let request = Request::delete(self.user.clone(), self.state, key, None, Preconditions::default());
+        self.add(Kind::Delete, 1, request);
+    }
+
+    fn evict(&mut self) {
+        if !self.object.node.is_empty() {
+            let request = Request::evict(self.user.clone(), self.object.key.clone());
+            self.add(Kind::Evict, 1, request);
+        }
+    }
+
+    fn scales(&mut self) {
+        if !has_scale(self.state, self.object) {
+            return;
+        }
+        let from = wanted_replicas(self.state, self.object).unwrap_or(1);
+        let mut to: Vec<i64> = match from {
+            ..=SCALES_ALL_MAX => (0..=from.saturating_add(1)).collect(),
+            _ => vec![0, 1, from / 2, from - 1, from.saturating_add(1)],
+        };
+        to.retain(|to| *to != from);
+        for to in to {
+            let request = Request::scale(self.user.clone(), self.state, self.object.key.clone(), to);
+            self.add(Kind::Scale, to.abs_diff(from), request);
+        }
+    }
+
+    fn cordon(&mut self) {
+        let path = ["spec", "unschedulable"];
+        if self.object.key.kind.is("Node") && self.val.bool_at(&path) != Some(true) {
+            let val = self.val.with_at(&path, Val::Bool(true));
+            self.write(Kind::Cordon, 1, &val);
+        }
+    }
+
+    fn labels(&mut self) {
+        let labels: Vec<String> = self.object.labels().entries().map(|(key, _)| key.to_string()).collect();
+        for label in labels {
+            let val = self.val.without_at(&["metadata", "labels", &label]);
+            self.write(Kind::Unlabel, 1, &val);
+        }
+    }
+
+    fn selectors(&mut self) {
+        let Some((_, path)) = SELECTORS.iter().find(|(kind, _)| self.object.key.kind.is(kind)) else { return };
+        let Some(selector) = self.val.at(path).cloned() else { return };
+        for (key, value) in selector.entries() {
+            let Some(value) = value.as_str() else { continue };
+            let val = self.val.with_at(&[path, &[&**key][..]].concat(), Val::str(format!("{value}{OTHER}")));
+            self.write(Kind::Select, 1, &val);
+        }
+    }
+
+    fn numbers(&mut self) {
+        let Some(spec) = self.val.get("spec").cloned() else { return };
+        let mut found = Vec::new();
+        boundaries(&spec, &mut vec!["spec".to_owned()], &mut found);
+        // that is what scalings are for
+        let scales = has_scale(self.state, self.object);
+        found.retain(|(path, ..)| !(scales && path.iter().map(String::as_str).eq(["spec", "replicas"])));
+        for (path, value, by) in found {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            let val = self.val.with_at(&path, value);
+            self.write(Kind::Number, by, &val);
+        }
+    }
+}
+
+/// The numbers in a value, each with its path, another value, and by how much that differs.
+fn boundaries(val: &Val, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Val, u64)>) {
+    match val {
+        Val::Map(map) if path.len() < DEPTH_MAX => {
+            for (key, value) in map.iter() {
+                path.push(key.to_string());
+                boundaries(value, path, found);
+                path.pop();
+            }
+        }
+        Val::Int(number) => {
+            let mut to = vec![0, number.saturating_sub(1), number.saturating_add(1)];
+            to.retain(|to| *to >= 0 && to != number);
+            to.dedup();
+            found.extend(to.into_iter().map(|to| (path.clone(), Val::Int(to), to.abs_diff(*number))));
+        }
+        Val::Str(text) => {
+            let Some(percent) = text.strip_suffix('%').and_then(|number| number.parse::<i64>().ok()) else { return };
+            for to in [0, 100].into_iter().filter(|to| *to != percent) {
+                found.push((path.clone(), Val::str(format!("{to}%")), to.abs_diff(percent)));
+            }
+        }
+        Val::Map(_) | Val::List(_) | Val::Null | Val::Bool(_) | Val::Float(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;
