@@ -109,7 +109,7 @@ impl<'e> Judge<'e> {
         let source = ScenarioSource { input, in_flight: &in_flight, unsure: self.settings.unsure };
         if scope.present {
             let (baseline, _) = source.baseline(usize::MAX)?;
-            let set = ScenarioSet { during: baseline.clone(), after: None, baseline };
+            let set = ScenarioSet { during: baseline.clone(), at_once: None, after: None, baseline };
             return Ok(self.in_scenarios(source, scope, &set));
         }
         let (during, whole) = source.during(FOLLOWERS_MAX)?;
