@@ -1,5 +1,5 @@
 //! `suture diff`, `suture audit --one-step` and `-o openreports` as a script sees them.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "what the test itself gets wrong may end it")]
+#![expect(clippy::unwrap_used, reason = "what the test itself gets wrong may end it")]
 
 mod run;
 

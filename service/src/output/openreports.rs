@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use suture_checker::decision::{Finding, Verdict};
 use suture_model::kinds::Kind;
 use suture_model::object::Key;
@@ -143,13 +143,9 @@ fn placed(
         (Finding::NotWorse, _) => ("skip", "info"),
         (Finding::Proved, _) => ("pass", "info"),
     };
-    let mut resource = json!({"kind": kind, "name": name});
-    if let Some(version) = versions(kind, namespace, name) {
-        resource["apiVersion"] = version.into();
-    }
-    if !namespace.is_empty() {
-        resource["namespace"] = namespace.into();
-    }
+    let mut resource = Map::from_iter([field("kind", kind), field("name", name)]);
+    resource.extend(versions(kind, namespace, name).map(|version| field("apiVersion", version)));
+    resource.extend(Some(namespace).filter(|namespace| !namespace.is_empty()).map(|ns| field("namespace", ns)));
     let timestamp = nanos.map(|nanos| {
         json!({"seconds": i64::try_from(nanos.div_euclid(NANOS_PER_SECOND)).unwrap_or_default(),
             "nanos": i64::try_from(nanos.rem_euclid(NANOS_PER_SECOND)).unwrap_or_default()})
@@ -162,7 +158,7 @@ fn placed(
         severity,
         scored: verdict.action == Action::Deny,
         message: cut(&visible(message)),
-        resources: vec![resource],
+        resources: vec![Value::Object(resource)],
         timestamp,
         properties,
     };
@@ -190,21 +186,26 @@ fn objects(command: &str, placed: Vec<Placed>) -> Vec<Value> {
 fn object(command: &str, namespace: &str, number: usize, results: &[Outcome]) -> Value {
     let count = |wanted: &str| results.iter().filter(|result| result.result == wanted).count();
     let name = if number == 1 { format!("suture-{command}") } else { format!("suture-{command}-{number}") };
-    let mut metadata = json!({"name": name, "labels": {"app.kubernetes.io/managed-by": SOURCE, LABEL: command}});
-    let mut object = json!({"apiVersion": "openreports.io/v1alpha1", "kind": "ClusterReport"});
+    let labels = json!({"app.kubernetes.io/managed-by": SOURCE, LABEL: command});
+    let mut metadata = Map::from_iter([field("name", name), field("labels", labels)]);
+    let kind = if namespace.is_empty() { "ClusterReport" } else { "Report" };
+    let mut object = Map::from_iter([field("apiVersion", "openreports.io/v1alpha1"), field("kind", kind)]);
+    let mut scope = None;
     if !namespace.is_empty() {
-        metadata["namespace"] = namespace.into();
-        object["kind"] = "Report".into();
+        metadata.extend([field("namespace", namespace)]);
+        scope = Some(field("scope", json!({"apiVersion": "v1", "kind": "Namespace", "name": namespace})));
     }
-    object["metadata"] = metadata;
-    object["source"] = SOURCE.into();
-    if !namespace.is_empty() {
-        object["scope"] = json!({"apiVersion": "v1", "kind": "Namespace", "name": namespace});
-    }
-    object["summary"] = json!({"pass": count("pass"), "fail": count("fail"), "warn": count("warn"),
+    let summary = json!({"pass": count("pass"), "fail": count("fail"), "warn": count("warn"),
         "error": count("error"), "skip": count("skip")});
-    object["results"] = json!(results);
-    object
+    object.extend([field("metadata", metadata), field("source", SOURCE)]);
+    object.extend(scope);
+    object.extend([field("summary", summary), field("results", json!(results))]);
+    Value::Object(object)
+}
+
+/// An entry of an object.
+fn field(name: &str, value: impl Into<Value>) -> (String, Value) {
+    (name.to_owned(), value.into())
 }
 
 fn yaml(objects: Vec<Value>) -> Result<String, Failure> {
