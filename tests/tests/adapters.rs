@@ -1,7 +1,7 @@
 //! The shipped adapters name fields that the published definitions of their projects have, and each is at work in a suite.
 //!
 //! `tests/adapters/schemas` lists what a definition has at the objects that an adapter reads; `tests/adapters/extract` wrote it.
-#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop where it fails")]
+#![expect(clippy::panic, reason = "a test may stop where it fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -94,7 +94,9 @@ impl Moment {
         told.push_str(&format!("\ndecides {change_told:?}"));
         let (adapters, documents) = (snapshot.adapters().clone(), std::sync::Arc::default());
         let (exemptions, grants) = (Vec::new(), suture_service::grants::Grants::default());
-        Self { policy: Policy { invariants, adapters, exemptions, grants, documents }, snapshot, ledger, change, told }
+        let written_adapters = [].into();
+        let policy = Policy { invariants, adapters, written_adapters, exemptions, grants, documents };
+        Self { policy, snapshot, ledger, change, told }
     }
 
     /// A claim is deleted while it is in flight that its volume is to be reclaimed: that changes the volume alone, which the
