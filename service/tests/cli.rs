@@ -363,10 +363,10 @@ fn suites_pass_or_fail() {
     assert_eq!((ran.code, ran.out.lines().last()), (0, Some("2 passed, 0 failed")), "{}", ran.out);
     assert!(ran.out.contains("passed  web"));
 
-    write(&folder, "invariants.yaml", &INVARIANT.replace("service-keeps-endpoints", "critical-not-preempted"));
+    write(&folder, "invariants.yaml", &INVARIANT.replace("service-keeps-endpoints", "flow-allowed"));
     let ran = suture(&["test", &suite]);
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("template `critical-not-preempted` is not shipped yet"), "{}", ran.out);
+    assert!(ran.out.contains("template `flow-allowed` is not shipped yet"), "{}", ran.out);
     assert_eq!(ran.out.lines().last(), Some("0 passed, 2 failed"));
     assert_eq!(suture(&["test", &write(&folder, "none.yaml", INVARIANT)]).code, 2);
 }

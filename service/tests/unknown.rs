@@ -155,7 +155,7 @@ fn an_operator_that_is_not_modelled_is_an_assumption() {
     assert_eq!((&json["decision"], &json["unmodelled"][0]), (&"Warned".into(), &"PostgreSQL".into()));
     let proofs: Vec<_> = json["verdicts"].as_array().unwrap().iter().filter(|v| v["outcome"] == "Proved").collect();
     let relies = |proof: &&serde_json::Value| {
-        proof["assumptions"].to_string().contains("says what the operator of PostgreSQL does")
+        proof["assumptions"].to_string().contains("PostgreSQL has no ResourceAdapter")
     };
     assert!(!proofs.is_empty() && proofs.iter().all(relies), "{json:#}");
 
