@@ -154,9 +154,8 @@ fn an_operator_that_is_not_modelled_is_an_assumption() {
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&json["decision"], &json["unmodelled"][0]), (&"Warned".into(), &"PostgreSQL".into()));
     let proofs: Vec<_> = json["verdicts"].as_array().unwrap().iter().filter(|v| v["outcome"] == "Proved").collect();
-    let relies = |proof: &&serde_json::Value| {
-        proof["assumptions"].to_string().contains("PostgreSQL has no ResourceAdapter")
-    };
+    let relies =
+        |proof: &&serde_json::Value| proof["assumptions"].to_string().contains("PostgreSQL has no ResourceAdapter");
     assert!(!proofs.is_empty() && proofs.iter().all(relies), "{json:#}");
 
     let adapter = "apiVersion: suture.dev/v1alpha1\nkind: ResourceAdapter\nmetadata: {name: pg}\nspec: {group: example.org, kind: PostgreSQL, replicas: self.spec.members}\n";
