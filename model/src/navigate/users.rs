@@ -53,7 +53,9 @@ fn claimants<'s>(state: &'s State, claim: &Object) -> Vec<&'s Arc<Object>> {
 pub fn writers<'s>(state: &'s State, target: &Key) -> Vec<&'s Arc<Object>> {
     let adapters = state.base().adapters().as_ref();
     let same = |named: &Key| named.means(target) || target.means(named);
-    let writes = |o: &Object| references(o, adapters).iter().any(|r| r.write && same(&r.target));
+    // nothing but an adapter says of a reference that it is written
+    let writes =
+        |o: &Object| adapters.facts(o).is_some_and(|facts| facts.references.iter().any(|r| r.write && same(&r.target)));
     state.referrers(target).into_iter().filter(|o| o.live() && writes(o)).collect()
 }
 
