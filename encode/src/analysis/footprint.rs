@@ -21,7 +21,7 @@ use super::annotations::Annotations;
 use super::namespaces::{asks_for_namespace, has_namespaces_only};
 use super::reads::{Notes, Reads};
 use super::uses::{Origin, Place, Uses};
-use crate::relations::{AnnotationUse, Detail, Inverse, KindArgument, Relations, Source, Tells, relations};
+use crate::relations::{AnnotationUse, Detail, Inverse, KindArgument, Relations, Source, Tells, WORKLOAD, relations};
 
 /// What an invariant reads, whatever the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -427,6 +427,11 @@ impl<'e> Walk<'e> {
                     }
                     // it is read of the object itself, which reaches the instance as one that the function gives
                     Origin::Via(first) if now && leads_to_replicas(*first, func) => self.uses.function(*first),
+                    // it is read of the object itself, and of nodes for a DaemonSet: both reach the list
+                    Origin::Within(kind, _) if func == Func::WantedReplicas && **kind == *WORKLOAD => {
+                        self.listed(about.clone(), now);
+                        return Origin::Plain;
+                    }
                     _ => self.uses.everything |= now,
                 }
                 match about {
