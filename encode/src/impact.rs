@@ -27,6 +27,7 @@
 //! the new pods of others all nodes are the same; that a node comes, which is one more place, is not judged for them.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -86,6 +87,8 @@ pub struct Impact<'s, 'a> {
     referring: Option<Rc<BTreeSet<Key>>>,
     owners_and_dependents: Option<Rc<BTreeSet<Key>>>,
     admitting: Option<Rc<Admitting>>,
+    /// The kinds of the objects that some state has.
+    kinds: OnceCell<BTreeSet<Kind>>,
 }
 
 /// Which kinds may be instances, each asked for once.
@@ -128,6 +131,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             referring: None,
             owners_and_dependents: None,
             admitting: None,
+            kinds: OnceCell::new(),
         };
         impact.follow_pods();
         impact
@@ -417,12 +421,13 @@ impl<'s, 'a> Impact<'s, 'a> {
     /// All objects of the invariant's kinds.
     pub fn of_kinds(&self, analysis: &Analysis, ns: Option<&str>) -> BTreeSet<Key> {
         let adapters = self.seeds.before.base().adapters();
+        let all = || {
+            let known = self.kinds.get_or_init(|| self.seeds.states().flat_map(State::kinds).collect());
+            known.iter().filter(|kind| analysis.may_be(kind, &self.adapted)).cloned().collect::<Vec<_>>()
+        };
+        let kinds: Cow<'_, [Kind]> = analysis.kinds_named.as_deref().map_or_else(|| Cow::Owned(all()), Cow::Borrowed);
         let mut found = BTreeSet::new();
         for state in self.seeds.states() {
-            let all =
-                || state.kinds().into_iter().filter(|kind| analysis.may_be(kind, &self.adapted)).collect::<Vec<_>>();
-            let kinds: Cow<'_, [Kind]> =
-                analysis.kinds_named.as_deref().map_or_else(|| Cow::Owned(all()), Cow::Borrowed);
             for kind in kinds.iter() {
                 let instances = state.list(kind, ns).into_iter();
                 let instances = instances.filter(|o| analysis.compiled.for_each.matches(o, adapters.as_ref()));
