@@ -171,6 +171,7 @@ impl<'e> Judge<'e> {
         asked
             && input.is_bound_by(compiled)
             && !self.unbound.contains(&compiled.name)
+            && !analysis.never_applies
             && (!scope.at_first || (compiled.hold != Moment::After && compiled.action == Action::Deny))
     }
 }

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use suture_model::futures::Faults;
 use suture_model::kinds::Kind;
 use suture_specs::compile::{CompiledInvariant, Kinds};
+use suture_specs::eval::{Env, eval_bool};
+use suture_specs::value::Value;
 
 pub mod annotations;
 pub mod footprint;
@@ -28,6 +30,8 @@ pub struct Analysis {
     pub footprint: Footprint,
     /// The kinds of its instances, where it names all of them.
     pub(crate) kinds_named: Option<Vec<Kind>>,
+    /// Whether its parameters let it apply to nothing.
+    pub never_applies: bool,
     /// Of the kinds that were asked for.
     kinds: Mutex<BTreeMap<Kind, KindAnalysis>>,
 }
@@ -42,8 +46,8 @@ struct KindAnalysis {
 impl Analysis {
     /// Of this invariant.
     pub fn of(compiled: Arc<CompiledInvariant>) -> Self {
-        let kinds_named = kinds_named(&compiled);
-        Self { footprint: Footprint::of(&compiled), kinds_named, kinds: Mutex::default(), compiled }
+        let (kinds_named, never_applies) = (kinds_named(&compiled), never_applies(&compiled));
+        Self { footprint: Footprint::of(&compiled), kinds_named, never_applies, kinds: Mutex::default(), compiled }
     }
 
     /// Of each of these.
@@ -94,6 +98,15 @@ fn kinds_named(compiled: &CompiledInvariant) -> Option<Vec<Kind>> {
     }
     found.retain(|kind| instance_kind(compiled, kind) != InstanceKind::Never);
     Some(found.into_iter().collect())
+}
+
+/// Whether `where` is false for every object, as the parameters alone tell, and nothing is required beyond it.
+fn never_applies(compiled: &CompiledInvariant) -> bool {
+    let mut env = Env::without_worlds();
+    env.bind("params", Ok(Value::from(&compiled.params)));
+    let condition = compiled.for_each.where_.as_ref();
+    condition.is_some_and(|expr| matches!(eval_bool(expr, &env), Ok(false)))
+        && !compiled.require.iter().any(|clause| clause.beyond_where)
 }
 
 #[cfg(test)]

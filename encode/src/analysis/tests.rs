@@ -188,3 +188,31 @@ fn a_namespace_is_known_by_whatever_name_it_has() {
         assert_eq!((uses.within, uses.named), ([].into(), ["Pod".into()].into()), "{ns}");
     }
 }
+
+#[test]
+fn how_many_a_listed_workload_wants_matters_in_its_namespace_only() {
+    let uses = Footprint::of(&shipped("quota-fits")).uses;
+    assert!(!uses.everything);
+    assert!(uses.within.contains(&("Workload".into(), Place::Named)));
+    let uses = |expression: &str| {
+        let text = format!("{{forEach: {{var: o, kind: Service}}, require: [{{expression: \"{expression}\"}}]}}");
+        Footprint::of(&of(&text)).uses
+    };
+    let own = uses("now.workloads(o.metadata.namespace).all(w, w.wantedReplicas(now) > 0)");
+    assert_eq!((own.everything, own.within), (false, [("Workload".into(), Place::Own)].into()));
+    let selected = uses("now.workloads(o.metadata.namespace).all(w, w.at(now).selects(now).size() > 0)");
+    assert!(selected.everything, "what else is asked of one may depend on anything");
+}
+
+#[test]
+fn what_the_parameters_leave_nothing_of_applies_to_nothing() {
+    assert!(Analysis::of(shipped("data-stays-resident").into()).never_applies, "without `zones`");
+    let applies = |condition: &str| {
+        let text =
+            format!("{{forEach: {{var: o, kind: Pod, where: \"{condition}\"}}, require: [{{expression: 'false'}}]}}");
+        !Analysis::of(of(&text).into()).never_applies
+    };
+    assert!(!applies("1 > 2"));
+    assert!(applies("o.metadata.name == 'a'"), "it depends on the object");
+    assert!(applies("1 < 2"));
+}
