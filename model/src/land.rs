@@ -76,6 +76,10 @@ impl Scenario<'_> {
         let before: BTreeSet<Key> = self.in_deletion_closure.keys().cloned().collect();
         self.removed.extend(applied.deletions.iter().map(|(key, _)| key.clone()));
         let ends = |key: &Key| self.state.get(key).is_some_and(|o| o.finalizers().next().is_none());
+        if request.told_options().int_at(&["gracePeriodSeconds"]) == Some(0) {
+            let ended = applied.deletions.iter().map(|(key, _)| key).filter(|key| ends(key));
+            self.ended_at_once.extend(ended.cloned());
+        }
         let deleted = applied.deletions.iter().filter(|(key, propagation)| {
             key.kind.builtin_namespaced().is_none() && *propagation == Propagation::Background && ends(key)
         });

@@ -23,6 +23,8 @@ pub struct Scenario<'a> {
     pub steps: Vec<Step>,
     /// Pods that a request removes (deletion, eviction), which controllers did not account for.
     pub removed: BTreeSet<Key>,
+    /// Those of them that are gone at once: their deletion leaves no grace period, as a kubelet's once containers have stopped.
+    pub(crate) ended_at_once: BTreeSet<Key>,
     /// Custom resources that are gone by the next request: it deleted them, and nothing holds them.
     pub(crate) ended: Vec<Key>,
     /// Pods that their controllers release since a write, with the owner references that it left them.
@@ -48,6 +50,7 @@ impl<'a> Scenario<'a> {
             in_deletion_closure: DeletionClosure::new(),
             steps: Vec::new(),
             removed: BTreeSet::new(),
+            ended_at_once: BTreeSet::new(),
             ended: Vec::new(),
             released: BTreeMap::new(),
             counted: BTreeMap::new(),

@@ -26,7 +26,7 @@ use universe::random::Random;
 use universe::{Case, Size, changes, number, snapshot};
 
 /// How many universes a law is tried on where nothing else is said.
-const CASES: u64 = 60;
+const CASES: u64 = 150;
 /// How many invariants an engine has.
 const INVARIANTS: usize = 5;
 /// How many changes of before are asked about again, once another one has landed.

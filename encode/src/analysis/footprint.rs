@@ -401,16 +401,21 @@ impl<'e> Walk<'e> {
         }
     }
 
+    /// Notes whether a question about places is also one about nodes that are lost.
+    fn losses(&mut self, row: Relations, args: &[Expr]) {
+        if row.inverse == Inverse::Room {
+            let losses = args.get(3).and_then(|losses| eval(losses, &self.env).ok());
+            self.uses.lost_nodes |= !matches!(losses, Some(Value::Int(0)));
+        }
+    }
+
     /// Notes what a function reads of the future, and says where the objects come from that it gives.
     fn origin(&mut self, func: Func, row: Relations, args: &[Expr], parts: &[Part<'e>]) -> Origin {
         let now = args.iter().any(is_now);
         // the object or objects that the function is about: what is no state
         let about = args.iter().zip(parts).find(|(a, _)| !matches!(&a.node, Node::Var(name) if is_world(name)));
         let about = about.map_or(Origin::Plain, |(_, part)| part.origin.clone());
-        if row.inverse == Inverse::Room {
-            let losses = args.get(3).and_then(|losses| eval(losses, &self.env).ok());
-            self.uses.lost_nodes |= !matches!(losses, Some(Value::Int(0)));
-        }
+        self.losses(row, args);
         match row.source {
             Source::Itself => self.listed(about, now),
             Source::Presence => {
@@ -427,7 +432,7 @@ impl<'e> Walk<'e> {
                     }
                     // it is read of the object itself, which reaches the instance as one that the function gives
                     Origin::Via(first) if now && leads_to_replicas(*first, func) => self.uses.function(*first),
-                    // it is read of the object itself, and of nodes for a DaemonSet: both reach the list
+                    // the same, and of nodes for a DaemonSet: both reach the list
                     Origin::Within(kind, _) if func == Func::WantedReplicas && **kind == *WORKLOAD => {
                         self.listed(about.clone(), now);
                         return Origin::Plain;
@@ -435,7 +440,6 @@ impl<'e> Walk<'e> {
                     _ => self.uses.everything |= now,
                 }
                 match about {
-                    // as they were, they are nodes like any other
                     Origin::Instance if !now && row.inverse == Inverse::Nodes => Origin::List(Kind::new("", "Node")),
                     Origin::Instance => Origin::Via(func),
                     _ => Origin::Far,

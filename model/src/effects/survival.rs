@@ -59,10 +59,10 @@ impl<'s, 'a> Survivals<'s, 'a> {
     }
 
     /// What becomes of an object before all has settled. One that was being deleted already stays until it is gone, whoever
-    /// deletes it again (`store.go`, `Delete`).
+    /// deletes it again (`store.go`, `Delete`), unless that leaves it no time.
     pub fn of(&self, object: &Object) -> Survival {
         let removed = object.in_deletion_closure && self.scenario.removed.contains(&object.key);
-        if removed && !object.terminating() {
+        if removed && (!object.terminating() || self.scenario.ended_at_once.contains(&object.key)) {
             return Survival::Goes;
         }
         let at_risk = || self.on_unhealthy_node(object) && hazard::at_risk(self.state(), object);
