@@ -184,8 +184,9 @@ impl<'i> ScenarioSource<'i> {
     /// The scenarios with the change, or a prefix of a batch that does not end between two deletions, with at most so many
     /// objects taken along; none where that is the same as [`Self::during`].
     pub fn at_once(&self, followers_max: usize) -> Result<Option<Vec<Scenario<'i>>>, NoScenarios> {
-        let is_single = self.input.change.requests.len() == 1;
-        if is_single { Ok(None) } else { self.with_change(Moment::AtOnce, followers_max).map(|(all, _)| Some(all)) }
+        let change = self.input.change;
+        let is_other = (0..change.requests.len()).any(|at| change.goes_with_next(at));
+        is_other.then(|| self.with_change(Moment::AtOnce, followers_max).map(|(all, _)| all)).transpose()
     }
 
     /// The scenarios with the whole change.

@@ -396,8 +396,6 @@ const ROOM: &[Read] = &[
         "PodDisruptionBudget",
     ]),
 ];
-/// A rollout is asked about where the change itself makes it.
-const ROLLED: &[Read] = ROOM;
 const PODS_WANTED: &[Read] = &[Read::Pods, Read::Kinds(&["Node"]), Read::Adapted];
 const DISRUPTIONS: &[Read] =
     &[Read::Pods, Read::Adapted, Read::Kinds(&["HorizontalPodAutoscaler", "CustomResourceDefinition", "CronJob"])];
@@ -480,7 +478,7 @@ pub const fn relations(func: Func) -> Relations {
         RightsLost => object(RIGHTS, Inverse::Rights, Lift::Rights),
         PossibleNodes => object(PLACES, Inverse::Placement, Lift::Places),
         Unplaced | Obstacles => object(ROOM, Inverse::Room, Lift::Scenario),
-        RolloutObstacles => object(ROLLED, Inverse::Itself, Lift::Scenario),
+        RolloutObstacles => object(ROOM, Inverse::Itself, Lift::Scenario),
         Priority => beside(ROOM, &["PriorityClass"], Lift::Scenario),
         Preempted | Preemptors => object(ROOM, Inverse::Preemption, Lift::Listed(Held::Live)),
         PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),

@@ -76,7 +76,7 @@ impl Scenario<'_> {
         let before: BTreeSet<Key> = self.in_deletion_closure.keys().cloned().collect();
         self.removed.extend(applied.deletions.iter().map(|(key, _)| key.clone()));
         let ends = |key: &Key| self.state.get(key).is_some_and(|o| o.finalizers().next().is_none());
-        if request.told_options().int_at(&["gracePeriodSeconds"]) == Some(0) {
+        if request.options.int_at(&["gracePeriodSeconds"]) == Some(0) {
             let ended = applied.deletions.iter().map(|(key, _)| key).filter(|key| ends(key));
             self.ended_at_once.extend(ended.cloned());
         }
@@ -212,7 +212,8 @@ pub struct TooManyInFlight {
 }
 
 /// The scenarios with the change applied: every subset of the changes in flight has landed, and (During) every prefix
-/// of a batch, (`AtOnce`) every one that does not end between two deletions, (After) the whole of it. Without a change: the subsets alone.
+/// of a batch, (`AtOnce`) every one that does not end between two deletions, (After) the whole of it. Without a change: the
+/// subsets alone.
 ///
 /// # Errors
 /// When changes in flight may have landed in more than [`SCENARIOS_MAX`] ways.
@@ -247,7 +248,7 @@ pub fn scenarios_within<'a>(
             whole &= start.land_within(request, most).whole;
             let counts = match moment {
                 Moment::During => true,
-                Moment::AtOnce => !goes_with_next(change, at),
+                Moment::AtOnce => !change.goes_with_next(at),
                 Moment::After => false,
             };
             if counts || at + 1 == last {
@@ -256,13 +257,6 @@ pub fn scenarios_within<'a>(
         }
     }
     Ok((all, whole))
-}
-
-/// Whether a request of a batch and the next one delete: both sides of a relation that go together are not told apart, so
-/// that no order of them leaves one without the other.
-fn goes_with_next(change: &Change, at: usize) -> bool {
-    let deletes = |at: usize| change.requests.get(at).is_some_and(|request| request.operation == Operation::Delete);
-    deletes(at) && deletes(at + 1)
 }
 
 /// What a change is compared with: the clusters without it, for each subset of the changes in flight. A confirmation that it

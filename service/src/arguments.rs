@@ -161,7 +161,7 @@ pub struct Check {
     #[arg(long, value_enum, default_value_t = Unmodelled::Warn, value_name = "ANSWER")]
     pub unmodelled: Unmodelled,
     /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = DecisionFormat::Text)]
+    #[arg(short, long, value_enum, default_value_t = DecisionFormat::Report(ReportFormat::Text))]
     pub output: DecisionFormat,
 }
 
@@ -264,7 +264,7 @@ pub struct Audit {
     #[arg(long)]
     pub one_step: bool,
     /// The form of the answer
-    #[arg(short, long, value_enum, default_value_t = DecisionFormat::Text)]
+    #[arg(short, long, value_enum, default_value_t = DecisionFormat::Report(ReportFormat::Text))]
     pub output: DecisionFormat,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use suture_model::adapter::Adapters;
 use suture_model::value::Str;
-use suture_specs::adapters::{AdapterSet, shipped};
+use suture_specs::adapters::AdapterSet;
 use suture_specs::compile::{CompiledInvariant, compile_invariant};
 use suture_specs::library::Library;
 use suture_specs::spec::{
@@ -156,8 +156,8 @@ impl Documents {
         match (AdapterSet::over_shipped(adapters), grants) {
             (Ok(set), Ok(grants)) if errors.is_empty() => Ok(Policy {
                 invariants: compiled,
+                written_adapters: set.written(adapters),
                 adapters: Arc::new(set),
-                written_adapters: with_shipped(adapters)?,
                 exemptions: exemptions.clone(),
                 grants,
                 documents: Arc::new(Self { suites: Vec::new(), ..self.clone() }),
@@ -194,18 +194,6 @@ impl Documents {
         }
         errors
     }
-}
-
-/// These adapters, and the shipped ones for the kinds that they are not for.
-///
-/// # Errors
-/// Never, as a test holds: what is wrong with a shipped adapter.
-pub fn with_shipped(adapters: &[ResourceAdapter]) -> Result<Arc<[ResourceAdapter]>, Vec<SpecError>> {
-    let is_for = |one: &ResourceAdapter, other: &ResourceAdapter| {
-        (&one.spec.group, &one.spec.kind) == (&other.spec.group, &other.spec.kind)
-    };
-    let others = shipped()?.iter().filter(|shipped| !adapters.iter().any(|own| is_for(own, shipped)));
-    Ok(adapters.iter().chain(others).cloned().collect())
 }
 
 impl From<Spec> for Documents {

@@ -102,28 +102,27 @@ impl<'p> Replay<'p> {
     }
 
     fn write(&mut self, write: Write, at: At<'_>) {
-        match standing(&self.snapshot, write, at.time.unwrap_or_default()) {
-            Standing::Known if at.is_own => self.report.leave(Left::InState),
-            Standing::Known => {}
-            Standing::Unclear(gap, request, after) => {
-                match is_never_asked(&request) {
-                    true if at.is_own => self.report.leave(Left::NeverAsked),
-                    false if at.is_own => {
-                        self.report.miss(gap, at.entry, at.place.to_owned(), request.describe());
-                    }
-                    true | false => {}
+        let (gap, request, after) = match standing(&self.snapshot, write, at.time.unwrap_or_default()) {
+            Standing::Known => {
+                if at.is_own {
+                    self.report.leave(Left::InState);
                 }
-                self.made(&request, after);
+                return;
             }
-            Standing::Made(request, after) => {
-                match is_never_asked(&request) {
-                    true if at.is_own => self.report.leave(Left::NeverAsked),
-                    true => {}
-                    false => self.judge(&request, at),
+            Standing::Unclear(gap, request, after) => (Some(gap), request, after),
+            Standing::Made(request, after) => (None, request, after),
+        };
+        match gap {
+            _ if is_never_asked(&request) => {
+                if at.is_own {
+                    self.report.leave(Left::NeverAsked);
                 }
-                self.made(&request, after);
             }
+            Some(gap) if at.is_own => self.report.miss(gap, at.entry, at.place.to_owned(), request.describe()),
+            Some(_) => {}
+            None => self.judge(&request, at),
         }
+        self.made(&request, after);
     }
 
     fn made(&mut self, request: &Request, after: Option<suture_model::object::Object>) {

@@ -3,7 +3,7 @@
 //! What an expression does not find (a field, an item, the value of an optional) is absent, as is null. Any other
 //! failure goes into the facts' `errors`: about such an object nothing is decided.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use suture_model::adapter::{AdapterFacts, Adapters};
@@ -35,8 +35,13 @@ type ByKind = BTreeMap<Kind, Arc<Compiled>>;
 #[derive(Debug, Default)]
 pub struct AdapterSet {
     adapters: ByKind,
-    /// The kinds whose adapter is a shipped one.
-    shipped: BTreeSet<Kind>,
+    /// The shipped ones among them, as they were written.
+    shipped: BTreeMap<Kind, &'static ResourceAdapter>,
+}
+
+/// The kind that an adapter is for.
+fn kind_of(adapter: &ResourceAdapter) -> Kind {
+    Kind::new(&adapter.spec.group, &adapter.spec.kind)
 }
 
 #[derive(Debug)]
@@ -88,13 +93,23 @@ impl AdapterSet {
     /// All that is wrong with them.
     pub fn over_shipped<'r>(adapters: impl IntoIterator<Item = &'r ResourceAdapter>) -> Result<Self, Vec<SpecError>> {
         let mut set = Self::compile(adapters)?;
-        for (kind, compiled) in SHIPPED_COMPILED.as_ref().map_err(Clone::clone)? {
-            if !set.adapters.contains_key(kind) {
+        let compiled = SHIPPED_COMPILED.as_ref().map_err(Clone::clone)?;
+        for adapter in shipped()? {
+            let kind = kind_of(adapter);
+            if !set.adapters.contains_key(&kind)
+                && let Some(compiled) = compiled.get(&kind)
+            {
                 set.adapters.insert(kind.clone(), compiled.clone());
-                set.shipped.insert(kind.clone());
+                set.shipped.insert(kind, adapter);
             }
         }
         Ok(set)
+    }
+
+    /// The adapters of this set as they were written: these, over which it was compiled, and the shipped ones for all other
+    /// kinds.
+    pub fn written(&self, own: &[ResourceAdapter]) -> Arc<[ResourceAdapter]> {
+        own.iter().chain(self.shipped.values().copied()).cloned().collect()
     }
 
     /// Compiles adapters; of two for one kind the later counts.
@@ -105,7 +120,7 @@ impl AdapterSet {
         let mut set = Self::default();
         let mut errors = Vec::new();
         for adapter in adapters {
-            let kind = Kind::new(&adapter.spec.group, &adapter.spec.kind);
+            let kind = kind_of(adapter);
             let mut compiler = Compiler { origin: &adapter.origin, scope: Scope::adapter(), errors: Vec::new() };
             let compiled = compiler.adapter(adapter);
             errors.extend(compiler.errors);
@@ -126,7 +141,7 @@ impl Adapters for AdapterSet {
     }
 
     fn stated_kinds(&self) -> Vec<Kind> {
-        self.adapters.keys().filter(|kind| !self.shipped.contains(kind)).cloned().collect()
+        self.adapters.keys().filter(|kind| !self.shipped.contains_key(kind)).cloned().collect()
     }
 
     fn assumed(&self, kind: &Kind) -> Vec<Str> {

@@ -145,6 +145,15 @@ pub struct Change {
     pub requests: Vec<Request>,
 }
 
+impl Change {
+    /// Whether a request and the next one delete: both sides of a relation that go together are not told apart, so that no
+    /// order of them leaves one without the other.
+    pub fn goes_with_next(&self, at: usize) -> bool {
+        let deletes = |at: usize| self.requests.get(at).is_some_and(|request| request.operation == Operation::Delete);
+        deletes(at) && deletes(at + 1)
+    }
+}
+
 impl From<Request> for Change {
     fn from(request: Request) -> Self {
         Self { requests: vec![request] }

@@ -24,8 +24,8 @@ pub use quota::{quota_resource, quota_scopes_mean, quota_usage, refused_by_limit
 pub(crate) use resources::requests_of;
 pub use resources::{amount, requested, requests};
 pub use scheduling::{
-    HOSTNAME, NodeConstraint, anti_affinity, hard_spreads, names_nodes, node_constraint, node_matches, node_zone,
-    reaches, restricts_nodes, volume_admits, volume_affinity,
+    HOSTNAME, NodeConstraint, anti_affinity, hard_spreads, lists_namespace, names_nodes, node_constraint, node_matches,
+    node_zone, pod_terms, reaches, restricts_nodes, volume_admits, volume_affinity,
 };
 pub(crate) use selector::selector_by;
 pub use storage::{

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::resources::{limits, requests, requests_exactly};
+use super::scheduling::pod_terms;
 use crate::object::Object;
 use crate::quantity::Quantity;
 use crate::value::{Str, Val};
@@ -215,7 +216,7 @@ fn is_best_effort(spec: &Val) -> bool {
 
 fn crosses_namespaces(spec: &Val) -> bool {
     let terms = ["podAffinity", "podAntiAffinity"].into_iter().flat_map(|part| {
-        let required = spec.items_at(&["affinity", part, "requiredDuringSchedulingIgnoredDuringExecution"]).iter();
+        let required = pod_terms(spec, part).iter();
         let preferred = spec.items_at(&["affinity", part, "preferredDuringSchedulingIgnoredDuringExecution"]).iter();
         required.chain(preferred.filter_map(|term| term.at(&["podAffinityTerm"])))
     });

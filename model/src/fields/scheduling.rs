@@ -9,8 +9,10 @@ use crate::value::{Str, Val};
 /// The label that tells every node from every other.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
+/// What an affinity requires, in contrast to what it prefers.
+const DURING_SCHEDULING: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 /// Where a pod spec keeps its required node affinity.
-const REQUIRED: [&str; 3] = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+const REQUIRED: [&str; 3] = ["affinity", "nodeAffinity", DURING_SCHEDULING];
 
 /// Whether a node satisfies a pod's `nodeSelector` and required node affinity (pod spec given).
 pub fn node_matches(pod_spec: &Val, node: &Object) -> bool {
@@ -136,12 +138,15 @@ pub fn volume_admits(volume: &Object, node: &Object) -> bool {
     meets(volume_affinity(volume), node)
 }
 
+/// The required terms of a pod spec about other pods: of `podAffinity` or `podAntiAffinity`.
+pub fn pod_terms<'v>(spec: &'v Val, kind: &str) -> &'v [Val] {
+    spec.items_at(&["affinity", kind, DURING_SCHEDULING])
+}
+
 /// The terms of a pod's required anti-affinity; none for an object of another kind.
 pub fn anti_affinity(object: &Object) -> &[Val] {
-    if !object.key.kind.is("Pod") {
-        return &[];
-    }
-    object.val().items_at(&["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"])
+    let spec = if object.key.kind.is("Pod") { object.val().get("spec") } else { None };
+    spec.map_or(&[], |spec| pod_terms(spec, "podAntiAffinity"))
 }
 
 /// The spread constraints of a pod spec that the scheduler may not ignore.
@@ -154,9 +159,12 @@ pub fn hard_spreads(spec: &Val) -> impl Iterator<Item = &Val> {
 pub fn reaches(term: &Val, own: &str, ns: &str) -> bool {
     let listed = term.items_at(&["namespaces"]);
     let selects = term.at_some(&["namespaceSelector"]).is_some();
-    selects
-        || listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns))
-        || (listed.is_empty() && own == ns)
+    selects || lists_namespace(term, ns) || (listed.is_empty() && own == ns)
+}
+
+/// Whether a term of pod affinity lists a namespace by its name.
+pub fn lists_namespace(term: &Val, ns: &str) -> bool {
+    term.items_at(&["namespaces"]).iter().any(|name| name.as_str().is_some_and(|name| **name == *ns))
 }
 
 /// The zone of a node, by the label or the one that preceded it.

@@ -38,7 +38,7 @@ pub fn possible_nodes<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Obje
         _ => {
             let Some(spec) = placed_spec(state, object) else { return Vec::new() };
             let labels = template_labels(state, object).unwrap_or_default();
-            let terms = spec.items_at(&["affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"]);
+            let terms = fields::pod_terms(&spec, "podAffinity");
             let mut found = alone(state, &spec, &object.key.ns);
             for term in terms {
                 if means(term, &object.key.ns, &object.key.ns, &labels) {
@@ -76,8 +76,8 @@ pub fn placing<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
 
 /// Whether a required pod affinity has a say in it.
 pub fn follows_pods(state: &State, object: &Object) -> bool {
-    let required = ["affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-    object.node.is_empty() && pod_spec(state, object).is_some_and(|spec| !spec.items_at(&required).is_empty())
+    let spec = || pod_spec(state, object);
+    object.node.is_empty() && spec().is_some_and(|spec| !fields::pod_terms(&spec, "podAffinity").is_empty())
 }
 
 /// The spec by which an object's pods are placed.

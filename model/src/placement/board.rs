@@ -113,6 +113,13 @@ impl Board {
         }
     }
 
+    /// So many new pods on each spot.
+    pub fn filled(&self, placed: &[i64]) -> Filling {
+        let mut filling = self.empty();
+        placed.iter().enumerate().for_each(|(at, placed)| self.put(&mut filling, at, *placed));
+        filling
+    }
+
     /// Whether a pod of a kind may come to a spot.
     pub fn allows(&self, filling: &Filling, kind: usize, at: usize) -> bool {
         let Some(spot) = self.spots.get(at) else { return false };

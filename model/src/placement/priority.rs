@@ -75,24 +75,20 @@ pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
     let default = navigate::default_class(state).is_some_and(|class| names.contains(&class.key.name));
     let kinds = Kind::with(KindTraits::runs_pods).chain(state.base().adapters().kinds());
     let waits = |object: &Object| !object.key.kind.is("Pod") || object.node.is_empty();
+    // most objects are told by the name of their class, which is looked up of few
+    let is_named = |spec: &Val| match spec.name_at(&["priorityClassName"]) {
+        Some(name) => names.iter().any(|known| **known == *name),
+        None => default || spec.int_at(&["priority"]).is_some_and(|of| of > value),
+    };
+    let is_above = |spec: &Val| {
+        let own = of_spec(state, spec);
+        own.preempts && own.value > value
+    };
     let may = |object: &&Arc<Object>| {
-        if !waits(object) {
-            return false;
-        }
-        let spec = navigate::pod_spec(state, object);
-        let named = spec.as_ref().is_some_and(|spec| match spec.name_at(&["priorityClassName"]) {
-            Some(name) => names.iter().any(|known| **known == *name),
-            None => default || spec.int_at(&["priority"]).is_some_and(|of| of > value),
-        });
-        named && navigate::is_workload(state, object)
+        let spec = waits(object).then(|| navigate::pod_spec(state, object)).flatten();
+        spec.is_some_and(|spec| is_named(&spec) && is_above(&spec)) && navigate::is_workload(state, object)
     };
     let mut found: Vec<&Arc<Object>> = kinds.flat_map(|kind| state.list(&kind, None)).filter(may).collect();
-    found.retain(|object| {
-        navigate::pod_spec(state, object).is_some_and(|spec| {
-            let own = of_spec(state, &spec);
-            own.preempts && own.value > value
-        })
-    });
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::asked::{Asked, Wants, alike, pods_of, template};
 use super::cluster::Cluster;
 use super::too_hard::TooHard;
-use super::unplaced::{reasons, shortage};
+use super::unplaced::{reasons, short_of};
 use crate::controllers::deployment::{is_recreate, max_surge, max_unavailable};
 use crate::controllers::statefulset::{first_ordinal, pod_ordinal};
 use crate::controllers::{daemonset, replicas};
@@ -60,10 +60,8 @@ impl Rollout<'_, '_, '_> {
 
     /// Why it finds no place.
     fn obstacles(&self, wants: &Wants) -> Result<Vec<String>, TooHard> {
-        match shortage(&self.cluster, self.object, wants, self.growing)? {
-            0 => Ok(Vec::new()),
-            _ => reasons(&self.cluster, self.object, wants, self.growing),
-        }
+        let full = short_of(&self.cluster, self.object, wants, self.growing)?;
+        Ok(full.map_or_else(Vec::new, |full| reasons(&self.cluster, wants, &full)))
     }
 
     fn deployment(&self, old: &[&Arc<Object>]) -> Result<Vec<String>, TooHard> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::cluster::Cluster;
 use crate::effects::scheduling::template::Template;
 use crate::effects::scheduling::topology::domain;
-use crate::fields::anti_affinity;
+use crate::fields::{anti_affinity, hard_spreads, lists_namespace, pod_terms};
 use crate::object::{Body, Key, Object};
 use crate::selector::Selector;
 use crate::state::State;
@@ -52,14 +52,10 @@ pub fn rules(own: &Template, ns: &str, state: &State) -> Vec<Rule> {
     if own.pinned().is_some() {
         return Vec::new();
     }
-    let required = "requiredDuringSchedulingIgnoredDuringExecution";
-    let terms = |kind: &str| own.spec().items_at(&["affinity", kind, required]).iter();
-    let apart = terms("podAntiAffinity").map(|term| (Asks::Apart, term));
-    let together = terms("podAffinity").map(|term| (Asks::Together, term));
+    let apart = pod_terms(own.spec(), "podAntiAffinity").iter().map(|term| (Asks::Apart, term));
+    let together = pod_terms(own.spec(), "podAffinity").iter().map(|term| (Asks::Together, term));
     let policy = |term: &Val, field: &str, name: &str| term.str_at(&[field]).is_some_and(|policy| **policy == *name);
-    let spread = own.spec().items_at(&["topologySpreadConstraints"]).iter();
-    let hard = spread.filter(|term| term.str_at(&["whenUnsatisfiable"]).is_none_or(|when| &**when == "DoNotSchedule"));
-    let hard = hard.map(|term| {
+    let hard = hard_spreads(own.spec()).map(|term| {
         let asks = Asks::Spread {
             skew: term.int_at(&["maxSkew"]).unwrap_or(1),
             min_domains: term.int_at(&["minDomains"]).unwrap_or(1),
@@ -142,9 +138,7 @@ pub fn is_closed(closed: &Closed, node: &Object) -> bool {
 /// Whether a term that a pod with these labels has may be about pods that these pods touch: by its namespaces and selector.
 pub fn may_mean(state: &State, object: &Object, pod: &Object) -> bool {
     let Some(spec) = crate::navigate::pod_spec(state, object) else { return false };
-    let required = "requiredDuringSchedulingIgnoredDuringExecution";
-    let kinds = ["podAffinity", "podAntiAffinity"];
-    let affinity = kinds.iter().flat_map(|kind| spec.items_at(&["affinity", kind, required]));
+    let affinity = ["podAffinity", "podAntiAffinity"].into_iter().flat_map(|kind| pod_terms(&spec, kind));
     let mut terms = affinity.chain(spec.items_at(&["topologySpreadConstraints"]));
     let meant = |term: &Val| {
         let selector = term.at_some(&["labelSelector"]).map(Selector::from_label_selector);
@@ -184,17 +178,13 @@ fn shares(term: &Val, own: &Val, labels: &Val, alike: bool) -> bool {
 fn reaches(state: &State, term: &Val, own: &str, ns: &str) -> bool {
     let listed = term.items_at(&["namespaces"]);
     let Some(selector) = term.at_some(&["namespaceSelector"]) else {
-        return if listed.is_empty() { own == ns } else { lists(listed, ns) };
+        return if listed.is_empty() { own == ns } else { lists_namespace(term, ns) };
     };
     // every namespace bears its name
     let labels =
         state.get(&Key::of("Namespace", "", ns)).map_or_else(|| Val::object([]), |found| found.labels().clone());
     let labels = labels.with("kubernetes.io/metadata.name", Val::str(ns));
-    lists(listed, ns) || Selector::from_label_selector(selector).matches(&labels)
-}
-
-fn lists(names: &[Val], ns: &str) -> bool {
-    names.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns))
+    lists_namespace(term, ns) || Selector::from_label_selector(selector).matches(&labels)
 }
 
 /// The namespaces that a term of a pod in one namespace is about.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::asked::{Wants, alike, template, wants};
+use super::board::{Board, Filling};
 use super::build::{Rooms, board};
 use super::cluster::{Cluster, room_beside};
 use super::fill::{fill, total};
@@ -49,7 +50,9 @@ pub fn obstacles(state: &State<'_>, object: &Object, question: &Question<'_>) ->
         return Ok(Vec::new());
     }
     let cluster = Cluster::new(state, worst.gone.clone());
-    let mut found = reasons(&cluster, object, &wants(&cluster, object, question.wanted), question.growing)?;
+    let wants = wants(&cluster, object, question.wanted);
+    let full = short_of(&cluster, object, &wants, question.growing)?;
+    let mut found = full.map_or_else(Vec::new, |full| reasons(&cluster, &wants, &full));
     if !worst.gone.is_empty() {
         found.insert(0, format!("gone: {}", names(&worst.gone.iter().collect::<Vec<_>>())));
     }
@@ -94,18 +97,41 @@ pub fn shortage(
     wants: &Wants,
     growing: Option<&Selector>,
 ) -> Result<i64, TooHard> {
+    Ok(short_of(cluster, object, wants, growing)?.map_or(0, |full| full.short))
+}
+
+/// A cluster that takes no more of the pods that are wanted.
+pub struct Full {
+    /// The places.
+    pub board: Board,
+    /// As many of the pods as can be placed, on them.
+    pub filling: Filling,
+    /// How many are left.
+    pub short: i64,
+}
+
+/// The cluster with as many of the pods that are wanted as can be placed; none where all find a place.
+///
+/// # Errors
+/// As [`unplaced`].
+pub fn short_of(
+    cluster: &Cluster<'_, '_>,
+    object: &Object,
+    wants: &Wants,
+    growing: Option<&Selector>,
+) -> Result<Option<Full>, TooHard> {
     let missing = wants.missing();
-    if missing == 0 {
-        return Ok(0);
-    }
-    if is_plain(cluster, object, wants) {
-        return Ok(0);
+    if missing == 0 || is_plain(cluster, object, wants) {
+        return Ok(None);
     }
     let soon = fill(&board(cluster, object, wants, growing, Rooms::Least));
     if soon.is_ok_and(|filling| total(&filling) >= missing) {
-        return Ok(0);
+        return Ok(None);
     }
-    Ok(missing - total(&fill(&board(cluster, object, wants, growing, Rooms::Exact))?))
+    let board = board(cluster, object, wants, growing, Rooms::Exact);
+    let found = fill(&board)?;
+    let short = missing - total(&found);
+    Ok((short > 0).then(|| Full { filling: board.filled(&found.placed), board, short }))
 }
 
 /// Whether a few nodes soon turn out to have room for pods that ask nothing of one another.
@@ -207,37 +233,29 @@ fn outages(cluster: &Cluster<'_, '_>, object: &Object, failures: i64) -> Result<
     Ok(found.into_iter().map(|(_, gone)| gone).filter(|gone| !gone.is_empty()).collect())
 }
 
-/// Why no node takes another pod, each reason with its nodes, once as many as can be are placed.
-pub fn reasons(
-    cluster: &Cluster<'_, '_>,
-    object: &Object,
-    wants: &Wants,
-    growing: Option<&Selector>,
-) -> Result<Vec<String>, TooHard> {
-    let board = board(cluster, object, wants, growing, Rooms::Exact);
-    let filled = fill(&board)?;
-    let mut filling = board.empty();
-    filled.placed.iter().enumerate().for_each(|(at, placed)| board.put(&mut filling, at, *placed));
+/// Why no node takes another pod, each reason with its nodes.
+pub fn reasons(cluster: &Cluster<'_, '_>, wants: &Wants, full: &Full) -> Vec<String> {
+    let Full { board, filling, .. } = full;
     let mut found: BTreeMap<String, Vec<&Str>> = BTreeMap::new();
-    let Some(first) = wants.new.first() else { return Ok(Vec::new()) };
+    let Some(first) = wants.new.first() else { return Vec::new() };
     if let Some(name) = first.template.pinned()
         && cluster.node(name).is_none()
     {
-        return Ok(vec![format!("there is no node {name}")]);
+        return vec![format!("there is no node {name}")];
     }
     for node in cluster.nodes() {
         let name = &node.key.name;
         let at = board.spots.iter().position(|spot| spot.name == *name);
         let placed = at.and_then(|at| filling.placed.get(at)).copied().unwrap_or(0);
         let reason = match at.filter(|at| board.spots.get(*at).is_some_and(|spot| placed < spot.room)) {
-            Some(at) => board.obstacle(&filling, at).map(|rule| explained(rule.asks, &rule.topology)),
+            Some(at) => board.obstacle(filling, at).map(|rule| explained(rule.asks, &rule.topology)),
             None => wants.new.iter().find_map(|asked| asked.rejects(node)).filter(|_| at.is_none()).map(str::to_owned),
         };
         let reason = reason.or_else(|| lacks(cluster, node, &first.template, placed, wants));
         found.entry(reason.unwrap_or_else(|| "other pods keep off".to_owned())).or_default().push(name);
     }
     // what keeps off by the node itself is of less help than what could be changed
-    Ok(found.into_iter().map(|(reason, nodes)| format!("{reason} on {}", names(&nodes))).collect())
+    found.into_iter().map(|(reason, nodes)| format!("{reason} on {}", names(&nodes))).collect()
 }
 
 /// A rule in words.

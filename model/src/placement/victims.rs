@@ -11,13 +11,11 @@ use std::sync::Arc;
 
 use super::asked::{Asked, Wants, alike, pods_of, template, wants};
 use super::board::{Board, Filling};
-use super::build::{Rooms, board};
 use super::cluster::{Cluster, room_beside};
-use super::fill::{fill, total};
 use super::priority::{of_pod, of_spec, outranks_any};
 use super::rules::Asks;
 use super::too_hard::TooHard;
-use super::unplaced::shortage;
+use super::unplaced::{Full, short_of};
 use crate::controllers::deployment::max_surge;
 use crate::effects::scheduling::template::Template;
 use crate::fields;
@@ -72,18 +70,9 @@ fn surging(cluster: &Cluster<'_, '_>, workload: &Object, wanted: i64) -> Option<
 
 /// The choices of those of some pods that find no place.
 fn preempting<'s>(cluster: &Cluster<'s, '_>, workload: &Object, wants: &Wants) -> Result<Vec<Choice<'s>>, TooHard> {
-    let missing = wants.missing();
-    if missing == 0 {
+    let Some(Full { board, filling, short }) = short_of(cluster, workload, wants, None)? else {
         return Ok(Vec::new());
-    }
-    if shortage(cluster, workload, wants, None)? == 0 {
-        return Ok(Vec::new());
-    }
-    let board = board(cluster, workload, wants, None, Rooms::Exact);
-    let filled = fill(&board)?;
-    let mut filling = board.empty();
-    filled.placed.iter().enumerate().for_each(|(at, placed)| board.put(&mut filling, at, *placed));
-    let short = missing - total(&filled);
+    };
     if short > STEPS_MAX {
         return Err(TooHard);
     }

@@ -1,6 +1,7 @@
 //! The forms in which answers are printed.
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 
 /// The forms of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,35 +32,31 @@ pub enum ReportFormat {
 }
 
 /// The forms of a decision and of an audit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecisionFormat {
-    /// For people.
-    Text,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
-    /// JUnit's XML, for CI.
-    Junit,
-    /// Annotations of GitHub's workflows.
-    Github,
-    /// SARIF 2.1.0, for code scanning.
-    Sarif,
+    /// One of those that other answers have too.
+    Report(ReportFormat),
     /// Report and ClusterReport of openreports.io, for `kubectl apply`.
     Openreports,
 }
 
-impl DecisionFormat {
-    /// The form, where it is one of those that other answers have too.
-    pub fn of_report(self) -> Option<ReportFormat> {
+impl ValueEnum for DecisionFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Report(ReportFormat::Text),
+            Self::Report(ReportFormat::Json),
+            Self::Report(ReportFormat::Yaml),
+            Self::Report(ReportFormat::Junit),
+            Self::Report(ReportFormat::Github),
+            Self::Report(ReportFormat::Sarif),
+            Self::Openreports,
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
         match self {
-            Self::Text => Some(ReportFormat::Text),
-            Self::Json => Some(ReportFormat::Json),
-            Self::Yaml => Some(ReportFormat::Yaml),
-            Self::Junit => Some(ReportFormat::Junit),
-            Self::Github => Some(ReportFormat::Github),
-            Self::Sarif => Some(ReportFormat::Sarif),
-            Self::Openreports => None,
+            Self::Report(format) => format.to_possible_value(),
+            Self::Openreports => ReplayFormat::Openreports.to_possible_value(),
         }
     }
 }

@@ -63,7 +63,8 @@ pub(super) fn run(common: Common, arguments: arguments::Audit) -> Result<Exit, F
 }
 
 fn plain(output: DecisionFormat) -> Option<Format> {
-    match output.of_report()? {
+    let DecisionFormat::Report(format) = output else { return None };
+    match format {
         ReportFormat::Text => Some(Format::Text),
         ReportFormat::Json => Some(Format::Json),
         ReportFormat::Yaml => Some(Format::Yaml),

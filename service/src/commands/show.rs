@@ -29,10 +29,10 @@ pub(super) fn show(
 ) -> Result<Exit, Failure> {
     let exit = exit_of(&report, about);
     let report = timed(common, report);
-    match output.of_report() {
+    match output {
         _ if common.quiet => {}
-        None => output::print(&openreports::of_report(&report, of.snapshot, of.time)?)?,
-        Some(output) => {
+        DecisionFormat::Openreports => output::print(&openreports::of_report(&report, of.snapshot, of.time)?)?,
+        DecisionFormat::Report(output) => {
             let paint = Paint::stdout(common.color);
             let text = |report: &Report| decision::text(&report.decision, about, paint, common.verbose);
             output::report(output, &report, |report| remarks::of_decision(&report.decision, about), text)?;

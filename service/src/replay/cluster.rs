@@ -6,9 +6,8 @@ use suture_model::ingest::project;
 use suture_model::object::Object;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
-use suture_model::value::Str;
 
-use super::event::{Stored, Write};
+use super::event::{Stored, Write, is_of_object};
 use super::report::Gap;
 
 /// What a write is to the cluster as it is known.
@@ -35,7 +34,7 @@ pub fn standing(snapshot: &Snapshot, write: Write, time: &str) -> Standing {
         request.old = Some(known.to_val());
     }
     let after = match stored {
-        Some(Stored::Object(val)) if is_whole(&request) => Object::from_val(&project(&val)).ok(),
+        Some(Stored::Object(val)) if is_of_object(&request.subresource) => Object::from_val(&project(&val)).ok(),
         Some(Stored::Gone(_)) => None,
         _ => match modelled(&state, &request, time) {
             Some(after) => after,
@@ -73,7 +72,7 @@ pub fn put(snapshot: &mut Snapshot, request: &Request, after: Option<Object>) {
 fn is_shown(known: &Object, request: &Request, stored: Option<&Stored>) -> bool {
     let version = |text: &str| text.parse::<u64>().ok();
     match stored {
-        Some(Stored::Object(val)) if is_whole(request) => {
+        Some(Stored::Object(val)) if is_of_object(&request.subresource) => {
             let at = |field: &str| val.str_at(&["metadata", field]).cloned().unwrap_or_default();
             let stored = version(&at("resourceVersion"));
             version(&known.resource_version).zip(stored).is_some_and(|(known, stored)| known >= stored)
@@ -81,11 +80,6 @@ fn is_shown(known: &Object, request: &Request, stored: Option<&Stored>) -> bool 
         Some(Stored::Gone(Some(uid))) => !known.uid.is_empty() && **uid != *known.uid,
         _ => false,
     }
-}
-
-/// Whether the answer to a request is the object that it is about.
-fn is_whole(request: &Request) -> bool {
-    !matches!(&*request.subresource, "scale" | "eviction" | "binding")
 }
 
 /// The object after a request as the model makes it (none where it is gone); `None` if the request has no effect.
@@ -109,17 +103,12 @@ fn modelled(state: &State<'_>, request: &Request, time: &str) -> Option<Option<O
 fn deleted(object: &Object, request: &Request, time: &str) -> Option<Object> {
     let asked = request.options.int_at(&["gracePeriodSeconds"]);
     let grace = asked.or_else(|| object.val().int_at(&["spec", "terminationGracePeriodSeconds"])).unwrap_or(30);
-    let has_stopped = ["Succeeded", "Failed"].iter().any(|phase| is_phase(object, phase));
-    let stops = object.key.kind.is("Pod") && grace > 0 && !object.node.is_empty() && !has_stopped;
+    let stops = object.key.kind.is("Pod") && grace > 0 && !object.node.is_empty() && !object.finished();
     let is_held = object.finalizers().next().is_some();
-    if object.terminating() {
-        return (is_held || stops).then(|| object.clone());
-    }
-    (is_held || stops).then(|| object.with_deletion(if time.is_empty() { "1970-01-01T00:00:00Z" } else { time }))
-}
-
-fn is_phase(object: &Object, phase: &str) -> bool {
-    object.val().str_at(&["status", "phase"]).is_some_and(|found: &Str| **found == *phase)
+    (is_held || stops).then(|| match object.terminating() {
+        true => object.clone(),
+        false => object.with_deletion(if time.is_empty() { "1970-01-01T00:00:00Z" } else { time }),
+    })
 }
 
 #[cfg(test)]

@@ -225,13 +225,13 @@ type Missing = (Gap, String);
 fn one(line: &Line<'_>, operation: Operation, object: &ObjectRef) -> Result<Vec<Write>, Missing> {
     let kind = provisional(&object.api_group, &object.resource);
     let sent = body(line.request_object, &kind)?;
-    let answered = body(line.response_object, &kind)?.filter(|answer| !is_status(answer));
+    let response = body(line.response_object, &kind)?;
+    let answered = response.clone().filter(|answer| !is_status(answer));
     let (new, stored) = match (operation, &*object.subresource) {
         (Operation::Delete, _) => {
-            let uid = body(line.response_object, &kind)?;
             let told =
                 |answer: &Val| answer.str_at(&["details", "uid"]).or(answer.str_at(&["metadata", "uid"])).cloned();
-            let uid = uid.as_ref().and_then(told).map(|uid| uid.to_string());
+            let uid = response.as_ref().and_then(told).map(|uid| uid.to_string());
             let still = answered.clone().filter(|answer| answer.at_some(&["metadata", "deletionTimestamp"]).is_some());
             let stored = match (still, line.response_object) {
                 (Some(object), _) => Some(after(object)),
@@ -294,7 +294,7 @@ fn review(
         ("groups", Val::list(groups)),
     ]);
     // the answer names the kind of a custom resource, which its resource does not
-    let whole = new.as_ref().filter(|_| !matches!(&*object.subresource, "scale" | "eviction" | "binding"));
+    let whole = new.as_ref().filter(|_| is_of_object(&object.subresource));
     let named = whole.and_then(|new| new.str_at(&["kind"])).unwrap_or(&kind.kind).clone();
     let mut fields = vec![
         ("uid".into(), Val::str(&*line.audit_id)),
@@ -319,6 +319,11 @@ fn review(
         ("kind", Val::str("AdmissionReview")),
         ("request", Val::map(fields)),
     ])
+}
+
+/// Whether what a subresource is asked and answers with is the object that it is about.
+pub(super) fn is_of_object(subresource: &str) -> bool {
+    !matches!(subresource, "scale" | "eviction" | "binding")
 }
 
 /// Options with those that the address of the request has.

@@ -180,11 +180,9 @@ impl Policies {
             }
         }
         let mut policy = compile(&mut documents, &mut problems);
-        policy.adapters = self.adapters(&mut documents, &mut problems);
-        policy.written_adapters = policy::with_shipped(&documents.adapters).unwrap_or_else(|errors| {
-            problems.push(Problem { resource: "the shipped adapters".to_owned(), message: told(&errors) });
-            documents.adapters.clone().into()
-        });
+        let adapters = self.adapters(&mut documents, &mut problems);
+        policy.written_adapters = adapters.written(&documents.adapters);
+        policy.adapters = adapters;
         policy.documents = Arc::new(documents);
         let mut kinds = rules::watched(&policy);
         // what is defined says which kinds are absent

@@ -4,7 +4,7 @@ use super::host_port::{HostPort, host_ports};
 use super::room::Room;
 use super::term::{Term, term};
 use crate::controllers::statefulset::INDIVIDUAL_LABELS;
-use crate::fields::{self, hard_spreads};
+use crate::fields::{self, hard_spreads, pod_terms};
 use crate::object::{Key, Object};
 use crate::value::{Str, Val};
 
@@ -130,8 +130,7 @@ fn pinned(spec: &Val) -> Option<&Str> {
 }
 
 fn required<'v>(spec: &'v Val, kind: &str) -> &'v [Val] {
-    let required = ["affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"];
-    if pinned(spec).is_some() { &[] } else { spec.items_at(&required) }
+    if pinned(spec).is_some() { &[] } else { pod_terms(spec, kind) }
 }
 
 /// Those of a pod spec that relate its pods to one another. `matchLabelKeys` of a label that differs from pod to pod makes a

@@ -1,5 +1,6 @@
 //! Required terms of inter-pod affinity and topology spread, as far as they relate a new pod to pods of its own namespace.
 
+use crate::fields::lists_namespace;
 use crate::object::Object;
 use crate::selector::Selector;
 use crate::value::{Str, Val};
@@ -63,14 +64,13 @@ impl Term {
 fn reaches_own(term: &Val, ns: &str) -> bool {
     let listed = term.items_at(&["namespaces"]);
     let Some(selector) = term.at_some(&["namespaceSelector"]) else {
-        return listed.is_empty() || listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns));
+        return listed.is_empty() || lists_namespace(term, ns);
     };
     // every namespace bears its name
     let named = Val::object([("kubernetes.io/metadata.name", Val::str(ns))]);
     let by_name = selector.items_at(&["matchExpressions"]).is_empty()
         && selector.at(&["matchLabels"]).is_none_or(|labels| labels.entries().all(|(key, _)| named.get(key).is_some()));
-    let listed = listed.iter().any(|name| name.as_str().is_some_and(|name| **name == *ns));
-    listed || (by_name && Selector::from_label_selector(selector).matches(&named))
+    lists_namespace(term, ns) || (by_name && Selector::from_label_selector(selector).matches(&named))
 }
 
 /// Whether it may be about pods of another namespace.
