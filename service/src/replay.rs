@@ -4,39 +4,36 @@
 //! would have been denied: the log says what happened. Before that it is judged as `check` judges it, with nothing else in
 //! flight. A shard applies all writes and judges its part, so that parts add up to the report of the whole.
 
-use suture_checker::decision::{Decision, Finding};
+use std::sync::Arc;
+
 use suture_checker::engine::Engine;
-use suture_model::change::{Change, Request};
-use suture_model::land::SCENARIOS_MAX;
-use suture_model::snapshot::{Facts, Snapshot};
-use suture_model::state::State;
+use suture_model::change::Request;
+use suture_model::snapshot::Snapshot;
 
 use crate::clock::Clock;
-use crate::decide::{Decided, Question, admits, decide};
 use crate::grants::History;
 use crate::never_asked::is_never_asked;
-use crate::no_op::{RelevantFields, writes};
 use crate::policy::Policy;
-use crate::report::Report;
 
 use cluster::{Standing, put, standing};
 use event::{Entry, Recorded, Write};
+use judging::{Asked, At, Judged, Judges, Judging};
 use log::{LogEntry, Text};
-use report::{Broken, Found, Left, Replayed};
+use report::{Left, Replayed};
 use shard::Shard;
 
 pub mod cluster;
 pub mod digest;
 pub mod event;
+pub mod judging;
 pub mod log;
 pub mod report;
 pub mod shard;
 
 /// A replay under way.
-pub struct Replay<'p> {
-    policy: &'p Policy,
-    engine: Engine,
-    relevant: RelevantFields,
+pub struct Replay {
+    judging: Judging,
+    judges: Judges,
     snapshot: Snapshot,
     history: History,
     shard: Shard,
@@ -44,23 +41,45 @@ pub struct Replay<'p> {
     from: u64,
     /// The time of the entries so far, which one without a time has.
     now: Option<Clock>,
-    /// What was found so far.
-    pub report: Replayed,
+    report: Replayed,
 }
 
-impl<'p> Replay<'p> {
+impl Replay {
     /// Begins with a cluster, at a time; goes on where a report ends that has not ended.
     pub fn new(
-        policy: &'p Policy,
+        policy: Arc<Policy>,
         engine: Engine,
         snapshot: Snapshot,
         now: Option<Clock>,
         shard: Shard,
         mut report: Replayed,
     ) -> Self {
-        let (relevant, from) = (RelevantFields::of(policy), report.read);
+        let from = report.read;
         report.read = 0;
-        Self { policy, engine, relevant, snapshot, history: History::default(), shard, from, now, report }
+        let judging = Judging::by(policy, engine);
+        let judges = Judges::new(judging.clone());
+        Self { judging, judges, snapshot, history: History::default(), shard, from, now, report }
+    }
+
+    /// What was found so far, but for what is being judged.
+    pub fn progress(&self) -> &Replayed {
+        &self.report
+    }
+
+    /// What was found, once all that was taken is judged.
+    pub fn settled(&mut self) -> &mut Replayed {
+        let found = self.judges.settle();
+        self.note(found);
+        &mut self.report
+    }
+
+    fn note(&mut self, found: Vec<Judged>) {
+        for Judged { outcome, is_refused, found } in found {
+            self.report.count(outcome, is_refused);
+            if let Some(found) = found {
+                self.report.find(found);
+            }
+        }
     }
 
     /// Takes the next entry of the log.
@@ -84,7 +103,8 @@ impl<'p> Replay<'p> {
             Entry::Left(_) | Entry::Gap(..) => {}
             Entry::Writes(writes) => {
                 for (part, write) in (0..).zip(writes) {
-                    let at = At { entry: number, part, place: &place, id: &id, time: time.as_deref(), is_own };
+                    let (place, id, time) = (place.clone(), id.clone(), time.clone());
+                    let at = At { entry: number, part, place, id, time, is_own };
                     self.write(write, at);
                 }
             }
@@ -101,8 +121,8 @@ impl<'p> Replay<'p> {
         }
     }
 
-    fn write(&mut self, write: Write, at: At<'_>) {
-        let (gap, request, after) = match standing(&self.snapshot, write, at.time.unwrap_or_default()) {
+    fn write(&mut self, write: Write, at: At) {
+        let (gap, request, after) = match standing(&self.snapshot, write, at.time.as_deref().unwrap_or_default()) {
             Standing::Known => {
                 if at.is_own {
                     self.report.leave(Left::InState);
@@ -118,7 +138,7 @@ impl<'p> Replay<'p> {
                     self.report.leave(Left::NeverAsked);
                 }
             }
-            Some(gap) if at.is_own => self.report.miss(gap, at.entry, at.place.to_owned(), request.describe()),
+            Some(gap) if at.is_own => self.report.miss(gap, at.entry, at.place, request.describe()),
             Some(_) => {}
             None => self.judge(&request, at),
         }
@@ -132,76 +152,22 @@ impl<'p> Replay<'p> {
     }
 
     /// Judges a write, and records what it takes of budgets. Of other shards' only the latter.
-    fn judge(&mut self, request: &Request, at: At<'_>) {
-        if !at.is_own && self.policy.grants.is_empty() {
+    fn judge(&mut self, request: &Request, at: At) {
+        let (is_own, counts_budgets) = (at.is_own, self.judging.counts_budgets());
+        if !is_own && !counts_budgets {
             return;
         }
-        let passes = !at.is_own || !writes(request) || self.relevant.is_no_op(request, self.policy);
-        let change = Change::from(request.clone());
-        let question = Question {
-            snapshot: &self.snapshot,
-            change: &change,
-            writers: &|_| Vec::new(),
-            ways_max: SCENARIOS_MAX,
-            likely_reads: &Facts::default(),
-            counted: &[],
-            history: &self.history,
-            time: self.now,
-            unread: &[],
-        };
-        let engine = if passes { None } else { Some(&mut self.engine) };
-        let Decided { decision, spent, .. } = decide(self.policy, engine, &question);
-        spent.iter().for_each(|spent| self.history.record(spent, self.now.map(Clock::nanos)));
-        if at.is_own {
-            let is_refused = !admits(&decision, self.policy);
-            self.report.count(decision.decision, is_refused);
-            let is_told = decision.verdicts.iter().any(|verdict| !verdict.outcome.is_passed());
-            if is_told || is_refused {
-                let found = found(decision, &change, &self.snapshot, is_refused, at);
-                self.report.find(found);
-            }
+        let asked = Asked { snapshot: self.snapshot.clone(), request: request.clone(), time: self.now, at };
+        if !counts_budgets {
+            self.judges.ask(asked);
+            let told = self.judges.told();
+            return self.note(told);
         }
-    }
-}
-
-/// Where a write stands in the log.
-#[derive(Clone, Copy)]
-struct At<'e> {
-    entry: u64,
-    part: u64,
-    place: &'e str,
-    id: &'e str,
-    time: Option<&'e str>,
-    is_own: bool,
-}
-
-fn found(decision: Decision, change: &Change, snapshot: &Snapshot, refused: bool, at: At<'_>) -> Found {
-    // how long it took is another each time
-    let decision = Decision { duration: None, ..decision };
-    let told = decision.verdicts.iter().filter(|verdict| !verdict.outcome.is_passed());
-    let broken = |(invariant, instance, outcome): (&str, &str, Finding)| Broken {
-        invariant: invariant.to_owned(),
-        instance: instance.to_owned(),
-        outcome,
-    };
-    let broken = told.map(|verdict| broken((&verdict.invariant, &verdict.instance, verdict.outcome))).collect();
-    let outcome = decision.decision;
-    let report = Report { time: at.time.map(str::to_owned), ..Report::of(decision, change, snapshot) };
-    let request = change.requests.first();
-    Found {
-        entry: at.entry,
-        part: at.part,
-        place: at.place.to_owned(),
-        id: at.id.to_owned(),
-        time: at.time.map(str::to_owned),
-        user: request.map_or_else(String::new, |request| request.user.username.to_string()),
-        request: request.map_or_else(String::new, |request| {
-            suture_checker::written::describe_changes(request, &State::new(snapshot))
-        }),
-        decision: outcome,
-        refused,
-        broken,
-        report: Some(Box::new(report)),
+        let (judged, spent) = self.judging.judge(asked, &self.history);
+        spent.iter().for_each(|spent| self.history.record(spent, self.now.map(Clock::nanos)));
+        if is_own {
+            self.note(vec![judged]);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 use std::env;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -37,16 +38,16 @@ fn ordinary_traffic_is_replayed() {
     let bytes: usize = lines.iter().map(Vec::len).sum();
     let mut documents = Documents::default();
     documents.add_profile(Some(Profile::Baseline)).unwrap();
-    let policy = documents.compile().unwrap();
+    let policy = Arc::new(documents.compile().unwrap());
     let engine = Engine::new(policy.invariants.clone(), Settings::default()).unwrap();
     let report = Replayed::begun(Inputs::default(), Shard::WHOLE);
-    let mut replay = Replay::new(&policy, engine, snapshot, None, Shard::WHOLE, report);
+    let mut replay = Replay::new(policy, engine, snapshot, None, Shard::WHOLE, report);
     let began = Instant::now();
     for (number, line) in lines.into_iter().enumerate() {
         replay.take(LogEntry { place: format!("log:{number}"), text: Text::Line(line) });
     }
+    let report = std::mem::take(replay.settled());
     let took = began.elapsed();
-    let report = replay.report;
     let rate = entries as u128 * 1_000 / took.as_millis().max(1);
     println!(
         "replay: {entries} entries ({} MiB) on {} pods in {:.1} s: {rate} entries/s; {} writes judged, {} denied, {} undecided",

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use suture_model::ingest::parse_documents;
@@ -65,7 +66,7 @@ fn merge(paths: &[PathBuf]) -> Result<Replayed, Failure> {
 fn replay(common: Common, arguments: &arguments::Replay) -> Result<Replayed, Failure> {
     let arguments::Replay { log, reviews, state, unknown, time, policy: flags, shard, part, .. } = arguments;
     one_standard_input(&[log, reviews, state, &flags.invariants, &flags.adapters])?;
-    let policy = load_policy(flags)?;
+    let policy = Arc::new(load_policy(flags)?);
     let (recorded, time) = match state.is_empty() {
         true => (RecordedCluster::new(policy.adapters.clone()), None),
         false => {
@@ -97,25 +98,25 @@ fn replay(common: Common, arguments: &arguments::Replay) -> Result<Replayed, Fai
     };
     while let Some(entry) = log.next_entry()? {
         replay.take(entry);
-        let read = replay.report.read;
+        let read = replay.progress().read;
         if let Some(known) = known.as_ref().filter(|known| known.read == read)
             && known.inputs.log != log.digest()
         {
             return Err(other_log(part.as_deref()));
         }
         if read % ENTRIES_BETWEEN == 0 {
-            let denied = replay.report.outcomes.denied;
+            let denied = replay.progress().outcomes.denied;
             bar.reach(log.bytes(), &format!("{read} entries, {denied} would have been denied"));
             if known.as_ref().is_none_or(|known| read > known.read) {
-                run.save(&mut replay.report, &log, false)?;
+                run.save(&mut replay, &log, false)?;
             }
         }
     }
-    if known.as_ref().is_some_and(|known| known.read > replay.report.read) {
+    if known.as_ref().is_some_and(|known| known.read > replay.progress().read) {
         return Err(other_log(part.as_deref()));
     }
-    run.save(&mut replay.report, &log, true)?;
-    Ok(replay.report)
+    run.save(&mut replay, &log, true)?;
+    Ok(std::mem::take(replay.settled()))
 }
 
 /// What a policy would have denied of logs that begin with a cluster.
@@ -128,28 +129,29 @@ pub(super) fn over(
 ) -> Result<Replayed, Failure> {
     let mut log = Log::open(paths, Vec::new())?;
     let begun = Replayed::begun(Inputs::default(), Shard::WHOLE);
-    let mut replay = begin(common, policy, recorded, time, Shard::WHOLE, begun)?;
+    let mut replay = begin(common, &Arc::new(policy.clone()), recorded, time, Shard::WHOLE, begun)?;
     let bar = if common.quiet { Progress::hidden() } else { Progress::of_bytes(size(paths)) };
     while let Some(entry) = log.next_entry()? {
         replay.take(entry);
-        if replay.report.read % ENTRIES_BETWEEN == 0 {
-            bar.reach(log.bytes(), &format!("{} entries", replay.report.read));
+        let read = replay.progress().read;
+        if read % ENTRIES_BETWEEN == 0 {
+            bar.reach(log.bytes(), &format!("{read} entries"));
         }
     }
-    Ok(replay.report)
+    Ok(std::mem::take(replay.settled()))
 }
 
 fn begin(
     common: Common,
-    policy: &Policy,
+    policy: &Arc<Policy>,
     recorded: RecordedCluster,
     time: Option<Clock>,
     shard: Shard,
     mut report: Replayed,
-) -> Result<Replay<'_>, Failure> {
+) -> Result<Replay, Failure> {
     report.resume();
     let engine = engine(Common { verbose: false, ..common }, policy, suture_specs::spec::OnUndecided::Allow)?;
-    Ok(Replay::new(policy, engine, recorded.snapshot, time, shard, report))
+    Ok(Replay::new(policy.clone(), engine, recorded.snapshot, time, shard, report))
 }
 
 /// The AdmissionReviews of files, each with its place.
@@ -173,10 +175,11 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// Writes what was found so far, if that is due or it is the end. Whoever reads the file finds all of one or of the other.
-    fn save(&mut self, report: &mut Replayed, log: &Log, complete: bool) -> Result<(), Failure> {
+    fn save(&mut self, replay: &mut Replay, log: &Log, complete: bool) -> Result<(), Failure> {
         if !complete && (self.part.is_none() || now().duration_since(self.saved) < SAVED_EVERY) {
             return Ok(());
         }
+        let report = replay.settled();
         let took = now().duration_since(self.began).as_millis();
         report.millis = Some(self.earlier.saturating_add(u64::try_from(took).unwrap_or(u64::MAX)));
         report.complete = complete;
