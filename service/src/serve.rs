@@ -33,6 +33,7 @@ pub mod certificates;
 pub mod cleared;
 pub mod configuration;
 pub mod connections;
+pub mod disclosure;
 pub mod emergency_switch;
 pub mod feed;
 #[cfg(test)]
@@ -78,6 +79,7 @@ pub mod workers;
 use active::Active;
 use announce::Announcer;
 use certificates::{CertificateError, Folder, Keeper, Lives, Vault, VaultError};
+use disclosure::Disclosure;
 use feed::{Feed, Probes};
 use followers::{Followers, Leader};
 use health::Readiness;
@@ -200,7 +202,8 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
         margin: Duration::from_millis(options.margin_ms),
         on_overload: options.on_overload.into(),
     };
-    let webhook = router::router(workers.clone(), terms, metrics.clone(), followers, segments);
+    let disclosure = Disclosure::by(Arc::new(ApiServer(client.clone())));
+    let webhook = router::router(workers.clone(), terms, metrics.clone(), followers, segments, Some(disclosure));
     let health = health::router(readiness.clone(), metrics, workers);
     let said = |address: io::Result<SocketAddr>| address.map(|a| a.to_string()).unwrap_or_default();
     tracing::info!(webhook = said(listeners.webhook()), health = said(listeners.health()), "serving");

@@ -9,6 +9,7 @@ use suture_model::kinds::Kind;
 use suture_specs::spec::ResourceAdapter;
 
 use super::configuration::{Installation, NAME};
+use super::reports::access::RESOURCE as REPORTS;
 use super::resources::{GROUP, RESOURCES};
 use super::secret;
 use super::store::AGGREGATED;
@@ -19,6 +20,10 @@ use crate::rules::watched;
 pub const READS: &str = "suture-read";
 /// The role of what it may write.
 pub const WRITES: &str = "suture-write";
+/// The role of who sees in answers and reports what is in a namespace: who may view it, by Kubernetes' own role `view`.
+pub const VIEWS: &str = "suture-view";
+/// By this label a role is part of `view`, `edit` and `admin` (`plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go`).
+const VIEWED: &str = "rbac.authorization.k8s.io/aggregate-to-view";
 
 /// The service account, its roles, and what binds them.
 pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
@@ -43,6 +48,11 @@ pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
             "rules": reads(policy),
         }),
         json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": meta(WRITES), "rules": writes()}),
+        json!({
+            "apiVersion": rbac, "kind": "ClusterRole",
+            "metadata": {"name": VIEWS, "labels": {"app.kubernetes.io/name": "suture", VIEWED: "true"}},
+            "rules": [{"apiGroups": [GROUP], "resources": [REPORTS], "verbs": ["get"]}],
+        }),
         json!({"apiVersion": rbac, "kind": "Role", "metadata": inside("suture"), "rules": own()}),
         json!({
             "apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": meta(READS),
@@ -94,6 +104,8 @@ fn writes() -> Vec<Json> {
             "apiGroups": ["admissionregistration.k8s.io"], "resources": [webhooks], "resourceNames": [NAME],
             "verbs": ["update"],
         }),
+        // a question, of which nothing is stored: whether a requester may read what an answer names
+        json!({"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]}),
     ]
 }
 
@@ -165,7 +177,7 @@ mod tests {
     }
 
     /// What a role lets Suture write, outside of its own namespace.
-    const WRITTEN: [&str; 2] = ["validatingwebhookconfigurations", "status of its own kinds"];
+    const WRITTEN: [&str; 2] = ["validatingwebhookconfigurations", "subjectaccessreviews"];
 
     #[test]
     fn nothing_that_is_judged_can_be_written() {

@@ -22,6 +22,7 @@ use zeroize::Zeroizing;
 use super::answer::{Answer, Label, Unanswered};
 use super::cleared;
 use super::connections::Connection;
+use super::disclosure::Disclosure;
 use super::followers::Followers;
 use super::metrics::Metrics;
 use super::paths::{self, Segments};
@@ -73,21 +74,24 @@ struct WebhookHandler {
     large: Arc<Semaphore>,
     followers: Option<Followers>,
     segments: Segments,
+    disclosure: Option<Disclosure>,
     /// Whether what comes is essential.
     essential: bool,
 }
 
 /// The webhook. Where there are `followers`, no "yes" goes out before they know what was admitted.
-/// Who does not know the address (`segments`) is not answered, and of his request no body is read.
+/// Who does not know the address (`segments`) is not answered, and of his request no body is read. Where there is a
+/// `disclosure`, an answer shows what its requester may read.
 pub fn router(
     workers: Workers,
     terms: Terms,
     metrics: Metrics,
     followers: Option<Followers>,
     segments: Segments,
+    disclosure: Option<Disclosure>,
 ) -> Router {
     let large = Arc::new(Semaphore::new(LARGE_AT_ONCE_MAX));
-    let handler = WebhookHandler { workers, terms, metrics, large, followers, segments, essential: false };
+    let handler = WebhookHandler { workers, terms, metrics, large, followers, segments, disclosure, essential: false };
     Router::new()
         .route(paths::PATH, post(validate))
         .route(&format!("{}/{{*rest}}", paths::PATH), post(validate))
@@ -176,6 +180,10 @@ impl WebhookHandler {
             span = self::span(&uid, &review);
         }
         span.in_scope(|| self.note(&answer, arrived));
+        let answer = match &self.disclosure {
+            Some(disclosure) => disclosure.of(answer, &review, due).await,
+            None => answer,
+        };
         respond(StatusCode::OK, answer.into_review(&uid, api_version))
     }
 

@@ -55,6 +55,27 @@ fn every_source_file_says_what_it_is() {
 }
 
 #[test]
+fn every_test_that_a_page_names_is_there() {
+    let code: String = sources().into_values().collect();
+    let mut problems = Vec::new();
+    for page in ["ARCHITECTURE.md", "SECURITY.md"] {
+        let text = read(&root().join(page));
+        for (number, line) in (1..).zip(text.lines()) {
+            let words = line.split('`').skip(1).step_by(2).filter(|word| is_sentence(word));
+            let unknown = words.filter(|word| !code.contains(&format!("fn {word}(")));
+            problems.extend(unknown.map(|word| format!("{page}:{number}: there is no function `{word}`")));
+        }
+    }
+    expect_none(&problems);
+}
+
+/// Whether a word is named as tests are: four words or more. Metrics are not.
+fn is_sentence(word: &str) -> bool {
+    let is_lower = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    !word.starts_with("suture_") && word.split('_').count() > 3 && word.split('_').all(is_lower)
+}
+
+#[test]
 fn no_file_names_a_place_on_somebodys_machine() {
     let homes = [concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/ho", "me/")];
     let mut problems = Vec::new();

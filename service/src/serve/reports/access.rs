@@ -22,7 +22,7 @@ const AT_ONCE: usize = 8;
 pub const RESOURCE: &str = "reports";
 
 /// Who somebody is (`k8s.io/api/authentication/v1`, `UserInfo`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reader {
     username: String,

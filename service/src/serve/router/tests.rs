@@ -26,7 +26,7 @@ struct Webhook {
 fn webhook(terms: Terms) -> Webhook {
     let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
     let workers = workers(&script, 1, 1, &metrics);
-    let router = router(workers.clone(), terms, metrics.clone(), None, Segments::default());
+    let router = router(workers.clone(), terms, metrics.clone(), None, Segments::default(), None);
     Webhook { script, metrics, workers, router }
 }
 
@@ -261,7 +261,7 @@ async fn nothing_else_is_served() {
 async fn who_does_not_know_the_address_is_not_answered() {
     let Webhook { metrics, workers, .. } = webhook(terms(OnUndecided::Deny));
     let segments = Segments::default();
-    let router = super::router(workers, terms(OnUndecided::Deny), metrics.clone(), None, segments.clone());
+    let router = super::router(workers, terms(OnUndecided::Deny), metrics.clone(), None, segments.clone(), None);
     let known = paths::derived("a key", 7);
     segments.set(known.clone(), Vec::new());
     let mut statuses = Vec::new();
@@ -289,6 +289,7 @@ async fn yes_goes_out_in_the_term_of_the_lease_in_which_it_was_decided() {
         large,
         followers,
         segments,
+        disclosure: None,
         essential: false,
     };
     let confirm =

@@ -3,11 +3,11 @@
 
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use suture_e2e::installed::{Installed, install};
 use suture_e2e::objects::{definition, ingress, list, place};
 use suture_e2e::suture::user;
-use suture_e2e::{Api, Cluster, Nodes, Options};
+use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options};
 
 use super::{seconds, table, until};
 
@@ -75,18 +75,40 @@ fn least_rights_are_enough_and_what_is_lacking_is_told() {
         Err(why) if why.contains("unique-host") => Ok(()),
         other => Err(format!("{other:?}")),
     });
+    let told = told_to_a_tenant(&cluster, &admin, &ingress("right", "new", "taken.example"));
+    assert!(told.contains("an object in another namespace") && !told.contains("left"), "{told}");
     listed_rights(&admin.text(&["auth", "can-i", "--list", &format!("--as={}", user().name)]).expect("rights"));
     let mut table = table();
     let saw = format!("ready after {} s, other requests decided", seconds(ready));
     let attack = "an owner of a kind that Suture may not read".to_owned();
     table.row([attack, "nothing".to_owned(), saw, seconds(granted)]);
+    let attack = "a dry run that breaks what is in another namespace".to_owned();
+    let saw = "that it breaks, not whose it is".to_owned();
+    table.row([attack, "edit in one namespace".to_owned(), saw, "-".to_owned()]);
     table.print();
+}
+
+/// What somebody is told who may edit one namespace, and sends a dry run of this there.
+fn told_to_a_tenant(cluster: &Cluster, admin: &Kubectl, ingress: &Value) -> String {
+    admin
+        .text(&["create", "rolebinding", "tenant", "--clusterrole=edit", "--user=tenant", "-n", "right"])
+        .expect("binding");
+    let mut tenant = Api::new(cluster, "admin").expect("api");
+    tenant.impersonate("tenant", &["system:authenticated"]);
+    let path = "/apis/networking.k8s.io/v1/namespaces/right/ingresses?dryRun=All";
+    let mut told = String::new();
+    until("a denial of the tenant", || {
+        let reply = tenant.call("POST", path, Some(ingress)).map_err(|error| error.to_string())?;
+        told = reply.message().to_owned();
+        if told.contains("unique-host") { Ok(()) } else { Err(told.clone()) }
+    });
+    told
 }
 
 /// No subresource but the status of its own kinds, nothing by `*`, and no write but what is its own: in a namespace that is
 /// not its own.
 fn listed_rights(text: &str) {
-    let own = ["selfsubject", "validatingwebhookconfigurations"];
+    let own = ["selfsubject", "subjectaccessreviews", "validatingwebhookconfigurations"];
     let mut seen = 0;
     // what is no resource begins with the column of addresses
     for line in text.lines().skip(1).filter(|line| !line.starts_with(' ')) {
