@@ -120,6 +120,8 @@ where
             }
             (Lift::Deciding, [Value::Object(o), ..]) => living(model::deciding(state, o)),
             (Lift::Admission, [Value::Object(o), ..]) => living(model::admitting(state, &o.key.ns)),
+            // one that is going is listed until it is gone
+            (Lift::Slices, [Value::Object(o), ..]) => model::endpoint_slices(state, o).into_iter().cloned().collect(),
             (Lift::Rights, _) => living(model::granting(state)),
             _ => return Err(Refusal::NotLinear(func.name().to_owned())),
         };

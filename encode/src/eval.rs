@@ -560,7 +560,7 @@ pub(crate) fn not_linear(what: &str) -> Refusal {
 /// An error that is not CEL's own ends the question.
 pub(crate) fn check_absence(error: &EvalError) -> Result<(), Refusal> {
     match &error.kind {
-        EvalErrorKind::UnknownKind(_) | EvalErrorKind::Unread(_) | EvalErrorKind::Steps(_) => {
+        EvalErrorKind::UnknownKind(_) | EvalErrorKind::Unread(_) | EvalErrorKind::Hidden | EvalErrorKind::Steps(_) => {
             Err(Refusal::Unknown(error.to_string()))
         }
         EvalErrorKind::Spent(spent) => Err(TermError::from(*spent).into()),

@@ -95,7 +95,9 @@ where
             }
             (Lift::Workloads, [_, Value::String(ns)]) => self.workloads(func, values, ns),
             (Lift::Places, [Value::Object(o), _]) => self.places(func, values, o),
-            (Lift::Counted | Lift::Deciding | Lift::Admission | Lift::Rights, _) => self.by_deciding(func, values),
+            (Lift::Counted | Lift::Deciding | Lift::Admission | Lift::Slices | Lift::Rights, _) => {
+                self.by_deciding(func, values)
+            }
             (Lift::Meant, [Value::Object(o), ..]) => self.meant(func, values, &o.clone()),
             (Lift::Meant, [Value::Reference(r), _]) => match self.scene.before.resolve(&r.target).cloned() {
                 Some(target) => self.meant(func, values, &target),

@@ -211,6 +211,8 @@ pub enum Lift {
     Admission,
     /// The nodes that are possible places, by every way in which claims, volumes and classes may be there.
     Places,
+    /// By every way in which the EndpointSlices of the object may be there.
+    Slices,
     /// By every way in which roles and bindings may be there.
     Rights,
     /// By every way in which the objects that confirm it may be there.
@@ -457,7 +459,7 @@ pub const fn relations(func: Func) -> Relations {
         PodsWanted => within(PODS_WANTED, WORKLOAD, Lift::Counted),
         MostWanted => beside(WORKLOADS, &[WORKLOAD], Lift::Deciding),
         Usage | Counts | Refusals => beside(ADMISSION, ADMITTING, Lift::Admission),
-        ListedEndpoints => state(LISTED_ENDPOINTS, Source::Anywhere, Inverse::Everything, Lift::Refused),
+        ListedEndpoints => beside(LISTED_ENDPOINTS, &["EndpointSlice"], Lift::Slices),
         At => swapped(&[], Source::Itself, Inverse::Itself, Lift::Itself, Detail::Names),
         ExistsIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Exists, Detail::Presence),
         LiveIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Lives, Detail::Presence),

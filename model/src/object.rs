@@ -119,6 +119,9 @@ pub struct Owner {
 /// The field of a manifest of which a part was not read, since it is nested too deep (`ingest`). No API object has it.
 pub const UNREAD: &str = "suture.dev/unread";
 
+/// What stands in place of a value of a Secret or ConfigMap: none of them is kept.
+pub const HIDDEN: &str = "(value not kept)";
+
 /// Everything about an object that does not identify it.
 #[derive(Debug)]
 pub struct Body {

@@ -209,6 +209,20 @@ spec:
         format!("\"E0108\" {place} \"{what} of a list that depends on the future can never be decided\"")
     };
     assert_eq!((ran.code, told), (2, vec![of("9:17", "`join`"), of("11:17", "an item")]), "{}", ran.out);
+    let text = "\
+kind: Invariant
+metadata: {name: never}
+spec:
+  forEach: {var: c, kind: ConfigMap}
+  require:
+  - expression: \"'mode' in c.at(now).data && c.at(now).data['mode'] != ''\"
+  - expression: \"!now.secrets.exists(s, s.?data.?token.orValue('') == 'x')\"
+";
+    let ran = suture(&["lint", &write(&folder, "values.yaml", text), "-o", "json"]);
+    let remarks: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+    let told: Vec<String> = remarks.iter().map(|r| format!("{} {}:{}", r["rule"], r["line"], r["column"])).collect();
+    assert_eq!((ran.code, told), (2, vec!["\"E0108\" 6:44".to_owned(), "\"E0108\" 7:41".to_owned()]), "{}", ran.out);
+    assert!(ran.out.contains("values of Secrets and ConfigMaps are not kept"), "{}", ran.out);
 }
 
 #[test]

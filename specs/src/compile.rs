@@ -18,12 +18,12 @@ use crate::value::{Value, World};
 mod faults;
 mod instances;
 mod lets;
-mod open_lists;
 mod params;
 mod prune;
 mod selected;
 mod source;
 mod template;
+mod undecidable;
 
 pub use instances::{ForEach, Kinds, Matches};
 pub use source::Clause;

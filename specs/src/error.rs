@@ -42,6 +42,9 @@ pub enum EvalErrorKind {
     /// A part of an object was not read. Never an absence.
     #[error("{0} is nested too deep to be read")]
     Unread(String),
+    /// A value of a Secret or ConfigMap. Never a text.
+    #[error("values of Secrets and ConfigMaps are not kept")]
+    Hidden,
     /// An argument of a type that the function does not take.
     #[error("`{function}` is not defined on {types}")]
     NoSuchOverload {

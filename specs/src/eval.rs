@@ -8,7 +8,7 @@ use suture_model::value::Str;
 
 use crate::access;
 use crate::error::{EvalError, EvalErrorKind};
-use crate::functions::{Answer, Class, Func, Worlds, call_nav, call_pure};
+use crate::functions::{Answer, Class, Func, Worlds, call_nav, call_pure, kept};
 use crate::ir::{Comprehension, Element, Entry, Expr, Node, Type};
 use crate::value::{ListValue, MapKey, MapValue, Value, World};
 
@@ -106,7 +106,7 @@ impl Evaluator<'_, '_> {
 
     fn eval(&mut self, expr: &Expr) -> Answer {
         self.charge(1)?;
-        let mut answer = self.node(expr);
+        let mut answer = self.node(expr).and_then(kept);
         if let Err(error) = &mut answer {
             error.span.get_or_insert(expr.span);
         }

@@ -21,7 +21,7 @@ use suture_model::kinds::Kind;
 
 pub(crate) use answer::Answer;
 pub use navigate::{Worlds, call_nav, may_be_quorum_group};
-pub use pure::{call_pure, label_selector};
+pub use pure::{call_pure, kept, label_selector};
 pub use table::{Func, signatures, world_field};
 pub use unsupported::UNSUPPORTED;
 

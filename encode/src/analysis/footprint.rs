@@ -513,7 +513,7 @@ impl<'e> Walk<'e> {
             let kind = Str::from(*kind);
             let is_global = Kind::builtin(&kind).and_then(|k| k.builtin_namespaced()) == Some(false);
             let origin = match &places {
-                _ if is_global => Origin::Named(kind),
+                _ if is_global || matches!(about, Origin::Named(_)) => Origin::Named(kind),
                 Some(places) => Origin::Within(kind, places.clone()),
                 None => Origin::Far,
             };

@@ -60,12 +60,12 @@ pub fn live_referrers<'s>(state: &'s State<'_>, target: &Object) -> Vec<&'s Arc<
     found
 }
 
-/// Whether an object that is being deleted stays for the time being: a claim that is used, or a custom resource whose operator
-/// has not deleted yet what goes with it. The operator takes the last finalizer off afterwards, by a request that is judged
+/// Whether an object that is being deleted stays for the time being: a claim that is used, a volume that is bound, or a custom
+/// resource whose operator has not deleted yet what goes with it. The operator takes the last finalizer off afterwards, by a request that is judged
 /// when it comes.
 pub fn is_protected(state: &State<'_>, object: &Object) -> bool {
     let awaits = || fields::is_held_by_others(object) && !cascaded(state, object).is_empty();
-    object.terminating() && (is_used_claim(state, object) || awaits())
+    object.terminating() && (is_used_claim(state, object) || is_bound_volume(state, object) || awaits())
 }
 
 /// Whether a pod on a node uses a claim, and stays (`pkg/controller/volume/pvcprotection/pvc_protection_controller.go`,
@@ -76,6 +76,20 @@ fn is_used_claim(state: &State<'_>, claim: &Object) -> bool {
     claim.key.kind.is("PersistentVolumeClaim")
         && claim.finalizers().any(by_controller)
         && users().any(|user| user.key.kind.is("Pod") && !user.node.is_empty())
+}
+
+/// Whether a volume is bound to a claim that stays (`pkg/controller/volume/pvprotection/pv_protection_controller.go`,
+/// `isBeingUsed`).
+fn is_bound_volume(state: &State<'_>, volume: &Object) -> bool {
+    let by_controller = |finalizer: &Str| &**finalizer == "kubernetes.io/pv-protection";
+    let stays = |claim: &Object| match claim.terminating() {
+        true => is_protected(state, claim),
+        false => claim.live() && !expected_to_go(state, claim),
+    };
+    volume.key.kind.is("PersistentVolume")
+        && volume.val().str_at(&["status", "phase"]).is_some_and(|phase| &**phase == "Bound")
+        && volume.finalizers().any(by_controller)
+        && navigate::claims_of(state, volume).into_iter().any(|claim| stays(claim))
 }
 
 /// [`expected_to_go`] for many objects of a state.

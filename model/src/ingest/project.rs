@@ -1,6 +1,7 @@
 //! What is kept of an object: never a secret's value, and of pods nothing that only tells one from its equals.
 
 use crate::kinds::Kind;
+use crate::object::HIDDEN;
 use crate::value::{Str, Val};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -31,7 +32,7 @@ pub fn hidden(kind: &Kind) -> &'static [&'static str] {
 
 /// The object as a snapshot keeps it.
 ///
-/// Values of Secrets and ConfigMaps become empty texts, their keys stay. Pods of one workload become equal but for
+/// [`HIDDEN`] takes the place of the values of Secrets and ConfigMaps, their keys stay. Pods of one workload become equal but for
 /// their header, so that they share one body: addresses, container statuses, times of conditions and the token volume
 /// go. What a workload's pods have in common (images, commands, probes) stays, since any invariant may read it.
 pub fn project(object: &Val) -> Val {
@@ -45,12 +46,12 @@ pub fn project(object: &Val) -> Val {
     }
 }
 
-/// The object with the values of a map replaced by empty texts. Anything else in its place goes entirely.
+/// The object with the values of a map replaced by [`HIDDEN`]. Anything else in its place goes entirely.
 fn blank(object: &Val, part: &str) -> Val {
     match object.at_some(&[part]) {
         None => object.clone(),
         Some(Val::Map(map)) => {
-            let keys = map.iter().map(|(key, _)| (key.clone(), Val::str("")));
+            let keys = map.iter().map(|(key, _)| (key.clone(), Val::str(HIDDEN)));
             object.with(part, Val::map(keys.collect()))
         }
         Some(_) => object.without_at(&[part]),

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::object::UNREAD;
+use crate::object::{HIDDEN, UNREAD};
 use crate::value::{Str, Val};
 
 /// Maps and lists nested deeper than this are refused; no manifest comes near.
@@ -289,7 +289,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
                 return Err(A::Error::custom(format!("duplicate key `{}`", short(&twice))));
             }
         }
-        Ok(Some(Val::map(keys.into_iter().map(|key| (key, Val::str(""))).collect())))
+        Ok(Some(Val::map(keys.into_iter().map(|key| (key, Val::str(HIDDEN))).collect())))
     }
 }
 

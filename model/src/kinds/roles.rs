@@ -120,8 +120,6 @@ pub struct Controller {
     pub replaces_released: bool,
     /// Whether its dependents stay where a deletion does not say (`DefaultGarbageCollectionPolicy`).
     pub orphans_by_default: bool,
-    /// Whether the language calls it a workload.
-    pub is_workload: bool,
 }
 
 /// What a controller makes.
@@ -287,8 +285,7 @@ impl KindTraits {
     /// Whether the language calls its objects workloads (`Workload` in `forEach`).
     pub const fn is_workload(&self) -> bool {
         match self.role {
-            Pod => true,
-            Controls(controller) => controller.is_workload,
+            Pod | Controls(_) => true,
             PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass
             | Other => false,
         }

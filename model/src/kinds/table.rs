@@ -24,7 +24,6 @@ const DEPLOYMENT: Controller = Controller {
     generates_names: false,
     replaces_released: false,
     orphans_by_default: false,
-    is_workload: true,
 };
 
 const REPLICA_SET: Controller = Controller {
@@ -37,7 +36,6 @@ const REPLICA_SET: Controller = Controller {
     generates_names: true,
     replaces_released: true,
     orphans_by_default: false,
-    is_workload: true,
 };
 
 const STATEFUL_SET: Controller = Controller {
@@ -50,7 +48,6 @@ const STATEFUL_SET: Controller = Controller {
     generates_names: false,
     replaces_released: false,
     orphans_by_default: false,
-    is_workload: true,
 };
 
 const DAEMON_SET: Controller = Controller {
@@ -63,7 +60,6 @@ const DAEMON_SET: Controller = Controller {
     generates_names: true,
     replaces_released: false,
     orphans_by_default: false,
-    is_workload: true,
 };
 
 const JOB: Controller = Controller {
@@ -76,7 +72,6 @@ const JOB: Controller = Controller {
     generates_names: true,
     replaces_released: false,
     orphans_by_default: true,
-    is_workload: true,
 };
 
 const CRON_JOB: Controller = Controller {
@@ -89,7 +84,6 @@ const CRON_JOB: Controller = Controller {
     generates_names: false,
     replaces_released: false,
     orphans_by_default: false,
-    is_workload: true,
 };
 
 const REPLICATION_CONTROLLER: Controller = Controller {
@@ -102,7 +96,6 @@ const REPLICATION_CONTROLLER: Controller = Controller {
     generates_names: true,
     replaces_released: true,
     orphans_by_default: true,
-    is_workload: false,
 };
 
 /// The built-in kinds.

@@ -49,9 +49,7 @@ pub fn listed_endpoints(state: &State, service: &Object) -> i64 {
     if external || selector_of(state, service).is_some() {
         return 0;
     }
-    let of_service = |slice: &&&Arc<Object>| slice.label(SERVICE_NAME).is_some_and(|name| *name == service.key.name);
-    let slices = state.list(&Kind::new("discovery.k8s.io", "EndpointSlice"), Some(&service.key.ns));
-    let slices: Vec<&Arc<Object>> = slices.iter().copied().filter(|slice| of_service(&slice)).collect();
+    let slices = endpoint_slices(state, service);
     let ready = |endpoint: &&Val| endpoint.bool_at(&["conditions", "ready"]) != Some(false);
     let in_slice = |slice: &Arc<Object>| slice.val().items_at(&["endpoints"]).iter().filter(ready).count();
     let in_subset = |subset: &Val| subset.items_at(&["addresses"]).len();
@@ -62,6 +60,13 @@ pub fn listed_endpoints(state: &State, service: &Object) -> i64 {
         .map_or(0, |endpoints| endpoints.val().items_at(&["subsets"]).iter().map(in_subset).sum::<usize>());
     let listed = slices.into_iter().map(in_slice).sum::<usize>() + addresses;
     i64::try_from(listed).unwrap_or(i64::MAX)
+}
+
+/// The EndpointSlices of a Service.
+pub fn endpoint_slices<'s>(state: &'s State, service: &Object) -> Vec<&'s Arc<Object>> {
+    let of_service = |slice: &&Arc<Object>| slice.label(SERVICE_NAME).is_some_and(|name| *name == service.key.name);
+    let slices = state.list(&Kind::new("discovery.k8s.io", "EndpointSlice"), Some(&service.key.ns));
+    slices.into_iter().filter(of_service).collect()
 }
 
 /// The label by which an EndpointSlice names its Service.

@@ -7,7 +7,7 @@ use suture_model::value::Str;
 
 use super::instances::{self, ForEach};
 use super::lets;
-use super::open_lists;
+use super::undecidable;
 use crate::cel::{self, Scope};
 use crate::ir::{Expr, Type};
 use crate::spec::{Cel, Origin, Requirement, SpecError};
@@ -100,7 +100,7 @@ pub(super) fn compile_source(source: &Source) -> Result<Parts, Vec<SpecError>> {
             .map(|(i, (text, clause))| (format!("spec.require[{i}].expression"), &text.expression, &clause.expression));
         let degree = source.degree.zip(degree.as_ref()).map(|(text, expr)| ("spec.degree".to_owned(), text, expr));
         let judged: Vec<(String, &Cel, &Expr)> = judged.chain(degree).collect();
-        errors.extend(open_lists::errors(origin, source.lets, &lets, &judged));
+        errors.extend(undecidable::errors(origin, source.lets, &lets, &judged));
     }
     if errors.is_empty() { Ok(Parts { for_each, var_type, lets, require, degree }) } else { Err(errors) }
 }

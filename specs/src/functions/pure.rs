@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use suture_model::fields;
 use suture_model::navigate;
-use suture_model::object::Object;
+use suture_model::object::{HIDDEN, Object};
 use suture_model::selector::Selector;
 use suture_model::value::{Str, Val};
 
@@ -26,6 +26,41 @@ mod convert;
 /// # Errors
 /// As CEL has it: an argument of a wrong type, overflow, a value out of range; also when the function is not pure.
 pub fn call_pure(func: Func, args: &[Value]) -> Answer {
+    let compared = match func {
+        Func::Eq | Func::Ne => args,
+        // of a map the keys are
+        Func::In if !matches!(args, [_, Value::Map(_)]) => args,
+        _ => &[],
+    };
+    if compared.iter().any(has_hidden) {
+        return Err(EvalErrorKind::Hidden.into());
+    }
+    called(func, args).and_then(kept)
+}
+
+/// A value that an expression may go on with: one of a Secret or ConfigMap is none.
+///
+/// # Errors
+/// When it is such a value.
+pub fn kept(value: Value) -> Answer {
+    match &value {
+        Value::String(text) if **text == *HIDDEN => Err(EvalErrorKind::Hidden.into()),
+        _ => Ok(value),
+    }
+}
+
+/// Whether a value of a Secret or ConfigMap is it, or is in it.
+fn has_hidden(value: &Value) -> bool {
+    match value {
+        Value::String(text) => **text == *HIDDEN,
+        Value::Map(map) => map.iter().any(|(_, value)| has_hidden(&value)),
+        Value::List(items) => items.iter().any(|item| has_hidden(&item)),
+        Value::Optional(Some(value)) => has_hidden(value),
+        _ => false,
+    }
+}
+
+fn called(func: Func, args: &[Value]) -> Answer {
     match func {
         Func::Add | Func::Sub | Func::Mul | Func::Div | Func::Rem | Func::Neg | Func::Abs => {
             arithmetic::call(func, args)

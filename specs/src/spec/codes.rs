@@ -162,7 +162,7 @@ pub const CODES: &[Code] = &[
     Code {
         code: "E0108",
         title: "an expression can never be decided",
-        page: "The future decides what is in the list, so the solver knows how many items of each value it has, and no order. Texts, positions and lists of lists cannot be made of it. Count instead: `pods.map(p, p.zone()).distinct().size() >= 2`, `pods.exists(p, ..)`, `pods.all(p, ..)`. In a `messageExpression` everything is allowed: it is evaluated in the one future that breaks the clause.",
+        page: "The future decides what is in the list, so the solver knows how many items of each value it has, and no order. Texts, positions and lists of lists cannot be made of it. Count instead: `pods.map(p, p.zone()).distinct().size() >= 2`, `pods.exists(p, ..)`, `pods.all(p, ..)`. In a `messageExpression` everything is allowed: it is evaluated in the one future that breaks the clause. Values of Secrets and ConfigMaps are not kept at all; whether a key is there can be decided: `'key' in object.data`.",
         messages: &["*can never be decided"],
     },
     Code {

@@ -1,8 +1,9 @@
 //! What can never be decided. Where the future decides what is in a list, the encoding counts its items: such a list has no
-//! order, and neither positions nor texts are made of it.
+//! order, and neither positions nor texts are made of it. Values of Secrets and ConfigMaps are not kept at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use suture_model::ingest::hidden;
 use suture_model::value::Str;
 
 use crate::cel::CelError;
@@ -11,7 +12,8 @@ use crate::ir::{Comprehension, Expr, Node, Span, Type};
 use crate::spec::{Cel, Origin, SpecError};
 use crate::value::World;
 
-const HELP: &str = "`size`, `exists`, `all`, `filter`, `distinct`, `min`, `max` and `sum` of it can be decided";
+const OPEN_HELP: &str = "`size`, `exists`, `all`, `filter`, `distinct`, `min`, `max` and `sum` of it can be decided";
+const HIDDEN_HELP: &str = "which keys there are can be decided: `'KEY' in object.data`";
 
 /// The errors of expressions that are judged, each with its path and text, and of the named values that they use, whose
 /// texts are `texts`.
@@ -36,13 +38,38 @@ pub(super) fn errors(
     for (path, text, expr) in named.chain(judged.iter().cloned()) {
         let mut found = Vec::new();
         refused(expr, &mut open, &mut found);
-        errors.extend(found.into_iter().map(|(what, span)| {
+        let of_open = found.into_iter().map(|(what, span)| {
             let message = format!("{what} of a list that depends on the future can never be decided");
-            let error = CelError::new(&text.0, message, span, "here", Some(HELP.to_owned()));
-            SpecError::expression(origin, &path, error)
-        }));
+            CelError::new(&text.0, message, span, "here", Some(OPEN_HELP.to_owned()))
+        });
+        let of_hidden = hidden_values(expr).into_iter().map(|span| {
+            let message = "values of Secrets and ConfigMaps are not kept: what reads one can never be decided";
+            CelError::new(&text.0, message.to_owned(), span, "here", Some(HIDDEN_HELP.to_owned()))
+        });
+        errors.extend(of_open.chain(of_hidden).map(|error| SpecError::expression(origin, &path, error)));
     }
     errors
+}
+
+/// Where an expression reads a value of an object that is known to be a Secret or ConfigMap.
+fn hidden_values(expr: &Expr) -> Vec<Span> {
+    let mut found = Vec::new();
+    expr.walk(&mut |part| {
+        let (Node::Select { base, .. }
+        | Node::OptSelect { base, .. }
+        | Node::Index { base, .. }
+        | Node::OptIndex { base, .. }) = &part.node
+        else {
+            return;
+        };
+        if let Node::Select { base: object, field } | Node::OptSelect { base: object, field } = &base.node
+            && let Type::Object(Some(kind)) = &object.ty
+            && hidden(kind).contains(&&**field)
+        {
+            found.push(part.span);
+        }
+    });
+    found
 }
 
 /// The named values that an expression uses, itself or by others.
