@@ -24,7 +24,7 @@ use suture_specs::spec::Profile;
 
 #[test]
 fn whatever_is_denied_reaches_the_webhook() {
-    let folders = ["cases", "effects"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
+    let folders = ["cases", "effects", "samples"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
     let (mut denied, mut missed) = (0, Vec::new());
     let mut tested: BTreeMap<String, BTreeSet<Side>> = BTreeMap::new();
     for suite in find(&folders).unwrap() {

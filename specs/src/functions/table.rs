@@ -340,7 +340,7 @@ functions! {
         method(&[World, String, String], OBJECTS, "the objects of a group and kind in a state"),
     ];
     InNamespace, "inNamespace", Navigates, Argument(1) => [
-        method(&[World, String, String], OBJECTS, "the objects of a kind in a namespace"),
+        method(&[World, String, String], OBJECTS, "the objects of a namespace, which comes first, that have a kind"),
     ];
     PodsMatching, "podsMatching", Navigates, Argument(1) => [
         method(&[World, String, Any], PODS, "the pods of a namespace that a LabelSelector matches"),
