@@ -77,6 +77,20 @@ impl Clock {
         time::timestamp(self.0.saturating_add(nanos)).map(Self).map_err(|error| error.to_string())
     }
 
+    /// So long ago (`30s`, `2h`, `7d`).
+    ///
+    /// # Errors
+    /// When the text is no duration, or is negative.
+    pub fn ago(self, duration: &str) -> Result<Self, String> {
+        let days = duration.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
+        let hours = days.map(|days| format!("{}h", u64::from(days) * 24));
+        let nanos = time::parse_duration(hours.as_deref().unwrap_or(duration)).map_err(|error| error.to_string())?;
+        if nanos < 0 {
+            return Err(format!("`{duration}` is not in the past"));
+        }
+        time::timestamp(self.0.saturating_sub(nanos)).map(Self).map_err(|error| error.to_string())
+    }
+
     /// So much earlier.
     #[must_use]
     pub fn earlier(self, duration: Duration) -> Self {

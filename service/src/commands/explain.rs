@@ -109,7 +109,7 @@ fn show(common: Common, report: &Report, arguments: &arguments::Explain) -> Resu
 
 #[cfg(feature = "page")]
 fn write_page(report: &Report, path: &Path) -> Result<(), Failure> {
-    let page = crate::html::report::html(report, crate::clock::Clock::now());
+    let page = crate::html::report::html(report, crate::clock::Clock::now(), None);
     match path.as_os_str() == "-" {
         true => output::print(&page),
         false => std::fs::write(path, page).map_err(|error| Failure::write(&path.display().to_string(), error)),

@@ -6,7 +6,7 @@ use suture_checker::involved::Relation;
 use suture_specs::spec::Action;
 
 use super::diagram::{Diagram, Side, relations, tables};
-use super::page;
+use super::{Doing, Frame, page};
 use crate::clock::Clock;
 use crate::output::denial::{About, rank};
 use crate::output::visible as shown;
@@ -17,8 +17,9 @@ const VERDICTS_MAX: usize = 30;
 /// More objects of one step are only counted.
 const OBJECTS_MAX: usize = 12;
 
-/// The whole page. `now` is when an exemption begins that it proposes.
-pub fn html(report: &Report, now: Clock) -> String {
+/// The whole page. `now` is when an exemption begins that it proposes; `root` is where the list of reports is, if there is
+/// one.
+pub fn html(report: &Report, now: Clock, root: Option<&str>) -> String {
     let title = title(report);
     let mut told: Vec<&Verdict> = report.decision.verdicts.iter().collect();
     told.sort_by_key(|verdict| rank(verdict));
@@ -30,7 +31,9 @@ pub fn html(report: &Report, now: Clock) -> String {
         @if left_out > 0 { p { "And " (left_out) " more instances, which the JSON of the report lists." } }
         (rest(report))
     };
-    page(&format!("{}: {title}", report.outcome()), &main)
+    let title = format!("{}: {title}", report.outcome());
+    let (what, skip) = ("report of a decision", "Skip to the report");
+    page(Frame { title: &title, what, skip, root, doing: Doing::Nothing }, &main)
 }
 
 /// What is asked for, in a line.
@@ -45,11 +48,19 @@ fn title(report: &Report) -> String {
 
 fn badge(report: &Report) -> Markup {
     let class = match (report.about(), report.decision.decision) {
-        (_, Outcome::Denied) | (About::Present, Outcome::Warned) => "badge bad",
-        (_, Outcome::Warned | Outcome::Undecided) => "badge warn",
-        (_, Outcome::Allowed) => "badge good",
+        (About::Present, Outcome::Warned) => "badge bad",
+        (_, outcome) => class_of(outcome),
     };
     html! { span class=(class) { (report.outcome()) } " " }
+}
+
+/// How the badge of an outcome looks, beside its word.
+pub fn class_of(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Denied => "badge bad",
+        Outcome::Warned | Outcome::Undecided => "badge warn",
+        Outcome::Allowed => "badge good",
+    }
 }
 
 /// Who asked for what, when, and what it took.

@@ -2,11 +2,12 @@
 //!
 //! | path | gives |
 //! |---|---|
+//! | `/?user=…` | the list as HTML; its links and its form lead to the rest, relatively |
 //! | `/reports?user=&invariant=&namespace=&decision=&since=&until=&limit=&before=` | `{count, reports, next}` |
 //! | `/reports/ID` | a report |
 //! | `/reports/ID/page` | the same as HTML |
 //!
-//! Whoever asks shows a token ([`super::access`]). What he may not see is not there for him: it is neither listed nor
+//! Whoever asks shows a token ([`super::access`]), in `Authorization` or in [`FORWARDED`]. What he may not see is not there for him: it is neither listed nor
 //! counted, and inside a report it has no name ([`super::redact`]).
 
 use std::collections::BTreeSet;
@@ -18,24 +19,30 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value as Json, json};
 use tokio::sync::Semaphore;
 
 use super::access::{Authority, Readable, Reader};
-use super::head::{Filter, Head};
+use super::head::{Filter, Head, Page};
 use super::id::ReportId;
 use super::redact::{namespaces, redacted};
 use super::store::{ReportStore, StoreError};
+use crate::clock::Clock;
 use crate::serve::tls::Tls;
 
+/// The header that has a reader's token where something on the way keeps `Authorization` for itself, as API servers do.
+pub const FORWARDED: HeaderName = HeaderName::from_static("x-suture-authorization");
 /// So many readers are answered at a time: requests come first.
 const READERS_MAX: usize = 4;
 /// How often it is looked whether another certificate is served.
 const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
+
+#[cfg(feature = "page")]
+mod pages;
 
 #[derive(Clone)]
 struct Api {
@@ -48,6 +55,7 @@ struct Api {
 pub fn router(store: ReportStore, authority: Arc<dyn Authority>) -> Router {
     let api = Api { store, authority, at_once: Arc::new(Semaphore::new(READERS_MAX)) };
     Router::new()
+        .route("/", get(list_page))
         .route("/reports", get(list))
         .route("/reports/{id}", get(one))
         .route("/reports/{id}/page", get(page))
@@ -85,9 +93,10 @@ enum Refusal {
     Failed(String),
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let (status, why) = match self {
+impl Refusal {
+    /// The status, and what whoever asked is told.
+    fn told(self) -> (StatusCode, String) {
+        match self {
             Self::Unknown => (StatusCode::UNAUTHORIZED, "show a token: Authorization: Bearer TOKEN".to_owned()),
             Self::Meaningless(why) => (StatusCode::BAD_REQUEST, why),
             Self::Absent => (StatusCode::NOT_FOUND, "there is no such report, or you may not see it".to_owned()),
@@ -95,7 +104,13 @@ impl IntoResponse for Refusal {
                 tracing::warn!(why, "reports cannot be read");
                 (StatusCode::SERVICE_UNAVAILABLE, "reports cannot be read now; see the log of suture".to_owned())
             }
-        };
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, why) = self.told();
         answer(status, &json!({"error": why}))
     }
 }
@@ -112,27 +127,12 @@ fn answer(status: StatusCode, json: &Json) -> Response {
     (status, headers, json.to_string()).into_response()
 }
 
-async fn list(
-    State(api): State<Api>,
-    headers: HeaderMap,
-    query: Result<Query<Filter>, QueryRejection>,
-) -> Result<Response, Refusal> {
-    let reader = api.reader(&headers).await?;
-    let Query(filter) = query.map_err(|error| Refusal::Meaningless(error.body_text()))?;
-    let filter = filter.understood().map_err(Refusal::Meaningless)?;
-    let _one_of_few = api.at_once.acquire().await;
-    let (store, asked) = (api.store.clone(), filter.clone());
-    let there = blocking(move || namespaces_of(&store, &asked)).await?;
-    let readable = api.readable(&reader, there).await?;
-    if asks_for_hidden(&filter, &readable) {
-        return Ok(answer(StatusCode::OK, &json!({"count": 0, "reports": []})));
-    }
-    let (store, seen) = (api.store.clone(), readable.clone());
-    let page = blocking(move || store.list(&filter, &|head| is_seen(head, &seen))).await?;
+type Asked = Result<Query<Filter>, QueryRejection>;
+
+async fn list(State(api): State<Api>, headers: HeaderMap, query: Asked) -> Result<Response, Refusal> {
+    let (page, _) = api.listed(&headers, query).await?;
     let page = serde_json::to_value(page).map_err(|error| Refusal::Failed(error.to_string()))?;
-    let named = namespaces(&page);
-    let readable = api.readable(&reader, named).await?;
-    Ok(answer(StatusCode::OK, &redacted(page, &|namespace| readable.has(namespace))))
+    Ok(answer(StatusCode::OK, &page))
 }
 
 async fn one(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Result<Response, Refusal> {
@@ -140,29 +140,22 @@ async fn one(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>)
 }
 
 #[cfg(feature = "page")]
-async fn page(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>) -> Result<Response, Refusal> {
-    let report = api.report(&headers, &id).await?;
-    let report = serde_json::from_value(report).map_err(|error| Refusal::Failed(error.to_string()))?;
-    let html = crate::html::report::html(&report, crate::clock::Clock::now());
-    let headers = [
-        (CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
-        (CONTENT_SECURITY_POLICY, format!("{}; frame-ancestors 'none'", crate::html::policy())),
-        (CACHE_CONTROL, "no-store".to_owned()),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
-    ];
-    Ok((headers, html).into_response())
-}
+use pages::{list_page, page};
 
 #[cfg(not(feature = "page"))]
 async fn page() -> Refusal {
-    _ = CONTENT_SECURITY_POLICY;
+    Refusal::Absent
+}
+
+#[cfg(not(feature = "page"))]
+async fn list_page() -> Refusal {
     Refusal::Absent
 }
 
 impl Api {
     /// Who asks.
     async fn reader(&self, headers: &HeaderMap) -> Result<Reader, Refusal> {
-        let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let shown = headers.get(FORWARDED).or_else(|| headers.get(AUTHORIZATION)).and_then(|value| value.to_str().ok());
         let token =
             shown.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim).filter(|token| !token.is_empty());
         let Some(token) = token else { return Err(Refusal::Unknown) };
@@ -171,6 +164,30 @@ impl Api {
 
     async fn readable(&self, reader: &Reader, namespaces: BTreeSet<String>) -> Result<Readable, Refusal> {
         Readable::of(&*self.authority, reader, namespaces).await.map_err(Refusal::Failed)
+    }
+
+    /// A part of the list as whoever asks may see it, and what was asked for.
+    async fn listed(&self, headers: &HeaderMap, query: Asked) -> Result<(Page, Filter), Refusal> {
+        let reader = self.reader(headers).await?;
+        let Query(filter) = query.map_err(|error| Refusal::Meaningless(error.body_text()))?;
+        let filter = filter.understood(Clock::now()).map_err(Refusal::Meaningless)?;
+        let _one_of_few = self.at_once.acquire().await;
+        let (store, asked) = (self.store.clone(), filter.clone());
+        let there = blocking(move || namespaces_of(&store, &asked)).await?;
+        let readable = self.readable(&reader, there).await?;
+        if asks_for_hidden(&filter, &readable) {
+            return Ok((Page::default(), filter));
+        }
+        let (store, seen, asked) = (self.store.clone(), readable.clone(), filter.clone());
+        let mut page = blocking(move || store.list(&asked, &|head| is_seen(head, &seen))).await?;
+        for head in &mut page.reports {
+            head.namespaces.retain(|namespace| readable.has(namespace));
+        }
+        let page = serde_json::to_value(page).map_err(|error| Refusal::Failed(error.to_string()))?;
+        let readable = self.readable(&reader, namespaces(&page)).await?;
+        let page = redacted(page, &|namespace| readable.has(namespace));
+        let page = serde_json::from_value(page).map_err(|error| Refusal::Failed(error.to_string()))?;
+        Ok((page, filter))
     }
 
     /// A report as whoever asks may see it.
@@ -200,7 +217,7 @@ fn asks_for_hidden(filter: &Filter, readable: &Readable) -> bool {
         let user = Json::from(user.as_str());
         redacted(user.clone(), &|namespace| readable.has(namespace)) != user
     };
-    filter.namespace.as_ref().is_some_and(|namespace| !readable.has(namespace))
+    filter.in_namespace().is_some_and(|namespace| !readable.has(namespace))
         || filter.user.as_ref().is_some_and(is_hidden)
 }
 

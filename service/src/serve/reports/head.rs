@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::StrDeserializer;
+use serde::{Deserialize, Deserializer, Serialize};
 use suture_checker::decision::{Finding, Outcome};
 
 use super::id::ReportId;
@@ -74,7 +75,10 @@ pub fn namespace_of(name: &str) -> &str {
     }
 }
 
-/// Which reports are asked for: all that is given must hold.
+/// What a filter names for what is in no namespace; none is called so.
+pub const NO_NAMESPACE: &str = "-";
+
+/// Which reports are asked for: all that is given must hold. What is empty is not given, as a form sends it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Filter {
@@ -82,13 +86,14 @@ pub struct Filter {
     pub user: Option<String>,
     /// An invariant that stands in the way.
     pub invariant: Option<String>,
-    /// A namespace of the request or of an instance.
+    /// A namespace of the request or of an instance, or [`NO_NAMESPACE`].
     pub namespace: Option<String>,
     /// What was decided.
+    #[serde(default, deserialize_with = "given")]
     pub decision: Option<Outcome>,
-    /// Not before this time, RFC 3339.
+    /// Not before this time: in RFC 3339, of which what is left out is zero and UTC; or so long ago, such as `2h`.
     pub since: Option<String>,
-    /// Before this time, RFC 3339.
+    /// Before this time.
     pub until: Option<String>,
     /// How many at most.
     pub limit: Option<usize>,
@@ -104,9 +109,13 @@ impl Filter {
     ///
     /// # Errors
     /// What of it means nothing.
-    pub fn understood(mut self) -> Result<Self, String> {
+    pub fn understood(mut self, now: Clock) -> Result<Self, String> {
+        let Self { user, invariant, namespace, since, until, before, .. } = &mut self;
+        for text in [user, invariant, namespace, since, until, before] {
+            *text = text.take().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        }
         let time = |name: &str, text: &Option<String>| {
-            let parsed = text.as_deref().map(Clock::parse).transpose();
+            let parsed = text.as_deref().map(|text| time_of(text, now)).transpose();
             parsed.map(|time| time.map(ReportId::first_at)).map_err(|error| format!("{name}: {error}"))
         };
         let before = self
@@ -119,25 +128,77 @@ impl Filter {
         Ok(self)
     }
 
+    /// The namespace that is asked for; the empty one for what is in none.
+    pub fn in_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().map(|namespace| if namespace == NO_NAMESPACE { "" } else { namespace })
+    }
+
+    /// How many reports a page has.
+    pub fn page_len(&self) -> usize {
+        self.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX)
+    }
+
+    /// The same filter from this time on.
+    #[must_use]
+    pub fn starting(&self, since: &str) -> Self {
+        Self { since: Some(since.to_owned()), until: None, ..self.clone() }
+    }
+
+    /// The query that asks for the same from another place on; for the newest if there is none.
+    pub fn query(&self, before: Option<&str>) -> String {
+        let decision = self.decision.map(|decision| format!("{decision:?}"));
+        let limit = self.limit.map(|limit| limit.to_string());
+        let fields = [
+            ("user", self.user.as_deref()),
+            ("invariant", self.invariant.as_deref()),
+            ("namespace", self.namespace.as_deref()),
+            ("decision", decision.as_deref()),
+            ("since", self.since.as_deref()),
+            ("until", self.until.as_deref()),
+            ("limit", limit.as_deref()),
+            ("before", before),
+        ];
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(fields.iter().filter_map(|(name, value)| value.map(|value| (name, value))));
+        format!("?{}", query.finish())
+    }
+
     /// Whether a head is asked for, on whichever page.
     pub fn admits(&self, head: &Head) -> bool {
         let Ok(id) = head.id.parse::<ReportId>() else { return false };
         let (since, until, _) = self.range;
         let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
-        let among = |wanted: &Option<String>, found: &BTreeSet<String>| {
-            wanted.as_ref().is_none_or(|wanted| found.contains(wanted))
-        };
         is(&self.user, &head.user)
-            && among(&self.invariant, &head.invariants)
-            && among(&self.namespace, &head.namespaces)
+            && self.invariant.as_ref().is_none_or(|wanted| head.invariants.contains(wanted))
+            && self.in_namespace().is_none_or(|wanted| head.namespaces.contains(wanted))
             && self.decision.is_none_or(|wanted| wanted == head.decision)
             && since.is_none_or(|since| id >= since)
             && until.is_none_or(|until| id < until)
     }
 }
 
+/// A field that a form leaves empty is not given.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Outcome>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    Outcome::deserialize(StrDeserializer::new(&text)).map(Some)
+}
+
+/// What somebody means by a time.
+fn time_of(text: &str, now: Clock) -> Result<Clock, String> {
+    if let Ok(ago) = now.ago(text) {
+        return Ok(ago);
+    }
+    let text = text.replace(' ', "T");
+    // a day, and what a browser's own field for times gives
+    let said = ["", "Z", ":00Z", "T00:00:00Z"].iter().find_map(|rest| Clock::parse(&format!("{text}{rest}")).ok());
+    said.ok_or_else(|| format!("`{text}` is no time such as 2026-11-25T18:00:00Z, 2026-11-25 18:00 or 2h"))
+}
+
 /// A part of a list.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Page {
     /// How many reports there are in all that are asked for and may be seen.
     pub count: usize,
@@ -152,11 +213,10 @@ impl Page {
     /// Counts the next older head, and lists it if it is of this page.
     pub(super) fn add(&mut self, id: ReportId, head: Head, filter: &Filter) {
         self.count += 1;
-        let limit = filter.limit.unwrap_or(PAGE_DEFAULT).clamp(1, PAGE_MAX);
         if filter.range.2.is_some_and(|before| id >= before) {
             return;
         }
-        match self.reports.len() < limit {
+        match self.reports.len() < filter.page_len() {
             true => self.reports.push(head),
             false => self.next = self.reports.last().map(|last| last.id.clone()),
         }

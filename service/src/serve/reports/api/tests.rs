@@ -72,7 +72,9 @@ async fn a_reader_sees_his_namespaces_in_lists_counts_and_reports() {
     let of = |number: usize| made[number].0.to_string();
 
     for (token, status) in [(None, 401), (Some("stranger"), 401), (Some(""), 401), (Some("broken"), 503)] {
-        for path in ["/reports".to_owned(), format!("/reports/{}", of(0)), format!("/reports/{}/page", of(0))] {
+        for path in
+            ["/reports".to_owned(), "/".to_owned(), format!("/reports/{}", of(0)), format!("/reports/{}/page", of(0))]
+        {
             let (found, text) = ask(&routes, &path, token).await;
             assert_eq!(found.as_u16(), status, "{path} {token:?}: {text}");
             assert!(!text.contains("shop") && !text.contains("no route"), "{text}");
@@ -115,9 +117,51 @@ async fn a_reader_sees_his_namespaces_in_lists_counts_and_reports() {
             assert!(token != "shop" || !text.contains("bank"), "{text}");
         }
     }
+    // the page of the list shows and counts the same
+    let (status, page) = ask(&routes, "/?user=&decision=Denied", Some("shop")).await;
+    assert!(status == 200 && page.contains("data-count=\"2\""), "{page}");
+    assert!(
+        page.contains(&format!("href=\"reports/{}/page\"", of(2))) && page.contains("an object in another namespace"),
+        "{page}"
+    );
+    assert!(!page.contains("bank") && !page.contains(&of(1)), "{page}");
+    let (_, page) = ask(&routes, "/?namespace=bank", Some("shop")).await;
+    assert!(
+        page.contains("data-count=\"0\"") && page.matches("bank").count() == 4,
+        "only in the form and its links: {page}"
+    );
+    let (status, page) = ask(&routes, "/?since=%3Cb%3E", Some("admin")).await;
+    assert!(status == 400 && page.contains("&lt;b&gt;") && page.contains("href=\".\""), "{page}");
     let absent = ask(&routes, &format!("/reports/{}", ReportId::first_at(now)), Some("shop")).await;
     assert_eq!(absent, ask(&routes, &format!("/reports/{}", of(1)), Some("shop")).await, "hidden is as absent");
     assert_eq!(ask(&routes, "/reports/..", Some("admin")).await.0, 400);
     let (_, page) = ask(&routes, &format!("/reports/{}/page", of(2)), Some("shop")).await;
     assert!(page.contains("an object in another namespace"), "{page}");
+}
+
+#[tokio::test]
+async fn a_list_names_no_namespace_that_its_reader_may_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ReportStore::open(folder.path()).unwrap();
+    let now = Clock::parse("2026-11-01T12:00:00Z").unwrap();
+    let id = Ids::after(None, "a").next(now);
+    let mut made = serde_json::to_value(report(id, "shop", "Service/shop/web")).unwrap();
+    let verdict = made["verdicts"][0].clone();
+    // more instances than a head names, the last one elsewhere
+    let instances = (0..20).map(|number| format!("Pod/shop/p{number:02}")).chain(["Pod/zoo/lion".to_owned()]);
+    made["verdicts"] = instances
+        .map(|instance| {
+            let mut verdict = verdict.clone();
+            verdict["instance"] = instance.into();
+            verdict
+        })
+        .collect();
+    let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
+    store.put(&[(id, serde_json::from_value(made).unwrap())], bounds, now).unwrap();
+    let routes = router(store, Arc::new(Scripted));
+    for path in ["/", "/reports"] {
+        assert!(ask(&routes, path, Some("admin")).await.1.contains("zoo"), "{path}");
+        let (status, text) = ask(&routes, path, Some("shop")).await;
+        assert!(status == 200 && text.contains("Pod/shop") && !text.contains("zoo"), "{path}: {text}");
+    }
 }

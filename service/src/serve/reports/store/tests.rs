@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::serve::reports::head::NO_NAMESPACE;
 use crate::serve::reports::id::Ids;
 
 fn report(user: &str, namespace: &str, decision: &str) -> Report {
@@ -40,9 +41,11 @@ fn reports_survive_a_restart_and_are_listed_page_by_page() {
     assert_eq!(store.last().unwrap(), kept.last().copied());
     assert!(kept.iter().all(|id| store.get(*id).unwrap().is_some()));
 
+    let now = noon.later("25m").unwrap();
+    let understood =
+        |filter: &serde_json::Value| serde_json::from_value::<Filter>(filter.clone()).unwrap().understood(now);
     let list = |filter: serde_json::Value, may_see: &dyn Fn(&Head) -> bool| {
-        let filter: Filter = serde_json::from_value(filter).unwrap();
-        store.list(&filter.understood().unwrap(), may_see).unwrap()
+        store.list(&understood(&filter).unwrap(), may_see).unwrap()
     };
     let all = |_: &Head| true;
     let (mut before, mut seen) = (None, Vec::new());
@@ -63,16 +66,34 @@ fn reports_survive_a_restart_and_are_listed_page_by_page() {
         (json!({"invariant": "kept", "namespace": "shop"}), 25),
         (json!({"namespace": "web"}), 25),
         (json!({"namespace": "other"}), 0),
+        (json!({"namespace": NO_NAMESPACE}), 0),
         (json!({"decision": "Warned"}), 5),
+        (
+            json!({"user": "", "invariant": " ", "namespace": "", "decision": "", "since": "", "until": "", "before": ""}),
+            25,
+        ),
+        (json!({"since": "15m"}), 15),
+        (json!({"since": "1d", "until": "0s"}), 25),
+        (json!({"since": "2026-11-01 12:20"}), 5),
+        (json!({"until": "2026-11-01T12:20"}), 20),
+        (json!({"since": "2026-11-02"}), 0),
         (json!({"since": "2026-11-01T12:10:00Z", "until": "2026-11-01T12:20:00Z"}), 10),
         (json!({"decision": "Denied", "user": "bob", "since": "2026-11-01T12:18:00Z"}), 1),
     ] {
         assert_eq!(list(filter.clone(), &all).count, count, "{filter}");
     }
     assert_eq!(list(json!({}), &|head| head.user == "bob").count, 12, "who may not see is not told how many there are");
-    for wrong in [json!({"since": "yesterday"}), json!({"before": "x"})] {
-        assert!(serde_json::from_value::<Filter>(wrong.clone()).unwrap().understood().is_err(), "{wrong}");
+    for wrong in [
+        json!({"since": "yesterday"}),
+        json!({"since": "-2h"}),
+        json!({"until": "99999999999d"}),
+        json!({"before": "x"}),
+    ] {
+        assert!(understood(&wrong).is_err(), "{wrong}");
     }
+    let filter = json!({"user": "a&b=c #é", "decision": "Denied", "since": "2h", "limit": 3});
+    let query = understood(&filter).unwrap().query(Some(&seen[4]));
+    assert_eq!(query, format!("?user=a%26b%3Dc+%23%C3%A9&decision=Denied&since=2h&limit=3&before={}", seen[4]));
 }
 
 #[test]
