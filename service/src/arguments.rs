@@ -91,6 +91,10 @@ pub enum Command {
     Eval(Eval),
     /// Shows a report for people, as text or as a page; or says what the code of an error means
     Explain(Explain),
+    /// Shows the reports of a cluster in your browser, as far as you may read them: serves them on this machine until Ctrl-C,
+    /// and asks for them through the API server, with your kubeconfig
+    #[cfg(feature = "serve")]
+    Reports(Reports),
     /// Writes YAML files anew in one style: lines of 120 characters, comments stay
     Fmt(Fmt),
     /// Prints what the policy reads of the cluster of the current kubeconfig context, as `--state` takes it; no values of
@@ -390,6 +394,33 @@ pub struct Explain {
     /// Writes the report as one page without anything from elsewhere, for an incident ticket; `-` for standard output
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
     pub html: Option<PathBuf>,
+}
+
+/// `suture reports`.
+#[cfg(feature = "serve")]
+#[derive(Debug, Args)]
+pub struct Reports {
+    /// The port on this machine [default: a free one]
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<u16>,
+    /// The namespace that Suture lives in
+    #[arg(short, long, default_value = "suture-system", value_name = "NAMESPACE")]
+    pub namespace: String,
+    /// The Service that leads to its reports, and the name or the number of the port
+    #[arg(long, default_value = "suture-reports:reports", value_name = "NAME:PORT")]
+    pub service: String,
+    /// The kubeconfig [default: $KUBECONFIG, ~/.kube/config, or the service account of the pod]
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig [default: the current one]
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// A file with the token that says who you are, where the kubeconfig has none: `kubectl create token` prints one
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Shows the reports of this folder instead, all of them, which no `suture serve` uses now
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["namespace", "service", "kubeconfig", "context", "token_file"])]
+    pub reports: Option<PathBuf>,
 }
 
 /// `suture fmt`.

@@ -43,6 +43,8 @@ mod lint;
 #[cfg(feature = "serve")]
 mod manifests;
 mod replay;
+#[cfg(feature = "serve")]
+mod reports;
 mod show;
 mod test;
 mod watch;
@@ -70,6 +72,8 @@ fn dispatch(common: Common, command: Command) -> Result<Exit, Failure> {
         Command::Lint(arguments) => lint::run(common, arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Explain(arguments) => explain::run(common, arguments),
+        #[cfg(feature = "serve")]
+        Command::Reports(arguments) => reports::run(arguments),
         Command::Fmt(arguments) => fmt::run(common, arguments),
         #[cfg(feature = "serve")]
         Command::Snapshot(arguments) => snapshot(&arguments),

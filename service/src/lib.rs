@@ -26,6 +26,8 @@ pub mod one_step;
 pub mod output;
 pub mod policy;
 pub mod profile;
+#[cfg(feature = "serve")]
+pub mod reader;
 pub mod recorded;
 pub mod replay;
 pub mod report;

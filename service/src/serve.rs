@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -151,7 +151,7 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     let mut policies = Policies::of_files(options.profile(), &options.invariants, &options.adapters)?;
     let listeners =
         Listeners::bind(options.listen, options.health_listen, control.clone()).map_err(Failure::invalid)?;
-    let config = config(options).await?;
+    let config = config(options.kubeconfig.as_deref(), options.context.as_deref()).await?;
     let client = Client::try_from(config.clone()).map_err(Failure::invalid)?;
     let metrics = Metrics::default();
     let store = Arc::new(Store::new(Arc::new(policies.load())));
@@ -358,9 +358,12 @@ fn address(listener: &TcpListener, config: &Config) -> io::Result<SocketAddr> {
 }
 
 /// Where the API server is, and who this is to it.
-async fn config(options: &Options) -> Result<Config, Failure> {
-    let kube = KubeConfigOptions { context: options.context.clone(), ..KubeConfigOptions::default() };
-    match (&options.kubeconfig, &options.context) {
+///
+/// # Errors
+/// When the kubeconfig cannot be read, or there is none.
+pub async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, Failure> {
+    let kube = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    match (kubeconfig, context) {
         (Some(path), _) => {
             let read = Kubeconfig::read_from(path).map_err(Failure::invalid)?;
             Config::from_custom_kubeconfig(read, &kube).await.map_err(Failure::invalid)
