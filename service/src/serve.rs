@@ -93,12 +93,13 @@ use metrics::Metrics;
 use off::Off;
 use options::{Options, ReplicasMode};
 use paths::Segments;
-use peers::Peer;
+use peers::{Peer, There};
 use policies::Policies;
 use register::Registrar;
 use reporter::Reporter;
 use reports::Reports;
 use reports::access::ApiServer;
+use reports::others::Others;
 use reports::store::{Bounds, ReportStore};
 use resources::{GROUP, RESOURCES, ResourceName};
 use router::Terms;
@@ -174,7 +175,7 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     };
     let mut shared = SharedState::new(store.clone(), in_flight_log, replicas.clone());
     shared.unmodelled = options.unmodelled.into();
-    let mut kept = Kept::start(options, &metrics)?;
+    let mut kept = Kept::start(options, &config, &metrics)?;
     shared.reports = kept.as_ref().map(|kept| kept.reports.clone());
     let shared = Arc::new(shared);
     shared.pauses.watch({
@@ -187,10 +188,10 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     let segments = Segments::default();
     let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics, &segments).await?;
     if let Some(kept) = &mut kept {
-        kept.serve(&client, &tls)?;
+        kept.serve(options.identity(), &client, &tls)?;
     }
     let followers = succession.as_mut().and_then(|succession| succession.follow(copying, &store, &tls));
-    let registered = report(options, &client, &store, &replicas, &metrics);
+    let registered = report(options, &client, &store, &replicas, &metrics, kept.as_ref());
     if let Some(target) = options.target() {
         let segments = segments.clone();
         let registrar =
@@ -234,11 +235,15 @@ struct Kept {
     store: ReportStore,
     /// Where readers ask, until they are served.
     listener: Option<TcpListener>,
+    /// Where other replicas ask, if readers are served.
+    address: Option<String>,
+    /// Which replicas there are, once it is known.
+    there: (latest::Sender<There>, latest::Receiver<There>),
 }
 
 impl Kept {
     /// Keeps reports from now on, if a folder is given for them.
-    fn start(options: &Options, metrics: &Metrics) -> Result<Option<Self>, Failure> {
+    fn start(options: &Options, config: &Config, metrics: &Metrics) -> Result<Option<Self>, Failure> {
         let Some(folder) = &options.reports else { return Ok(None) };
         let bounds = Bounds {
             bytes_max: u64::from(options.reports_max_mib) << 20,
@@ -250,14 +255,17 @@ impl Kept {
         let started = Reports::start(folder, bounds, &options.identity(), metrics.clone(), &opens);
         let (reports, store) = started.map_err(Failure::invalid)?;
         let listener = options.reports_listen.map(TcpListener::bind).transpose().map_err(Failure::invalid)?;
-        Ok(Some(Self { reports, store, listener }))
+        let at = listener.as_ref().map(|listener| address(listener, config)).transpose().map_err(Failure::invalid)?;
+        let (address, there) = (at.map(|at| at.to_string()), latest::channel(There::default()));
+        Ok(Some(Self { reports, store, listener, address, there }))
     }
 
     /// Answers readers from now on, if an address is given for them.
-    fn serve(&mut self, client: &Client, tls: &Tls) -> Result<(), Failure> {
+    fn serve(&mut self, identity: String, client: &Client, tls: &Tls) -> Result<(), Failure> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let own = Tls::new(tls.identity(), None, Rules::default(), Metrics::default()).map_err(Failure::invalid)?;
-        let routes = reports::api::router(self.store.clone(), Arc::new(ApiServer(client.clone())));
+        let others = Others { identity, there: self.there.1.clone(), tls: tls.clone() };
+        let routes = reports::api::router(self.store.clone(), Arc::new(ApiServer(client.clone())), Some(others));
         let serving = reports::api::serve(listener, tls.clone(), own, routes);
         tokio::spawn(async move {
             if let Err(error) = serving.await {
@@ -429,10 +437,12 @@ fn report(
     store: &Arc<Store>,
     replicas: &Replicas,
     metrics: &Metrics,
+    kept: Option<&Kept>,
 ) -> latest::Sender<Result<(), String>> {
     let identity = options.identity();
-    let (sender, there) = latest::channel(BTreeSet::new());
-    tokio::spawn(Peer::new(client.clone(), &options.namespace, identity.clone()).run(sender));
+    let (sender, there) = kept.map_or_else(|| latest::channel(There::default()), |kept| kept.there.clone());
+    let peer = Peer::new(client.clone(), &options.namespace, identity.clone());
+    tokio::spawn(peer.showing_reports(kept.and_then(|kept| kept.address.clone())).run(sender));
     // where somebody else registers the webhook, requests come or they do not
     let standing = if options.target().is_some() { Err("not registered yet".to_owned()) } else { Ok(()) };
     let (teller, registered) = latest::channel(standing);

@@ -77,5 +77,5 @@ fn of_folder(folder: &Path) -> Result<Router, Failure> {
         request.headers_mut().insert(AUTHORIZATION, HeaderValue::from_static("Bearer owner"));
         request
     };
-    Ok(api::router(store, Arc::new(Owner)).layer(ServiceBuilder::new().map_request(known)))
+    Ok(api::router(store, Arc::new(Owner), None).layer(ServiceBuilder::new().map_request(known)))
 }

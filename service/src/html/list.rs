@@ -7,7 +7,7 @@ use suture_checker::decision::Outcome;
 use super::report::class_of;
 use super::{Doing, Frame, page};
 use crate::output::visible as shown;
-use crate::serve::reports::head::{Filter, Head, Page};
+use crate::serve::reports::head::{Filter, Head, Page, unasked};
 
 /// How far the links above the table go back, as a filter says it.
 const BACK: [(&str, &str); 3] = [("1h", "the last hour"), ("24h", "24 hours"), ("7d", "7 days")];
@@ -91,11 +91,12 @@ fn field(name: &str, label: &str, value: &str, known: Option<&mut dyn Iterator<I
 
 /// The table, which the script puts in the place of the one before. Roles are said, since a narrow page shows rows as cards.
 fn table(listed: &Page, filter: &Filter) -> Markup {
-    let Page { count, reports, next } = listed;
+    let Page { count, reports, next, silent } = listed;
     let newest = reports.first().map(|head| head.id.as_str()).unwrap_or_default();
     let all = if *count == 1 { "1 report".to_owned() } else { format!("{count} reports") };
     html! {
         div #list data-count=(count) data-newest=(newest) {
+            @if !silent.is_empty() { p.why.warn { (shown(&unasked(silent))) "." } }
             @if reports.is_empty() {
                 p.none { @if *count == 0 { "There is no such report, or none that you may see." } @else { "There is none that is older." } }
             } @else {

@@ -34,7 +34,11 @@ const ANSWER_MAX: usize = 64 << 20;
 /// What of an answer is passed on beside its text.
 const PASSED: [HeaderName; 4] = [CONTENT_TYPE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS];
 /// The policy of what has none.
-const NOTHING: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// What to do where Suture does not know who asks.
+const NO_TOKEN: &str = "Suture does not know you: the kubeconfig has no token that the cluster knows. A client certificate does not \
+    pass through the API server. Give a token: kubectl create token ACCOUNT -n NAMESPACE > FILE, and --token-file FILE";
 
 /// The Service that has the reports.
 #[derive(Clone, Debug)]
@@ -122,7 +126,7 @@ impl Proxied {
         let header = |name: HeaderName| parts.headers.get(&name).cloned().map(|value| (name, value));
         let mut headers: Vec<(HeaderName, HeaderValue)> = PASSED.into_iter().filter_map(header).collect();
         if !parts.headers.contains_key(CONTENT_SECURITY_POLICY) {
-            headers.push((CONTENT_SECURITY_POLICY, NOTHING));
+            headers.push((CONTENT_SECURITY_POLICY, HeaderValue::from_static(NOTHING)));
         }
         Ok(Answer { status: parts.status, headers, text })
     }
@@ -133,13 +137,7 @@ impl Proxied {
         let resource = self.place.resource();
         let is_of_api_server = json.get("kind").and_then(Json::as_str) == Some("Status");
         let what = match (status, is_of_api_server) {
-            (StatusCode::UNAUTHORIZED, false) => {
-                return Some(format!(
-                    "Suture does not know you: the kubeconfig has no token that the cluster knows. A client certificate does not \
-                     pass through the API server. Give a token: kubectl create token ACCOUNT -n NAMESPACE > FILE, and \
-                     --token-file FILE"
-                ));
-            }
+            (StatusCode::UNAUTHORIZED, false) => return Some(NO_TOKEN.to_owned()),
             (StatusCode::FORBIDDEN, true) => format!(
                 "an administrator lets you: kubectl create role suture-reports -n {namespace} --verb get \
                  --resource services/proxy --resource-name {resource}, and a rolebinding of it"
@@ -190,8 +188,9 @@ async fn forward(State(proxied): State<Proxied>, uri: Uri) -> Response {
         Ok(answer) => answer,
         Err(why) => return refused(StatusCode::BAD_GATEWAY, &format!("the cluster cannot be asked: {why}")),
     };
-    let json = (!status.is_success()).then(|| serde_json::from_slice::<Json>(&text).ok()).flatten();
-    if let Some(advice) = json.and_then(|json| proxied.advice(status, &json)) {
+    if !status.is_success()
+        && let Some(advice) = proxied.advice(status, &serde_json::from_slice(&text).unwrap_or_default())
+    {
         return refused(status, &advice);
     }
     let mut response = (status, Body::from(text)).into_response();
@@ -201,8 +200,7 @@ async fn forward(State(proxied): State<Proxied>, uri: Uri) -> Response {
 
 /// A refusal that is no page of Suture's.
 fn refused(status: StatusCode, why: &str) -> Response {
-    let headers =
-        [(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8")), (CONTENT_SECURITY_POLICY, NOTHING)];
+    let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8"), (CONTENT_SECURITY_POLICY, NOTHING)];
     (status, headers, crate::output::visible(why)).into_response()
 }
 

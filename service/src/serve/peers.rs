@@ -1,8 +1,8 @@
 //! Which replicas there are: each keeps a Lease of its own alive, and reads those of the others.
 //!
 //! A Lease that its replica does not renew is taken away by the others, so that one that is there stands for a replica.
-//! Nothing that is decided depends on it. It says whose entries a status keeps, and which replica does what one has to do
-//! for all: the first one by name.
+//! Nothing that is decided depends on it. It says whose entries a status keeps, which replica does what one has to do
+//! for all: the first one by name, and where the reports of the others are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ use super::api::{brief, send};
 use super::lease::micro_time;
 use crate::clock::{Clock, now};
 
+/// The annotation of such a Lease with the address at which its replica shows reports.
+const REPORTS: &str = "suture.dev/reports";
 /// The label of these Leases.
 const LABEL: &str = "suture.dev/replica";
 /// How often a replica says that it is there, and looks who else is.
@@ -28,6 +30,8 @@ pub struct Peer {
     client: Client,
     collection: String,
     identity: String,
+    /// Where this one shows its reports, if it does.
+    reports: Option<String>,
     /// What was seen last of each Lease, and since when.
     seen: BTreeMap<String, (String, Instant)>,
 }
@@ -36,18 +40,34 @@ pub struct Peer {
 struct Found {
     name: String,
     replica: String,
+    reports: Option<String>,
     version: String,
+}
+
+/// Which replicas there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct There {
+    /// Their names.
+    pub names: BTreeSet<String>,
+    /// Where those of them show their reports that do.
+    pub reports: BTreeMap<String, String>,
 }
 
 impl Peer {
     /// This replica, in the namespace of all.
     pub fn new(client: Client, namespace: &str, identity: String) -> Self {
         let collection = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-        Self { client, collection, identity, seen: BTreeMap::new() }
+        Self { client, collection, identity, reports: None, seen: BTreeMap::new() }
+    }
+
+    /// The same, which shows its reports at an address.
+    #[must_use]
+    pub fn showing_reports(self, at: Option<String>) -> Self {
+        Self { reports: at, ..self }
     }
 
     /// Keeps its Lease for ever and tells which replicas there are, itself among them.
-    pub async fn run(mut self, there: Sender<BTreeSet<String>>) {
+    pub async fn run(mut self, there: Sender<There>) {
         loop {
             match self.beat().await {
                 Ok(found) => {
@@ -59,17 +79,18 @@ impl Peer {
         }
     }
 
-    async fn beat(&mut self) -> kube::Result<BTreeSet<String>> {
+    async fn beat(&mut self) -> kube::Result<There> {
         self.renew().await?;
         let path = format!("{}?labelSelector={LABEL}", self.collection);
         let list = send(&self.client, "GET", &path, None).await?;
         let items = list.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let found: Vec<Found> = items.iter().map(Found::of).collect();
         self.seen.retain(|name, _| found.iter().any(|lease| lease.name == *name));
-        let mut there = BTreeSet::from([self.identity.clone()]);
-        for Found { name, replica, version } in found {
+        let mut there = There { names: BTreeSet::from([self.identity.clone()]), reports: BTreeMap::new() };
+        for Found { name, replica, reports, version } in found {
             if self.silence(&name, version) <= GONE_AFTER {
-                there.insert(replica);
+                there.reports.extend(reports.map(|at| (replica.clone(), at)));
+                there.names.insert(replica);
             } else {
                 // one that comes back makes another
                 self.delete(&name).await?;
@@ -95,7 +116,7 @@ impl Peer {
             "leaseDurationSeconds": GONE_AFTER.as_secs(),
             "renewTime": micro_time(&Clock::now().to_string()),
         });
-        let patch = json!({"spec": spec});
+        let patch = json!({"metadata": {"annotations": {REPORTS: self.reports}}, "spec": spec});
         match send(&self.client, "PATCH", &format!("{}/{}", self.collection, lease_of(&self.identity)), Some(patch))
             .await
         {
@@ -104,7 +125,8 @@ impl Peer {
         }
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec,
-            "metadata": {"name": lease_of(&self.identity), "labels": {LABEL: "true", "app.kubernetes.io/name": "suture"}},
+            "metadata": {"name": lease_of(&self.identity), "labels": {LABEL: "true", "app.kubernetes.io/name": "suture"},
+                "annotations": self.reports.iter().map(|at| (REPORTS, at)).collect::<BTreeMap<_, _>>()},
         });
         send(&self.client, "POST", &self.collection, Some(lease)).await.map(drop)
     }
@@ -144,6 +166,10 @@ impl Found {
         Self {
             name: text("/metadata/name"),
             replica: text("/spec/holderIdentity"),
+            reports: lease
+                .pointer("/metadata/annotations")
+                .and_then(|all| all.get(REPORTS)?.as_str())
+                .map(str::to_owned),
             version: text("/metadata/resourceVersion"),
         }
     }

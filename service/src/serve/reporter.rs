@@ -14,6 +14,7 @@ use super::audits::{Auditor, name_of};
 use super::judge::Replicas;
 use super::loaded::Edition;
 use super::metrics::Metrics;
+use super::peers::There;
 use super::resources::ResourceName;
 use super::status::{Audited, ResourceStatus, Said};
 use super::store::{Store, View};
@@ -34,7 +35,7 @@ pub struct Reporter {
     /// The name of this replica.
     pub identity: String,
     /// Which replicas there are.
-    pub there: Receiver<BTreeSet<String>>,
+    pub there: Receiver<There>,
     /// Whether the API server is told to ask.
     pub registered: Receiver<Result<(), String>>,
     /// Where what is violated is counted.
@@ -61,7 +62,7 @@ impl Reporter {
         _ = setpriority_process(None, NICE);
         let mut auditor = Auditor::default();
         while !said.is_closed() {
-            let replicas = self.there.borrow().clone();
+            let replicas = self.there.borrow().names.clone();
             let audits = self.is_auditor(&replicas);
             if audits && auditor.audit(&self.store) {
                 self.metrics.audited(auditor.found());

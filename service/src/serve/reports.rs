@@ -29,6 +29,7 @@ pub mod access;
 pub mod api;
 pub mod head;
 pub mod id;
+pub mod others;
 pub mod redact;
 pub mod socket;
 pub mod store;

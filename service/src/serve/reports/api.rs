@@ -3,12 +3,13 @@
 //! | path | gives |
 //! |---|---|
 //! | `/?user=…` | the list as HTML; its links and its form lead to the rest, relatively |
-//! | `/reports?user=&invariant=&namespace=&decision=&since=&until=&limit=&before=` | `{count, reports, next}` |
+//! | `/reports?user=&invariant=&namespace=&decision=&since=&until=&limit=&before=` | `{count, reports, next, silent}` |
 //! | `/reports/ID` | a report |
 //! | `/reports/ID/page` | the same as HTML |
 //!
 //! Whoever asks shows a token ([`super::access`]), in `Authorization` or in [`FORWARDED`]. What he may not see is not there for him: it is neither listed nor
-//! counted, and inside a report it has no name ([`super::redact`]).
+//! counted, and inside a report it has no name ([`super::redact`]). What other replicas keep is there as well
+//! ([`super::others`]): `silent` has the names of those that did not say what they have.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,22 +21,23 @@ use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value as Json, json};
 use tokio::sync::Semaphore;
 
 use super::access::{Authority, Readable, Reader};
-use super::head::{Filter, Head, Page};
+use super::head::{Filter, Head, Page, unasked};
 use super::id::ReportId;
+use super::others::{Others, is_replica};
 use super::redact::{namespaces, redacted};
 use super::store::{ReportStore, StoreError};
 use crate::clock::Clock;
 use crate::serve::tls::Tls;
 
 /// The header that has a reader's token where something on the way keeps `Authorization` for itself, as API servers do.
-pub const FORWARDED: HeaderName = HeaderName::from_static("x-suture-authorization");
+pub const FORWARDED: &str = "x-suture-authorization";
 /// So many readers are answered at a time: requests come first.
 const READERS_MAX: usize = 4;
 /// How often it is looked whether another certificate is served.
@@ -48,12 +50,14 @@ mod pages;
 struct Api {
     store: ReportStore,
     authority: Arc<dyn Authority>,
+    /// Other replicas, which are asked for what they keep.
+    others: Option<Others>,
     at_once: Arc<Semaphore>,
 }
 
 /// The routes.
-pub fn router(store: ReportStore, authority: Arc<dyn Authority>) -> Router {
-    let api = Api { store, authority, at_once: Arc::new(Semaphore::new(READERS_MAX)) };
+pub fn router(store: ReportStore, authority: Arc<dyn Authority>, others: Option<Others>) -> Router {
+    let api = Api { store, authority, others, at_once: Arc::new(Semaphore::new(READERS_MAX)) };
     Router::new()
         .route("/", get(list_page))
         .route("/reports", get(list))
@@ -87,8 +91,8 @@ enum Refusal {
     Unknown,
     /// What he asks for means nothing.
     Meaningless(String),
-    /// It is not kept, or he may not see it, which is the same for him.
-    Absent,
+    /// It is not kept, or he may not see it, which is the same for him. These replicas did not say whether they have it.
+    Absent(Vec<String>),
     /// It cannot be asked or read now.
     Failed(String),
 }
@@ -99,7 +103,11 @@ impl Refusal {
         match self {
             Self::Unknown => (StatusCode::UNAUTHORIZED, "show a token: Authorization: Bearer TOKEN".to_owned()),
             Self::Meaningless(why) => (StatusCode::BAD_REQUEST, why),
-            Self::Absent => (StatusCode::NOT_FOUND, "there is no such report, or you may not see it".to_owned()),
+            Self::Absent(silent) => {
+                let why = "there is no such report, or you may not see it".to_owned();
+                let rest = if silent.is_empty() { String::new() } else { format!("; {}", unasked(&silent)) };
+                (StatusCode::NOT_FOUND, why + &rest)
+            }
             Self::Failed(why) => {
                 tracing::warn!(why, "reports cannot be read");
                 (StatusCode::SERVICE_UNAVAILABLE, "reports cannot be read now; see the log of suture".to_owned())
@@ -144,22 +152,32 @@ use pages::{list_page, page};
 
 #[cfg(not(feature = "page"))]
 async fn page() -> Refusal {
-    Refusal::Absent
+    Refusal::Absent(Vec::new())
 }
 
 #[cfg(not(feature = "page"))]
 async fn list_page() -> Refusal {
-    Refusal::Absent
+    Refusal::Absent(Vec::new())
 }
 
 impl Api {
-    /// Who asks.
-    async fn reader(&self, headers: &HeaderMap) -> Result<Reader, Refusal> {
+    /// Who asks, and the token that he shows.
+    async fn reader<'h>(&self, headers: &'h HeaderMap) -> Result<(Reader, &'h str), Refusal> {
         let shown = headers.get(FORWARDED).or_else(|| headers.get(AUTHORIZATION)).and_then(|value| value.to_str().ok());
         let token =
             shown.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim).filter(|token| !token.is_empty());
         let Some(token) = token else { return Err(Refusal::Unknown) };
-        self.authority.known(token).await.map_err(Refusal::Failed)?.ok_or(Refusal::Unknown)
+        let reader = self.authority.known(token).await.map_err(Refusal::Failed)?.ok_or(Refusal::Unknown)?;
+        Ok((reader, token))
+    }
+
+    /// What other replicas have at a path for who shows a token, and which of them did not say; those are not asked where one of
+    /// them asks.
+    async fn elsewhere(&self, headers: &HeaderMap, path: &str, token: &str) -> (Vec<Json>, Vec<String>) {
+        match &self.others {
+            Some(others) if !is_replica(headers) => others.ask(path, token).await,
+            _ => (Vec::new(), Vec::new()),
+        }
     }
 
     async fn readable(&self, reader: &Reader, namespaces: BTreeSet<String>) -> Result<Readable, Refusal> {
@@ -168,15 +186,27 @@ impl Api {
 
     /// A part of the list as whoever asks may see it, and what was asked for.
     async fn listed(&self, headers: &HeaderMap, query: Asked) -> Result<(Page, Filter), Refusal> {
-        let reader = self.reader(headers).await?;
+        let (reader, token) = self.reader(headers).await?;
         let Query(filter) = query.map_err(|error| Refusal::Meaningless(error.body_text()))?;
         let filter = filter.understood(Clock::now()).map_err(Refusal::Meaningless)?;
+        let mut page = self.kept_here(&reader, &filter).await?;
+        let path = format!("/reports{}", filter.query(filter.before.as_deref()));
+        let (others, silent) = self.elsewhere(headers, &path, token).await;
+        for other in others {
+            page.merge(serde_json::from_value(other).map_err(|error| Refusal::Failed(error.to_string()))?, &filter);
+        }
+        page.silent = silent;
+        Ok((page, filter))
+    }
+
+    /// What this replica has of it.
+    async fn kept_here(&self, reader: &Reader, filter: &Filter) -> Result<Page, Refusal> {
         let _one_of_few = self.at_once.acquire().await;
         let (store, asked) = (self.store.clone(), filter.clone());
         let there = blocking(move || namespaces_of(&store, &asked)).await?;
-        let readable = self.readable(&reader, there).await?;
-        if asks_for_hidden(&filter, &readable) {
-            return Ok((Page::default(), filter));
+        let readable = self.readable(reader, there).await?;
+        if asks_for_hidden(filter, &readable) {
+            return Ok(Page::default());
         }
         let (store, seen, asked) = (self.store.clone(), readable.clone(), filter.clone());
         let mut page = blocking(move || store.list(&asked, &|head| is_seen(head, &seen))).await?;
@@ -184,25 +214,31 @@ impl Api {
             head.namespaces.retain(|namespace| readable.has(namespace));
         }
         let page = serde_json::to_value(page).map_err(|error| Refusal::Failed(error.to_string()))?;
-        let readable = self.readable(&reader, namespaces(&page)).await?;
+        let readable = self.readable(reader, namespaces(&page)).await?;
         let page = redacted(page, &|namespace| readable.has(namespace));
-        let page = serde_json::from_value(page).map_err(|error| Refusal::Failed(error.to_string()))?;
-        Ok((page, filter))
+        serde_json::from_value(page).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
-    /// A report as whoever asks may see it.
+    /// A report as whoever asks may see it. What he may not see here is asked of other replicas like what is not here, so that
+    /// the two take as long.
     async fn report(&self, headers: &HeaderMap, id: &str) -> Result<Json, Refusal> {
-        let reader = self.reader(headers).await?;
+        let (reader, token) = self.reader(headers).await?;
         let id: ReportId = id.parse().map_err(|error: super::id::NoId| Refusal::Meaningless(error.to_string()))?;
+        if let Some(report) = self.report_here(&reader, id).await? {
+            return Ok(report);
+        }
+        let (found, silent) = self.elsewhere(headers, &format!("/reports/{id}"), token).await;
+        found.into_iter().next().ok_or(Refusal::Absent(silent))
+    }
+
+    async fn report_here(&self, reader: &Reader, id: ReportId) -> Result<Option<Json>, Refusal> {
         let _one_of_few = self.at_once.acquire().await;
         let store = self.store.clone();
-        let report = blocking(move || store.get(id)).await?.ok_or(Refusal::Absent)?;
+        let Some(report) = blocking(move || store.get(id)).await? else { return Ok(None) };
         let json = serde_json::to_value(&report).map_err(|error| Refusal::Failed(error.to_string()))?;
-        let readable = self.readable(&reader, namespaces(&json)).await?;
-        if !is_seen(&Head::of(id, &report, 0), &readable) {
-            return Err(Refusal::Absent);
-        }
-        Ok(redacted(json, &|namespace| readable.has(namespace)))
+        let readable = self.readable(reader, namespaces(&json)).await?;
+        let is_seen = is_seen(&Head::of(id, &report, 0), &readable);
+        Ok(is_seen.then(|| redacted(json, &|namespace| readable.has(namespace))))
     }
 }
 
@@ -240,4 +276,4 @@ async fn blocking<T: Send + 'static>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::serve::reports) mod tests;

@@ -207,9 +207,29 @@ pub struct Page {
     /// What to give as `before` for the next page; none if this is the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// The replicas that did not say what they have of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<String>,
+}
+
+/// What is said of replicas that did not say what they have.
+pub fn unasked(silent: &[String]) -> String {
+    format!("what {} {} is not shown: no answer", silent.join(", "), if silent.len() == 1 { "keeps" } else { "keep" })
 }
 
 impl Page {
+    /// Adds the same part of another replica's list: of both lists together, it is those that are newest.
+    pub fn merge(&mut self, other: Self, filter: &Filter) {
+        let Self { count, reports, next, silent: _ } = other;
+        self.count += count;
+        self.reports.extend(reports);
+        // ids grow with time
+        self.reports.sort_by(|a, b| b.id.cmp(&a.id));
+        let more = self.next.is_some() || next.is_some() || self.reports.len() > filter.page_len();
+        self.reports.truncate(filter.page_len());
+        self.next = self.reports.last().filter(|_| more).map(|last| last.id.clone());
+    }
+
     /// Counts the next older head, and lists it if it is of this page.
     pub(super) fn add(&mut self, id: ReportId, head: Head, filter: &Filter) {
         self.count += 1;

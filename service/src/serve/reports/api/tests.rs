@@ -12,7 +12,7 @@ use crate::serve::reports::id::Ids;
 use crate::serve::reports::store::Bounds;
 
 /// Tokens are names; `admin` may read all, others the namespace that they are called like.
-struct Scripted;
+pub(in crate::serve::reports) struct Scripted;
 
 #[async_trait::async_trait]
 impl Authority for Scripted {
@@ -30,7 +30,7 @@ impl Authority for Scripted {
     }
 }
 
-fn report(id: ReportId, namespace: &str, instance: &str) -> Report {
+pub(in crate::serve::reports) fn report(id: ReportId, namespace: &str, instance: &str) -> Report {
     serde_json::from_value(json!({
         "id": id.to_string(), "time": "2026-11-01T12:00:00Z", "decision": "Denied", "uid": "u", "solver": "", "proved": 0, "notWorse": 0,
         "requests": [{"user": format!("system:serviceaccount:{namespace}:op"), "operation": "DELETE", "object": format!("Pod/{namespace}/{namespace}-pod"),
@@ -41,7 +41,7 @@ fn report(id: ReportId, namespace: &str, instance: &str) -> Report {
     .unwrap()
 }
 
-async fn ask(routes: &Router, path: &str, token: Option<&str>) -> (StatusCode, String) {
+pub(in crate::serve::reports) async fn ask(routes: &Router, path: &str, token: Option<&str>) -> (StatusCode, String) {
     let request = Request::get(path);
     let request = match token {
         Some(token) => request.header("authorization", format!("Bearer {token}")),
@@ -68,7 +68,7 @@ async fn a_reader_sees_his_namespaces_in_lists_counts_and_reports() {
             .collect();
     let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
     store.put(&made, bounds, now).unwrap();
-    let routes = router(store, Arc::new(Scripted));
+    let routes = router(store, Arc::new(Scripted), None);
     let of = |number: usize| made[number].0.to_string();
 
     for (token, status) in [(None, 401), (Some("stranger"), 401), (Some(""), 401), (Some("broken"), 503)] {
@@ -158,7 +158,7 @@ async fn a_list_names_no_namespace_that_its_reader_may_not_read() {
         .collect();
     let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
     store.put(&[(id, serde_json::from_value(made).unwrap())], bounds, now).unwrap();
-    let routes = router(store, Arc::new(Scripted));
+    let routes = router(store, Arc::new(Scripted), None);
     for path in ["/", "/reports"] {
         assert!(ask(&routes, path, Some("admin")).await.1.contains("zoo"), "{path}");
         let (status, text) = ask(&routes, path, Some("shop")).await;
