@@ -11,13 +11,15 @@ use crate::output::visible as shown;
 
 pub mod diagram;
 #[cfg(feature = "serve")]
+pub mod invariants;
+#[cfg(feature = "serve")]
 pub mod list;
 pub mod report;
 
 /// The style sheet of every page.
 const STYLE: &str = include_str!("html/style.css");
 /// Its hash, by which the policy of a page admits it; `the_style_is_the_one_that_the_policy_admits` holds it.
-const STYLE_HASH: &str = "sha256-H8nQwx/IpdtzRvs+TBnxeW2gMFkxkspAS5aNSLuqyxo=";
+const STYLE_HASH: &str = "sha256-pRUyK09o9udWCEqeTTbbwwiFOYye0qGp+a/AyutjVx8=";
 
 /// The script of pages that follow what is new, and its hash; `the_style_and_the_script_are_those_that_the_policy_admits`.
 const SCRIPT: &str = include_str!("html/live.js");
@@ -79,7 +81,9 @@ pub fn page(frame: Frame<'_>, main: &Markup) -> String {
                 a.skip href="#main" { (skip) }
                 header.top {
                     p { strong { "Suture" } " · " (what) }
-                    @if let Some(root) = root { nav aria-label="Pages" { a href=(root) { "All reports" } } }
+                    @if let Some(root) = root {
+                        nav aria-label="Pages" { a href=(root) { "All reports" } " · " a href=(format!("{root}invariants/page")) { "Invariants" } }
+                    }
                 }
                 main #main tabindex="-1" { (main) }
                 footer { p { "Made by suture " (env!("CARGO_PKG_VERSION")) ". Values of Secrets and ConfigMaps are never read." } }

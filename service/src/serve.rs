@@ -99,6 +99,8 @@ use register::Registrar;
 use reporter::Reporter;
 use reports::Reports;
 use reports::access::ApiServer;
+use reports::api::Around;
+use reports::board::Standing;
 use reports::others::Others;
 use reports::store::{Bounds, ReportStore};
 use resources::{GROUP, RESOURCES, ResourceName};
@@ -239,6 +241,8 @@ struct Kept {
     address: Option<String>,
     /// Which replicas there are, once it is known.
     there: (latest::Sender<There>, latest::Receiver<There>),
+    /// How the invariants stand, once it is known.
+    standings: (latest::Sender<Vec<Standing>>, latest::Receiver<Vec<Standing>>),
 }
 
 impl Kept {
@@ -257,7 +261,7 @@ impl Kept {
         let listener = options.reports_listen.map(TcpListener::bind).transpose().map_err(Failure::invalid)?;
         let at = listener.as_ref().map(|listener| address(listener, config)).transpose().map_err(Failure::invalid)?;
         let (address, there) = (at.map(|at| at.to_string()), latest::channel(There::default()));
-        Ok(Some(Self { reports, store, listener, address, there }))
+        Ok(Some(Self { reports, store, listener, address, there, standings: latest::channel(Vec::new()) }))
     }
 
     /// Answers readers from now on, if an address is given for them.
@@ -265,7 +269,8 @@ impl Kept {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let own = Tls::new(tls.identity(), None, Rules::default(), Metrics::default()).map_err(Failure::invalid)?;
         let others = Others { identity, there: self.there.1.clone(), tls: tls.clone() };
-        let routes = reports::api::router(self.store.clone(), Arc::new(ApiServer(client.clone())), Some(others));
+        let around = Around { others: Some(others), standings: Some(self.standings.1.clone()) };
+        let routes = reports::api::router(self.store.clone(), Arc::new(ApiServer(client.clone())), around);
         let serving = reports::api::serve(listener, tls.clone(), own, routes);
         tokio::spawn(async move {
             if let Err(error) = serving.await {
@@ -447,7 +452,8 @@ fn report(
     let standing = if options.target().is_some() { Err("not registered yet".to_owned()) } else { Ok(()) };
     let (teller, registered) = latest::channel(standing);
     let (store, replicas, metrics) = (store.clone(), replicas.clone(), metrics.clone());
-    let reporter = Reporter { store, replicas, identity: identity.clone(), there, registered, metrics };
+    let standings = kept.map(|kept| kept.standings.0.clone());
+    let reporter = Reporter { store, replicas, identity: identity.clone(), there, registered, standings, metrics };
     let (sender, said) = latest::channel(Said::default());
     thread::spawn(move || reporter.run(&sender));
     let time = || Clock::now().to_string();

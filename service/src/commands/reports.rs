@@ -17,7 +17,7 @@ use crate::reader::proxied::{Place, Proxied};
 use crate::reader::{self, proxied};
 use crate::serve;
 use crate::serve::reports::access::Owner;
-use crate::serve::reports::api;
+use crate::serve::reports::api::{self, Around};
 use crate::serve::reports::store::ReportStore;
 
 pub(super) fn run(arguments: Reports) -> Result<Exit, Failure> {
@@ -77,5 +77,5 @@ fn of_folder(folder: &Path) -> Result<Router, Failure> {
         request.headers_mut().insert(AUTHORIZATION, HeaderValue::from_static("Bearer owner"));
         request
     };
-    Ok(api::router(store, Arc::new(Owner), None).layer(ServiceBuilder::new().map_request(known)))
+    Ok(api::router(store, Arc::new(Owner), Around::default()).layer(ServiceBuilder::new().map_request(known)))
 }

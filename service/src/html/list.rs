@@ -34,7 +34,7 @@ pub fn html(listed: &Page, filter: &Filter) -> String {
     };
     let title = "Reports of decisions";
     let (what, skip) = ("what was refused, undecided or warned about", "Skip to the list");
-    page(Frame { title, what, skip, root: None, doing }, &main)
+    page(Frame { title, what, skip, root: Some("./"), doing }, &main)
 }
 
 /// What the list is narrowed by.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::process::setpriority_process;
 use suture_model::value::Str;
+use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::Action;
 use tokio::sync::watch::{Receiver, Sender};
 
@@ -15,6 +16,7 @@ use super::judge::Replicas;
 use super::loaded::Edition;
 use super::metrics::Metrics;
 use super::peers::There;
+use super::reports::board::Standing;
 use super::resources::ResourceName;
 use super::status::{Audited, ResourceStatus, Said};
 use super::store::{Store, View};
@@ -38,6 +40,8 @@ pub struct Reporter {
     pub there: Receiver<There>,
     /// Whether the API server is told to ask.
     pub registered: Receiver<Result<(), String>>,
+    /// Who is shown how all invariants stand, if anybody is.
+    pub standings: Option<Sender<Vec<Standing>>>,
     /// Where what is violated is counted.
     pub metrics: Metrics,
 }
@@ -72,15 +76,14 @@ impl Reporter {
                 auditor = Auditor::default();
                 self.metrics.audited(auditor.found());
             }
-            let statuses = self.statuses(&self.store.read(), audits.then_some(&auditor));
+            let (view, found) = (self.store.read(), audits.then_some(&auditor));
+            let statuses = self.statuses(&view, found);
+            if let Some(shown) = &self.standings {
+                tell(shown, self.standings(&view, found));
+            }
+            drop(view);
             let new = Said { statuses, replicas };
-            said.send_if_modified(|old| {
-                let differs = *old != new;
-                if differs {
-                    *old = new;
-                }
-                differs
-            });
+            tell(said, new);
             thread::sleep(LOOK_EVERY);
         }
     }
@@ -94,18 +97,51 @@ impl Reporter {
     }
 
     fn statuses(&self, view: &View, auditor: Option<&Auditor>) -> BTreeMap<ResourceName, ResourceStatus> {
+        let known = self.known(view);
+        let resource_status =
+            |(name, edition): (&ResourceName, &Edition)| (name.clone(), known.resource_status(name, edition, auditor));
+        view.loaded.resources.iter().map(resource_status).collect()
+    }
+
+    /// How all invariants stand, whether a resource or a file has them; those that do not compile come last.
+    fn standings(&self, view: &View, auditor: Option<&Auditor>) -> Vec<Standing> {
+        let known = self.known(view);
+        let standing = |invariant: &Arc<CompiledInvariant>| {
+            let name = name_of(invariant);
+            let (violations, unclear) = match auditor.map(|auditor| auditor.says(&name)) {
+                Some(Audited::Found(found)) => (Some(found), None),
+                Some(Audited::Unknown(_, why)) => (None, Some(why)),
+                Some(Audited::Nothing | Audited::Elsewhere) | None => (None, None),
+            };
+            Standing {
+                loaded: true,
+                action: known.actions.get(&name).copied(),
+                unread: known.blind.get(&name).cloned(),
+                idle: known.idle.clone().err(),
+                violations,
+                unclear,
+                problem: None,
+                name: invariant.name.to_string(),
+            }
+        };
+        let broken = known.problems.iter().filter_map(|(resource, message)| {
+            let name = ["Invariant/", "NamespacedInvariant/"].iter().find_map(|kind| resource.strip_prefix(kind))?;
+            let (name, problem) = (name.to_owned(), Some((*message).to_owned()));
+            Some(Standing { name, loaded: true, problem, ..Standing::default() })
+        });
+        view.loaded.policy.invariants.iter().map(standing).chain(broken).collect()
+    }
+
+    fn known<'v>(&self, view: &'v View) -> Known<'v> {
         let problems = &view.loaded.problems;
-        let known = Known {
+        Known {
             view,
             blind: view.blind().into_iter().map(|(invariant, why)| (name_of(&invariant), why)).collect(),
             problems: problems.iter().map(|problem| (&*problem.resource, &*problem.message)).collect(),
             actions: actions(&view.loaded.policy),
             idle: self.idle(),
             now: Clock::now(),
-        };
-        let resource_status =
-            |(name, edition): (&ResourceName, &Edition)| (name.clone(), known.resource_status(name, edition, auditor));
-        view.loaded.resources.iter().map(resource_status).collect()
+        }
     }
 
     /// Why no request is judged by this replica, though one should be.
@@ -158,6 +194,17 @@ impl Known<'_> {
             _ => Err(format!("expired at {expires}")),
         }
     }
+}
+
+/// Tells what differs from what was told last.
+fn tell<T: PartialEq>(told: &Sender<T>, new: T) {
+    told.send_if_modified(|old| {
+        let differs = *old != new;
+        if differs {
+            *old = new;
+        }
+        differs
+    });
 }
 
 fn actions(policy: &Policy) -> BTreeMap<ResourceName, Action> {

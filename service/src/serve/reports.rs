@@ -27,6 +27,7 @@ use crate::report::Report;
 
 pub mod access;
 pub mod api;
+pub mod board;
 pub mod head;
 pub mod id;
 pub mod others;

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 
 use super::*;
 use crate::serve::reports::access::{Authority, Reader};
-use crate::serve::reports::api;
+use crate::serve::reports::api::{self, Around};
 use crate::serve::reports::store::ReportStore;
 
 const PROXY: &str = "/api/v1/namespaces/guard/services/https:suture-reports:reports/proxy";
@@ -38,7 +38,7 @@ type Seen = Arc<Mutex<Vec<(String, HeaderMap)>>>;
 /// An API server that proxies one Service, as `Authorization` is kept by a real one; for others it says `denied`.
 async fn api_server(folder: &std::path::Path, denied: (u16, &'static str)) -> (Config, Seen) {
     let seen = Seen::default();
-    let suture = api::router(ReportStore::open(folder).unwrap(), Arc::new(Scripted), None);
+    let suture = api::router(ReportStore::open(folder).unwrap(), Arc::new(Scripted), Around::default());
     let asked = seen.clone();
     let answer = move |mut request: Asked| {
         let path = request.uri().path_and_query().unwrap().to_string();

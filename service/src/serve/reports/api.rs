@@ -6,6 +6,8 @@
 //! | `/reports?user=&invariant=&namespace=&decision=&since=&until=&limit=&before=` | `{count, reports, next, silent}` |
 //! | `/reports/ID` | a report |
 //! | `/reports/ID/page` | the same as HTML |
+//! | `/invariants?span=` | `{span, since, stepSecs, invariants, silent}`: how each stands, and what it stood in the way of |
+//! | `/invariants/page?span=` | the same as HTML |
 //!
 //! Whoever asks shows a token ([`super::access`]), in `Authorization` or in [`FORWARDED`]. What he may not see is not there for him: it is neither listed nor
 //! counted, and inside a report it has no name ([`super::redact`]). What other replicas keep is there as well
@@ -26,8 +28,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value as Json, json};
 use tokio::sync::Semaphore;
+use tokio::sync::watch::Receiver;
 
 use super::access::{Authority, Readable, Reader};
+use super::board::Standing;
 use super::head::{Filter, Head, Page, unasked};
 use super::id::ReportId;
 use super::others::{Others, is_replica};
@@ -43,6 +47,7 @@ const READERS_MAX: usize = 4;
 /// How often it is looked whether another certificate is served.
 const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
 
+mod invariants;
 #[cfg(feature = "page")]
 mod pages;
 
@@ -50,19 +55,29 @@ mod pages;
 struct Api {
     store: ReportStore,
     authority: Arc<dyn Authority>,
-    /// Other replicas, which are asked for what they keep.
-    others: Option<Others>,
+    around: Around,
     at_once: Arc<Semaphore>,
 }
 
+/// What is around a store, if a `suture serve` has it.
+#[derive(Clone, Default)]
+pub struct Around {
+    /// Other replicas, which are asked for what they keep.
+    pub others: Option<Others>,
+    /// How the invariants stand.
+    pub standings: Option<Receiver<Vec<Standing>>>,
+}
+
 /// The routes.
-pub fn router(store: ReportStore, authority: Arc<dyn Authority>, others: Option<Others>) -> Router {
-    let api = Api { store, authority, others, at_once: Arc::new(Semaphore::new(READERS_MAX)) };
+pub fn router(store: ReportStore, authority: Arc<dyn Authority>, around: Around) -> Router {
+    let api = Api { store, authority, around, at_once: Arc::new(Semaphore::new(READERS_MAX)) };
     Router::new()
         .route("/", get(list_page))
         .route("/reports", get(list))
         .route("/reports/{id}", get(one))
         .route("/reports/{id}/page", get(page))
+        .route("/invariants", get(invariants::board))
+        .route("/invariants/page", get(invariants_page))
         .with_state(api)
 }
 
@@ -148,10 +163,15 @@ async fn one(State(api): State<Api>, headers: HeaderMap, Path(id): Path<String>)
 }
 
 #[cfg(feature = "page")]
-use pages::{list_page, page};
+use pages::{invariants_page, list_page, page};
 
 #[cfg(not(feature = "page"))]
 async fn page() -> Refusal {
+    Refusal::Absent(Vec::new())
+}
+
+#[cfg(not(feature = "page"))]
+async fn invariants_page() -> Refusal {
     Refusal::Absent(Vec::new())
 }
 
@@ -174,7 +194,7 @@ impl Api {
     /// What other replicas have at a path for who shows a token, and which of them did not say; those are not asked where one of
     /// them asks.
     async fn elsewhere(&self, headers: &HeaderMap, path: &str, token: &str) -> (Vec<Json>, Vec<String>) {
-        match &self.others {
+        match &self.around.others {
             Some(others) if !is_replica(headers) => others.ask(path, token).await,
             _ => (Vec::new(), Vec::new()),
         }
@@ -212,6 +232,7 @@ impl Api {
         let mut page = blocking(move || store.list(&asked, &|head| is_seen(head, &seen))).await?;
         for head in &mut page.reports {
             head.namespaces.retain(|namespace| readable.has(namespace));
+            head.invariants.retain(|name| own_namespace(name).is_none_or(|namespace| readable.has(namespace)));
         }
         let page = serde_json::to_value(page).map_err(|error| Refusal::Failed(error.to_string()))?;
         let readable = self.readable(reader, namespaces(&page)).await?;
@@ -240,6 +261,11 @@ impl Api {
         let is_seen = is_seen(&Head::of(id, &report, 0), &readable);
         Ok(is_seen.then(|| redacted(json, &|namespace| readable.has(namespace))))
     }
+}
+
+/// The namespace that an invariant holds for, if it holds for one.
+fn own_namespace(invariant: &str) -> Option<&str> {
+    invariant.split_once('/').map(|(namespace, _)| namespace)
 }
 
 /// Whether a report is there for somebody: the request, or what it would break, is where he may read.

@@ -23,6 +23,11 @@ impl ReportId {
         let millis = u64::try_from(time.nanos().max(0) / NANOS_PER_MILLI).unwrap_or(u64::MAX);
         Self(millis.saturating_mul(1 << COUNT_BITS))
     }
+
+    /// When a report of this id was made, in seconds since 1970.
+    pub fn seconds(self) -> i64 {
+        i64::try_from((self.0 >> COUNT_BITS) / 1_000).unwrap_or(i64::MAX)
+    }
 }
 
 impl fmt::Display for ReportId {

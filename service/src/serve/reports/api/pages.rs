@@ -7,12 +7,14 @@ use axum::response::{IntoResponse, Response};
 
 use super::{Api, Asked, Refusal};
 use crate::clock::Clock;
-use crate::html::{Doing, list, policy, refusal, report};
+use crate::html::{Doing, invariants, list, policy, refusal, report};
 
 /// Where the list is, as a report's page links to it.
 const ROOT_OF_REPORT: &str = "../../";
 /// The same for the list itself.
-const ROOT_OF_LIST: &str = ".";
+const ROOT_OF_LIST: &str = "./";
+/// The same for the page of invariants.
+const ROOT_OF_INVARIANTS: &str = "../";
 
 /// A refusal as a page that links to the list.
 pub struct Refused(Refusal, &'static str);
@@ -40,6 +42,16 @@ fn shown(status: StatusCode, doing: Doing, html: String) -> Response {
 pub async fn list_page(State(api): State<Api>, headers: HeaderMap, query: Asked) -> Result<Response, Refused> {
     let (page, filter) = api.listed(&headers, query).await.map_err(|refusal| Refused(refusal, ROOT_OF_LIST))?;
     Ok(shown(StatusCode::OK, list::doing(&filter), list::html(&page, &filter)))
+}
+
+/// The invariants.
+pub async fn invariants_page(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    query: super::invariants::Asked,
+) -> Result<Response, Refused> {
+    let board = api.board(&headers, query).await.map_err(|refusal| Refused(refusal, ROOT_OF_INVARIANTS))?;
+    Ok(shown(StatusCode::OK, Doing::Nothing, invariants::html(&board, ROOT_OF_INVARIANTS)))
 }
 
 /// A report.

@@ -68,7 +68,7 @@ async fn a_reader_sees_his_namespaces_in_lists_counts_and_reports() {
             .collect();
     let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
     store.put(&made, bounds, now).unwrap();
-    let routes = router(store, Arc::new(Scripted), None);
+    let routes = router(store, Arc::new(Scripted), Around::default());
     let of = |number: usize| made[number].0.to_string();
 
     for (token, status) in [(None, 401), (Some("stranger"), 401), (Some(""), 401), (Some("broken"), 503)] {
@@ -131,7 +131,7 @@ async fn a_reader_sees_his_namespaces_in_lists_counts_and_reports() {
         "only in the form and its links: {page}"
     );
     let (status, page) = ask(&routes, "/?since=%3Cb%3E", Some("admin")).await;
-    assert!(status == 400 && page.contains("&lt;b&gt;") && page.contains("href=\".\""), "{page}");
+    assert!(status == 400 && page.contains("&lt;b&gt;") && page.contains("href=\"./\""), "{page}");
     let absent = ask(&routes, &format!("/reports/{}", ReportId::first_at(now)), Some("shop")).await;
     assert_eq!(absent, ask(&routes, &format!("/reports/{}", of(1)), Some("shop")).await, "hidden is as absent");
     assert_eq!(ask(&routes, "/reports/..", Some("admin")).await.0, 400);
@@ -158,10 +158,61 @@ async fn a_list_names_no_namespace_that_its_reader_may_not_read() {
         .collect();
     let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
     store.put(&[(id, serde_json::from_value(made).unwrap())], bounds, now).unwrap();
-    let routes = router(store, Arc::new(Scripted), None);
+    let routes = router(store, Arc::new(Scripted), Around::default());
     for path in ["/", "/reports"] {
         assert!(ask(&routes, path, Some("admin")).await.1.contains("zoo"), "{path}");
         let (status, text) = ask(&routes, path, Some("shop")).await;
         assert!(status == 200 && text.contains("Pod/shop") && !text.contains("zoo"), "{path}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn the_board_names_and_counts_what_its_reader_may_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = ReportStore::open(folder.path()).unwrap();
+    let (ids, now) = (Ids::after(None, "a"), Clock::now());
+    let made = ["shop", "bank", "bank"].map(|namespace| {
+        let id = ids.next(now);
+        (id, report(id, namespace, &format!("Service/{namespace}/web")))
+    });
+    let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
+    store.put(&made, bounds, now).unwrap();
+    let violated = ["Pod/shop/a", "Pod/bank/b", "Node/n1"].map(|name| (name.to_owned(), format!("{name} is down")));
+    let standing = |name: &str, violations: &[(String, String)]| Standing {
+        name: name.to_owned(),
+        loaded: true,
+        violations: Some(violations.to_vec()),
+        ..Standing::default()
+    };
+    let standings = vec![standing("kept", &violated), standing("bank/own", &violated[1..2]), standing("shop/own", &[])];
+    let (_known, standings) = tokio::sync::watch::channel(standings);
+    let routes = router(store, Arc::new(Scripted), Around { others: None, standings: Some(standings) });
+    let board = async |token: &str| {
+        let (status, text) = ask(&routes, "/invariants", Some(token)).await;
+        assert_eq!(status, 200, "{text}");
+        let board: crate::serve::reports::board::Board = serde_json::from_str(&text).unwrap();
+        let line = |line: &crate::serve::reports::board::Line| {
+            let denied = line.decisions.iter().map(|counts| counts.denied).sum::<u64>();
+            (line.standing.name.clone(), line.standing.violations.as_ref().unwrap().len(), denied)
+        };
+        (board.invariants.iter().map(line).collect::<Vec<_>>(), text)
+    };
+    let of = |name: &str, violations: usize, denied: u64| (name.to_owned(), violations, denied);
+    assert_eq!(board("admin").await.0, [of("bank/own", 1, 0), of("kept", 3, 3), of("shop/own", 0, 0)]);
+    let (lines, text) = board("shop").await;
+    assert_eq!(lines, [of("kept", 1, 1), of("shop/own", 0, 0)]);
+    assert!(!text.contains("bank") && !text.contains("n1"), "{text}");
+    assert_eq!(board("other").await.0, [of("kept", 0, 0)]);
+    let (status, page) = ask(&routes, "/invariants/page?span=7d", Some("shop")).await;
+    assert!(
+        status == 200 && page.contains("Pod/shop/a") && !page.contains("bank") && page.contains("href=\"../\""),
+        "{page}"
+    );
+    for (path, token, status) in [
+        ("/invariants?span=1y", Some("shop"), 400),
+        ("/invariants/page", None, 401),
+        ("/invariants", Some("stranger"), 401),
+    ] {
+        assert_eq!(ask(&routes, path, token).await.0.as_u16(), status, "{path}");
     }
 }

@@ -13,7 +13,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::serve::metrics::Metrics;
 use crate::serve::reports::api::tests::{Scripted, ask, report};
-use crate::serve::reports::api::{router, serve};
+use crate::serve::reports::api::{Around, router, serve};
 use crate::serve::reports::id::{Ids, ReportId};
 use crate::serve::reports::store::{Bounds, ReportStore};
 use crate::serve::tls::{Identity, Rules};
@@ -52,7 +52,7 @@ impl Scene {
             |(id, namespace): &(ReportId, &str)| (*id, report(*id, namespace, &format!("Service/{namespace}/web")));
         store.put(&reports.iter().map(made).collect::<Vec<_>>(), bounds, now).unwrap();
         let others = Others { identity: name.to_owned(), there: self.there.subscribe(), tls: self.tls.clone() };
-        let routes = router(store, Arc::new(Scripted), Some(others));
+        let routes = router(store, Arc::new(Scripted), Around { others: Some(others), standings: None });
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         self.tell(name, listener.local_addr().unwrap().to_string());
         tokio::spawn(serve(listener, shown.clone(), shown.clone(), routes.clone()));
