@@ -560,9 +560,11 @@ pub(crate) fn not_linear(what: &str) -> Refusal {
 /// An error that is not CEL's own ends the question.
 pub(crate) fn check_absence(error: &EvalError) -> Result<(), Refusal> {
     match &error.kind {
-        EvalErrorKind::UnknownKind(_) | EvalErrorKind::Unread(_) | EvalErrorKind::Hidden | EvalErrorKind::Steps(_) => {
-            Err(Refusal::Unknown(error.to_string()))
-        }
+        EvalErrorKind::UnknownKind(_)
+        | EvalErrorKind::Unread(_)
+        | EvalErrorKind::Hidden
+        | EvalErrorKind::Dropped(..)
+        | EvalErrorKind::Steps(_) => Err(Refusal::Unknown(error.to_string())),
         EvalErrorKind::Spent(spent) => Err(TermError::from(*spent).into()),
         _ => Ok(()),
     }

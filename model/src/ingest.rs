@@ -17,7 +17,7 @@ mod yaml;
 use fault::Fault;
 pub use fault::IngestError;
 pub use passing::{Blanked, Passed, Passing};
-pub use project::{hidden, project};
+pub use project::{hidden, is_dropped, project};
 pub use tree::NESTING_MAX;
 
 /// Texts longer than this are refused: a cluster of 150,000 pods prints as less.

@@ -217,11 +217,17 @@ spec:
   require:
   - expression: \"'mode' in c.at(now).data && c.at(now).data['mode'] != ''\"
   - expression: \"!now.secrets.exists(s, s.?data.?token.orValue('') == 'x')\"
+  - expression: \"has(c.data.mode) && now.pods.all(p, p.status.phase != '' && p.?status.?podIP.orValue('') == '')\"
 ";
     let ran = suture(&["lint", &write(&folder, "values.yaml", text), "-o", "json"]);
     let remarks: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
     let told: Vec<String> = remarks.iter().map(|r| format!("{} {}:{}", r["rule"], r["line"], r["column"])).collect();
-    assert_eq!((ran.code, told), (2, vec!["\"E0108\" 6:44".to_owned(), "\"E0108\" 7:41".to_owned()]), "{}", ran.out);
+    assert_eq!(
+        (ran.code, told),
+        (2, ["6:44", "7:41", "8:75"].map(|at| format!("\"E0108\" {at}")).to_vec()),
+        "{}",
+        ran.out
+    );
     assert!(ran.out.contains("values of Secrets and ConfigMaps are not kept"), "{}", ran.out);
 }
 

@@ -1,5 +1,6 @@
 //! Reading fields and items: what `a.b`, `has(a.b)`, `a.?b`, `a[b]` and `a[?b]` mean on every kind of value.
 
+use suture_model::ingest::is_dropped;
 use suture_model::object::{Object, Owner};
 use suture_model::references::Reference;
 use suture_model::value::Val;
@@ -99,11 +100,14 @@ pub fn opt_index(base: &Value, at: &Value, ty: &Type) -> Result<Value, EvalError
 /// The value at a path below an object, as the fields of its manifest; `None` when it is absent.
 ///
 /// # Errors
-/// When a part of the object was not read: nothing but its metadata is known.
+/// When a part of the object was not read, so that nothing but its metadata is known, or the field is not kept.
 pub fn object_field(object: &Object, path: &[&str]) -> Result<Option<Value>, EvalError> {
     let is_known = || matches!(path.first(), Some(&("apiVersion" | "kind" | "metadata")));
     if object.is_unread() && !is_known() {
         return Err(EvalErrorKind::Unread(object.key.to_string()).into());
+    }
+    if is_dropped(&object.key.kind, path) {
+        return Err(EvalErrorKind::Dropped(path.join("."), object.key.kind.kind.to_string()).into());
     }
     Ok(object.at(path).map(|val| Value::from(&val)))
 }

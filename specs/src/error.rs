@@ -45,6 +45,9 @@ pub enum EvalErrorKind {
     /// A value of a Secret or ConfigMap. Never a text.
     #[error("values of Secrets and ConfigMaps are not kept")]
     Hidden,
+    /// A field that is not kept of objects of a kind. Never an absence.
+    #[error("`{0}` of a {1} is not kept")]
+    Dropped(String, String),
     /// An argument of a type that the function does not take.
     #[error("`{function}` is not defined on {types}")]
     NoSuchOverload {

@@ -30,6 +30,15 @@ pub fn hidden(kind: &Kind) -> &'static [&'static str] {
     if kind.is("Secret") || kind.is("ConfigMap") { &VALUES } else { &[] }
 }
 
+/// Whether a field of an object of a kind is not kept, though its schema has it.
+pub fn is_dropped(kind: &Kind, path: &[&str]) -> bool {
+    match path {
+        ["status", field, ..] if kind.is("Pod") => !POD_STATUS.contains(field),
+        ["status", field, ..] if kind.is("Node") => NODE_STATUS.contains(field),
+        _ => false,
+    }
+}
+
 /// The object as a snapshot keeps it.
 ///
 /// [`HIDDEN`] takes the place of the values of Secrets and ConfigMaps, their keys stay. Pods of one workload become equal but for

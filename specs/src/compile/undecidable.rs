@@ -1,9 +1,10 @@
 //! What can never be decided. Where the future decides what is in a list, the encoding counts its items: such a list has no
-//! order, and neither positions nor texts are made of it. Values of Secrets and ConfigMaps are not kept at all.
+//! order, and neither positions nor texts are made of it. Values of Secrets and ConfigMaps, and what only single pods and nodes
+//! have in their status, are not kept at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use suture_model::ingest::hidden;
+use suture_model::ingest::{hidden, is_dropped};
 use suture_model::value::Str;
 
 use crate::cel::CelError;
@@ -13,7 +14,8 @@ use crate::spec::{Cel, Origin, SpecError};
 use crate::value::World;
 
 const OPEN_HELP: &str = "`size`, `exists`, `all`, `filter`, `distinct`, `min`, `max` and `sum` of it can be decided";
-const HIDDEN_HELP: &str = "which keys there are can be decided: `'KEY' in object.data`";
+const NOT_KEPT_HELP: &str = "which keys a Secret or ConfigMap has can be decided: `'KEY' in object.data`; of a pod's status its phase and \
+    conditions can";
 
 /// The errors of expressions that are judged, each with its path and text, and of the named values that they use, whose
 /// texts are `texts`.
@@ -42,31 +44,37 @@ pub(super) fn errors(
             let message = format!("{what} of a list that depends on the future can never be decided");
             CelError::new(&text.0, message, span, "here", Some(OPEN_HELP.to_owned()))
         });
-        let of_hidden = hidden_values(expr).into_iter().map(|span| {
-            let message = "values of Secrets and ConfigMaps are not kept: what reads one can never be decided";
-            CelError::new(&text.0, message.to_owned(), span, "here", Some(HIDDEN_HELP.to_owned()))
+        let of_dropped = not_kept(expr).into_iter().map(|(what, span)| {
+            let message = format!("{what}: what reads it can never be decided");
+            CelError::new(&text.0, message, span, "here", Some(NOT_KEPT_HELP.to_owned()))
         });
-        errors.extend(of_open.chain(of_hidden).map(|error| SpecError::expression(origin, &path, error)));
+        errors.extend(of_open.chain(of_dropped).map(|error| SpecError::expression(origin, &path, error)));
     }
     errors
 }
 
-/// Where an expression reads a value of an object that is known to be a Secret or ConfigMap.
-fn hidden_values(expr: &Expr) -> Vec<Span> {
+/// Where an expression reads what is not kept of an object whose kind is known, and what that is.
+fn not_kept(expr: &Expr) -> Vec<(String, Span)> {
     let mut found = Vec::new();
     expr.walk(&mut |part| {
-        let (Node::Select { base, .. }
-        | Node::OptSelect { base, .. }
-        | Node::Index { base, .. }
-        | Node::OptIndex { base, .. }) = &part.node
-        else {
+        let (base, last) = match &part.node {
+            Node::Select { base, field } | Node::OptSelect { base, field } => (base, Some((field, true))),
+            Node::HasField { base, field } => (base, Some((field, false))),
+            Node::Index { base, .. } | Node::OptIndex { base, .. } => (base, None),
+            _ => return,
+        };
+        let (Node::Select { base: object, field } | Node::OptSelect { base: object, field }) = &base.node else {
             return;
         };
-        if let Node::Select { base: object, field } | Node::OptSelect { base: object, field } = &base.node
-            && let Type::Object(Some(kind)) = &object.ty
-            && hidden(kind).contains(&&**field)
+        let Type::Object(Some(kind)) = &object.ty else { return };
+        // whether a key is there is known
+        if hidden(kind).contains(&&**field) && last.is_none_or(|(_, reads)| reads) {
+            found.push(("values of Secrets and ConfigMaps are not kept".to_owned(), part.span));
+        }
+        if let Some((last, _)) = last
+            && is_dropped(kind, &[field, last])
         {
-            found.push(part.span);
+            found.push((format!("`{field}.{last}` of a {} is not kept", kind.kind), part.span));
         }
     });
     found
