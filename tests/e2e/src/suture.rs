@@ -282,9 +282,14 @@ pub fn ready(port: u16) -> Result<(), String> {
 
 /// The status and text of a path of the health listener on this port.
 pub fn get(port: u16, path: &str) -> Result<(u16, String), Error> {
+    get_from("localhost", port, path)
+}
+
+/// The status and text of a path at this port of this machine, asked for by the name of a host.
+pub fn get_from(host: &str, port: u16, path: &str) -> Result<(u16, String), Error> {
     let got = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|mut stream| {
         stream.set_read_timeout(Some(PROBE_MAX))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         Ok(text)
