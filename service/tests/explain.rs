@@ -188,6 +188,50 @@ fn a_report_is_a_page_whose_exemption_lets_the_request_pass() {
     assert_eq!(at("2100-01-01T00:00:00Z").code, 1);
 }
 
+/// The reports of a folder are shown on this machine, at the address that is printed and at no other.
+#[cfg(feature = "serve")]
+#[test]
+fn the_reports_of_a_folder_are_shown_at_the_address_that_is_printed() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpStream;
+    use std::process::{Command, Stdio};
+
+    use suture_service::clock::Clock;
+    use suture_service::report::Report;
+    use suture_service::serve::reports::id::Ids;
+    use suture_service::serve::reports::store::{Bounds, ReportStore};
+
+    let (folder, _, path) = refused("reports");
+    let kept = folder.join("kept");
+    assert_eq!(suture(&["reports", "--reports", kept.to_str().unwrap()]).code, 4, "there is no store");
+    let report: Report = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let now = Clock::now();
+    let id = Ids::after(None, "a").next(now);
+    let report = Report { id: Some(id.to_string()), time: Some(now.to_string()), ..report };
+    let bounds = Bounds { bytes_max: 1 << 20, age_max: std::time::Duration::from_secs(60) };
+    ReportStore::open(&kept).unwrap().put(&[(id, report)], bounds, now).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_suture"));
+    let mut shown = command.args(["reports", "--reports"]).arg(&kept).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(shown.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let (host, key) = line.trim().split_once("http://").unwrap().1.split_once('/').unwrap();
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    let list = get(key);
+    assert!(list.starts_with("HTTP/1.1 200") && list.contains("ana scales Deployment/shop/web"), "{list}");
+    assert!(get(&format!("{key}reports/{id}/page")).contains("web-serves would break for Service/shop/web"));
+    assert!(get(&format!("{key}invariants/page?span=7d")).contains("Not loaded</span> web-serves"));
+    let elsewhere = get(&format!("{}x/", key.trim_end_matches('/')));
+    assert!(elsewhere.starts_with("HTTP/1.1 404") && !elsewhere.contains("ana"), "{elsewhere}");
+    shown.kill().unwrap();
+    shown.wait().unwrap();
+}
+
 /// A report that `serve` keeps is opened by its id, whether its process still has the folder or not.
 #[cfg(feature = "serve")]
 #[test]

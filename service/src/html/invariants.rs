@@ -16,8 +16,10 @@ const PLOT_WIDTH: u64 = 240;
 const PLOT_HEIGHT: u64 = 48;
 /// Below the bars, for the line that they stand on.
 const PLOT_FOOT: u64 = 2;
-/// What a plot shows, from the bottom of a bar to its top: class, word, and number.
-const PARTS: [(&str, &str, fn(&Counts) -> u64); 3] = [
+/// A part of a bar: its class, its word, and its number.
+type Part = (&'static str, &'static str, fn(&Counts) -> u64);
+/// The parts, from the bottom of a bar to its top.
+const PARTS: [Part; 3] = [
     ("denied", "denied", |c| c.denied),
     ("undecided", "undecided", |c| c.undecided),
     ("warned", "warned", |c| c.warned),
@@ -35,11 +37,15 @@ pub fn html(board: &Board, root: &str) -> String {
         } ", since " (shown(&board.since)) ". What is violated is looked for now and then by one replica; you see what is in namespaces that you may read." }
         @if !board.silent.is_empty() { p.why.warn { (shown(&unasked(&board.silent))) "." } }
         @if lines.is_empty() { p.none { "No invariant is loaded, and no report names one." } }
-        @for (number, line) in (1..).zip(&lines) { (section(board, line, number)) }
+        @for (number, line) in (1..).zip(&lines).filter(|(_, line)| rank(line) != CALM) { (section(board, line, number)) }
+        (calm(&lines))
     };
     let (title, what, skip) = ("Invariants", "how invariants stand", "Skip to the invariants");
     page(Frame { title, what, skip, root: Some(root), doing: Doing::Nothing }, &main)
 }
+
+/// The rank of one of which there is nothing to tell.
+const CALM: u8 = 5;
 
 /// What needs somebody comes first.
 fn rank(line: &Line) -> u8 {
@@ -49,8 +55,34 @@ fn rank(line: &Line) -> u8 {
         (None, Some(_), _) => 1,
         (_, _, Some(violations)) if !violations.is_empty() => 2,
         _ if line.decisions.iter().any(|counts| counts.total() > 0) => 3,
-        _ if *loaded => 4,
-        _ => 5,
+        _ if !loaded => 4,
+        _ => CALM,
+    }
+}
+
+/// Those that are not violated where the reader looks, as far as that is known, and stood in nobody's way.
+fn calm(lines: &[&Line]) -> Markup {
+    let calm: Vec<&Standing> = lines.iter().filter(|line| rank(line) == CALM).map(|line| &line.standing).collect();
+    html! {
+        @if !calm.is_empty() {
+            section aria-labelledby="calm" {
+                h2 #calm { "Stood in nobody's way" }
+                table {
+                    caption { (calm.len()) @if calm.len() == 1 { " invariant" } @else { " invariants" } }
+                    thead { tr { th scope="col" { "Invariant" } th scope="col" { "State" } th scope="col" { "Violated now" } } }
+                    tbody {
+                        @for standing in calm {
+                            @let (class, word, why) = state(standing);
+                            tr {
+                                th scope="row" { (shown(&standing.name)) }
+                                td { span class=(class) { (word) } @if let Some(why) = why { " " (shown(why)) } }
+                                td { (violated(standing)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -87,7 +119,7 @@ fn state(standing: &Standing) -> (&'static str, &'static str, Option<&str>) {
 fn violated(standing: &Standing) -> Markup {
     html! {
         @match (&standing.violations, &standing.unclear) {
-            (Some(violations), _) if violations.is_empty() => p { "Nothing that you may read." },
+            (Some(violations), _) if violations.is_empty() => p { "none" },
             (Some(violations), _) => {
                 details {
                     summary { (violations.len()) @if violations.len() == 1 { " instance" } @else { " instances" } }
@@ -160,7 +192,7 @@ fn bars(steps: &[(String, Counts)]) -> Markup {
 /// The parts of a bar that there are: from where to where.
 fn stacked(counts: &Counts) -> Vec<(&'static str, u64, u64)> {
     let mut top = 0;
-    let part = |(class, _, of): &(&'static str, &str, fn(&Counts) -> u64)| {
+    let part = |(class, _, of): &Part| {
         let from = top;
         top += of(counts);
         (*class, from, top)

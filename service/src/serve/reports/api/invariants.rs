@@ -8,12 +8,13 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
-use super::super::board::{Board, Span, Standing, Steps};
-use super::super::head::{Filter, Head, namespace_of};
-use super::super::redact::redacted;
-use super::super::store::{ReportStore, StoreError};
-use super::{Api, Readable, Reader, Refusal, answer, blocking, is_seen, namespaces, own_namespace};
+use super::reading::{Api, Refusal, answer, blocking, is_seen, own_namespace};
 use crate::clock::Clock;
+use crate::serve::reports::access::{Readable, Reader};
+use crate::serve::reports::board::{Board, Span, Standing, Steps};
+use crate::serve::reports::head::{Filter, Head, namespace_of};
+use crate::serve::reports::redact::{namespaces, redacted};
+use crate::serve::reports::store::{ReportStore, StoreError};
 
 /// What is asked.
 pub type Asked = Result<Query<Span>, QueryRejection>;

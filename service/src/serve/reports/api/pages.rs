@@ -5,9 +5,10 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::{Api, Asked, Refusal};
+use super::invariants;
+use super::reading::{Api, Asked, Refusal};
 use crate::clock::Clock;
-use crate::html::{Doing, invariants, list, policy, refusal, report};
+use crate::html::{self, Doing, list, policy, refusal, report};
 
 /// Where the list is, as a report's page links to it.
 const ROOT_OF_REPORT: &str = "../../";
@@ -48,10 +49,10 @@ pub async fn list_page(State(api): State<Api>, headers: HeaderMap, query: Asked)
 pub async fn invariants_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    query: super::invariants::Asked,
+    query: invariants::Asked,
 ) -> Result<Response, Refused> {
     let board = api.board(&headers, query).await.map_err(|refusal| Refused(refusal, ROOT_OF_INVARIANTS))?;
-    Ok(shown(StatusCode::OK, Doing::Nothing, invariants::html(&board, ROOT_OF_INVARIANTS)))
+    Ok(shown(StatusCode::OK, Doing::Nothing, html::invariants::html(&board, ROOT_OF_INVARIANTS)))
 }
 
 /// A report.

@@ -3,12 +3,15 @@
 use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
+use serde_json::{Value as Json, json};
 use tower::ServiceExt;
 
 use super::*;
 use crate::clock::Clock;
 use crate::report::Report;
-use crate::serve::reports::id::Ids;
+use crate::serve::reports::access::Reader;
+use crate::serve::reports::board::{Board, Line, Standing};
+use crate::serve::reports::id::{Ids, ReportId};
 use crate::serve::reports::store::Bounds;
 
 /// Tokens are names; `admin` may read all, others the namespace that they are called like.
@@ -190,8 +193,8 @@ async fn the_board_names_and_counts_what_its_reader_may_read() {
     let board = async |token: &str| {
         let (status, text) = ask(&routes, "/invariants", Some(token)).await;
         assert_eq!(status, 200, "{text}");
-        let board: crate::serve::reports::board::Board = serde_json::from_str(&text).unwrap();
-        let line = |line: &crate::serve::reports::board::Line| {
+        let board: Board = serde_json::from_str(&text).unwrap();
+        let line = |line: &Line| {
             let denied = line.decisions.iter().map(|counts| counts.denied).sum::<u64>();
             (line.standing.name.clone(), line.standing.violations.as_ref().unwrap().len(), denied)
         };
