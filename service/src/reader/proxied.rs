@@ -78,6 +78,8 @@ impl Proxied {
     /// # Errors
     /// When the kubeconfig cannot be used.
     pub fn new(config: &Config, place: Place, token_file: Option<PathBuf>) -> kube::Result<Self> {
+        // what the client itself refuses, such as a proxy that it does not speak, is not passed over
+        drop(Client::try_from(config.clone())?);
         let https = config.rustls_https_connector()?;
         let http: legacy::Client<_, Sent> = legacy::Client::builder(TokioExecutor::new()).build(https);
         let with_token = move |mut request: Request<Sent>| {

@@ -156,6 +156,12 @@ impl Steps {
         format!("?span={}&end={}", self.span, self.begin.saturating_add(last))
     }
 
+    /// When they begin, RFC 3339.
+    pub fn since(&self) -> String {
+        let begin = Clock::ANY.later(&format!("{}s", self.begin.max(0)));
+        begin.map(|begin| begin.to_string()).unwrap_or_default()
+    }
+
     /// In which step a report was made, if in any.
     fn of(&self, head: &Head) -> Option<usize> {
         let id: ReportId = head.id.parse().ok()?;
@@ -180,10 +186,8 @@ impl Steps {
                 }
             }
         }
-        let begin = Clock::ANY.later(&format!("{}s", self.begin.max(0)));
-        let since = begin.map(|begin| begin.to_string()).unwrap_or_default();
         let invariants = lines.into_values().collect();
-        Board { span: self.span.to_owned(), since, step_secs: self.step, invariants, silent: Vec::new() }
+        Board { span: self.span.to_owned(), since: self.since(), step_secs: self.step, invariants, silent: Vec::new() }
     }
 }
 

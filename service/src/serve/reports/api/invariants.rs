@@ -44,8 +44,9 @@ impl Api {
     async fn board_here(&self, reader: &Reader, steps: &Steps) -> Result<Board, Refusal> {
         let _one_of_few = self.at_once.acquire().await;
         let standings = self.around.standings.as_ref().map(|known| known.borrow().clone()).unwrap_or_default();
+        let made = Filter::default().starting(&steps.since()).understood(Clock::now()).map_err(Refusal::Failed)?;
         let store = self.store.clone();
-        let heads = blocking(move || all(&store)).await?;
+        let heads = blocking(move || all(&store, &made)).await?;
         let mut there: BTreeSet<String> = heads.iter().flat_map(|head| head.namespaces.clone()).collect();
         for standing in &standings {
             there.extend(own_namespace(&standing.name).map(str::to_owned));
@@ -80,10 +81,10 @@ fn seen(mut standing: Standing, readable: &Readable) -> Standing {
     standing
 }
 
-/// The heads of all reports.
-fn all(store: &ReportStore) -> Result<Vec<Head>, StoreError> {
+/// The heads of all reports that a filter admits.
+fn all(store: &ReportStore, filter: &Filter) -> Result<Vec<Head>, StoreError> {
     let found = std::cell::RefCell::new(Vec::new());
-    store.list(&Filter::default(), &|head| {
+    store.list(filter, &|head| {
         found.borrow_mut().push(head.clone());
         false
     })?;

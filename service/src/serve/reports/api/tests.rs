@@ -14,6 +14,9 @@ use crate::serve::reports::board::{Board, Line, Standing};
 use crate::serve::reports::id::{Ids, ReportId};
 use crate::serve::reports::store::Bounds;
 
+/// When reports were made.
+const NOON: &str = "2026-11-01T12:00:00Z";
+
 /// Tokens are names; `admin` may read all, others the namespace that they are called like.
 pub(in crate::serve::reports) struct Scripted;
 
@@ -56,33 +59,61 @@ pub(in crate::serve::reports) async fn ask(routes: &Router, path: &str, token: O
     (status, String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap())
 }
 
-#[tokio::test]
-async fn a_reader_sees_his_namespaces_in_lists_counts_and_reports() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = ReportStore::open(folder.path()).unwrap();
-    let (ids, now) = (Ids::after(None, "a"), Clock::parse("2026-11-01T12:00:00Z").unwrap());
-    let made: Vec<(ReportId, Report)> =
-        [("shop", "Service/shop/web"), ("bank", "Service/bank/vault"), ("bank", "Service/shop/web"), ("", "Node/n1")]
-            .into_iter()
-            .map(|(namespace, instance)| {
-                let id = ids.next(now);
-                (id, report(id, namespace, instance))
-            })
-            .collect();
-    let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
-    store.put(&made, bounds, now).unwrap();
-    let routes = router(store, Arc::new(Scripted), Around::default());
-    let of = |number: usize| made[number].0.to_string();
+/// Four reports, and how they are asked for.
+struct Kept {
+    made: Vec<(ReportId, Report)>,
+    routes: Router,
+    _folder: tempfile::TempDir,
+}
 
+impl Kept {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = ReportStore::open(folder.path()).unwrap();
+        let (ids, now) = (Ids::after(None, "a"), Clock::parse(NOON).unwrap());
+        let made: Vec<(ReportId, Report)> = [
+            ("shop", "Service/shop/web"),
+            ("bank", "Service/bank/vault"),
+            ("bank", "Service/shop/web"),
+            ("", "Node/n1"),
+        ]
+        .into_iter()
+        .map(|(namespace, instance)| {
+            let id = ids.next(now);
+            (id, report(id, namespace, instance))
+        })
+        .collect();
+        let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
+        store.put(&made, bounds, now).unwrap();
+        let routes = router(store, Arc::new(Scripted), Around::default());
+        Self { made, routes, _folder: folder }
+    }
+
+    fn id(&self, number: usize) -> String {
+        self.made[number].0.to_string()
+    }
+}
+
+#[tokio::test]
+async fn who_shows_no_token_gets_nothing() {
+    let kept = Kept::new();
+    let (routes, of) = (&kept.routes, |number: usize| kept.id(number));
     for (token, status) in [(None, 401), (Some("stranger"), 401), (Some(""), 401), (Some("broken"), 503)] {
         for path in
             ["/reports".to_owned(), "/".to_owned(), format!("/reports/{}", of(0)), format!("/reports/{}/page", of(0))]
         {
-            let (found, text) = ask(&routes, &path, token).await;
+            let (found, text) = ask(routes, &path, token).await;
             assert_eq!(found.as_u16(), status, "{path} {token:?}: {text}");
             assert!(!text.contains("shop") && !text.contains("no route"), "{text}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_reader_sees_his_namespaces_in_lists_counts_and_reports() {
+    let kept = Kept::new();
+    let (routes, of) = (kept.routes.clone(), |number: usize| kept.id(number));
+    let now = Clock::parse(NOON).unwrap();
     let list = async |token: &str, query: &str| {
         let (status, text) = ask(&routes, &format!("/reports{query}"), Some(token)).await;
         assert_eq!(status, 200, "{text}");
@@ -146,7 +177,7 @@ async fn a_reader_sees_his_namespaces_in_lists_counts_and_reports() {
 async fn a_list_names_no_namespace_that_its_reader_may_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = ReportStore::open(folder.path()).unwrap();
-    let now = Clock::parse("2026-11-01T12:00:00Z").unwrap();
+    let now = Clock::parse(NOON).unwrap();
     let id = Ids::after(None, "a").next(now);
     let mut made = serde_json::to_value(report(id, "shop", "Service/shop/web")).unwrap();
     let verdict = made["verdicts"][0].clone();
