@@ -24,6 +24,7 @@ use crate::decision::{Decision, Duration, Effort, Finding, Outcome};
 use crate::decision_cache::{CacheKey, DecisionCache, repeatable};
 use crate::judge::{Findings, Judge, SHARES, Scope};
 use crate::suggest::suggest;
+use crate::suppose::judge_all;
 use crate::version::{VersionError, z3_version};
 
 pub use crate::instance::Undecided;
@@ -117,14 +118,16 @@ impl Engine {
         let watch = Stopwatch::start();
         let (found, effort) = steps::within(self.settings.steps, || {
             let mut judge = self.judge();
-            let mut found = judge.all(input, Scope::default());
+            let mut found = judge_all(&mut judge, input, Scope::default());
             let mut effort = judge.effort;
             if self.settings.suggest && !found.cut_short {
                 let trials = SUGGEST_INSTANCES_MAX / effort.instances.max(1);
-                narrow(input, &mut found.verdicts, trials, |input, scope| self.judge().all(input, scope));
+                narrow(input, &mut found.verdicts, trials, |input, scope| judge_all(&mut self.judge(), input, scope));
                 let analyses = self.analyses.clone();
                 let places = |name: &str| analyses.iter().any(|a| *a.compiled.name == *name && a.is_about_places());
-                suggest(input, &mut found.verdicts, trials, places, |input, scope| self.judge().all(input, scope));
+                suggest(input, &mut found.verdicts, trials, places, |input, scope| {
+                    judge_all(&mut self.judge(), input, scope)
+                });
             }
             effort.steps = self.settings.steps.saturating_sub(steps::left());
             (found, effort)
@@ -148,7 +151,7 @@ impl Engine {
         let input = Input { snapshot, in_flight: &[], change: &change, time, exemptions: &[] };
         let (found, effort) = steps::within(self.settings.steps, || {
             let mut judge = self.judge();
-            let found = judge.all(&input, Scope { present: true, ..Scope::default() });
+            let found = judge_all(&mut judge, &input, Scope { present: true, ..Scope::default() });
             (found, judge.effort)
         });
         self.decision("", found, effort, &watch)

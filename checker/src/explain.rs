@@ -18,6 +18,7 @@ use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
 use suture_specs::compile::CompiledInvariant;
+use suture_specs::spec::Action;
 
 use crate::decision::{Counterexample, Finding, StepReport, Verdict};
 use crate::instance::{Instance, Undecided, Violation};
@@ -33,11 +34,15 @@ const RECORDS: [&str; 3] = ["ControllerRevision", "EndpointSlice", "Endpoints"];
 const NODES_MAX: usize = 3;
 
 fn bare(compiled: &CompiledInvariant, instance: &Key, outcome: Finding) -> Verdict {
+    about(compiled.name.to_string(), instance.to_string(), compiled.action, outcome)
+}
+
+fn about(invariant: String, instance: String, action: Action, outcome: Finding) -> Verdict {
     Verdict {
-        invariant: compiled.name.to_string(),
-        instance: instance.to_string(),
+        invariant,
+        instance,
         outcome,
-        action: compiled.action,
+        action,
         reason: None,
         message: String::new(),
         counterexample: None,
@@ -56,8 +61,15 @@ pub fn proved(compiled: &CompiledInvariant, instance: &Key, assumptions: Vec<Str
 
 /// The verdict on an undecided instance.
 pub fn undecided(compiled: &CompiledInvariant, instance: &Key, why: &Undecided) -> Verdict {
+    undecided_instead(&bare(compiled, instance, Finding::Undecided), why)
+}
+
+/// The verdict on the same instance where it is undecided.
+pub fn undecided_instead(verdict: &Verdict, why: &Undecided) -> Verdict {
+    let Verdict { invariant, instance, action, .. } = verdict;
     let message = format!("{instance} could not be decided: {why}");
-    Verdict { reason: Some(why.to_string()), message, ..bare(compiled, instance, Finding::Undecided) }
+    let bare = about(invariant.clone(), instance.clone(), *action, Finding::Undecided);
+    Verdict { reason: Some(why.to_string()), message, ..bare }
 }
 
 /// The verdict on an instance that is violated in the cluster as it is.

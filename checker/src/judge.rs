@@ -50,6 +50,8 @@ pub(crate) struct Scope<'v> {
     pub at_first: bool,
     /// Whether all instances that there are are judged, where nothing is changed.
     pub present: bool,
+    /// Whether all instances are judged, also of what is denied whatever more of them say.
+    pub in_full: bool,
 }
 
 /// What was found out about the instances that a change reaches.
@@ -114,7 +116,7 @@ impl<'e> Judge<'e> {
         }
         let (during, whole) = source.during(FOLLOWERS_MAX)?;
         let (baseline, known) = source.baseline(FOLLOWERS_MAX)?;
-        if !whole && known {
+        if !whole && known && !scope.in_full {
             let (at_first, _) = source.during(0)?;
             let at_once = source.at_once(0)?;
             let set = ScenarioSet { during: at_first, at_once, after: None, baseline: baseline.clone() };

@@ -20,6 +20,7 @@ mod prove;
 mod request;
 pub mod solve;
 mod suggest;
+mod suppose;
 mod symmetry_memo;
 mod unmodelled;
 pub mod version;

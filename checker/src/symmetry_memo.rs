@@ -20,7 +20,7 @@ use suture_encode::impact::PodClass;
 use suture_encode::question::Judged;
 use suture_encode::scene::Scene;
 use suture_model::annotations::CONFIRM_DELETE;
-use suture_model::deletion::{Expected, expected_to_go, takes_along};
+use suture_model::deletion::{Expected, takes_along};
 use suture_model::effects::DELETION_TIME;
 use suture_model::fields::NodeConstraint;
 use suture_model::futures::Faults;
@@ -150,7 +150,7 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
             blind: run.compiled().faults == Faults::default() && run.analysis.footprint.blind_to_identity,
             by_key: BTreeMap::new(),
             by_member: BTreeMap::new(),
-            expected: Expected::new(run.context.before),
+            expected: Expected::at_worst(run.context.before),
             quiet: OnceCell::new(),
         }
     }
@@ -262,7 +262,7 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
             && !object.has_pod_as_owner()
             && self.is_same(object)
             && !self.expected.goes(object)
-            && (self.is_quiet() || !self.run.scenarios().any(|scenario| expected_to_go(&scenario.state, object)))
+            && (self.is_quiet() || !self.run.scenarios().any(|s| Expected::at_worst(&s.state).goes(object)))
     }
 
     fn is_quiet(&self) -> bool {
@@ -275,7 +275,7 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
 /// pods may come and go with them.
 fn all_named_stay(state: &State<'_>, pod: &Object) -> bool {
     let stays = |named: &Arc<Object>| {
-        named.live() && !named.key.kind.is("Pod") && !named.has_pod_as_owner() && !expected_to_go(state, named)
+        named.live() && !named.key.kind.is("Pod") && !named.has_pod_as_owner() && !Expected::at_worst(state).goes(named)
     };
     let mut owners = pod.owners().iter();
     let mut referred = references(pod, state.base().adapters().as_ref()).into_iter().map(|reference| reference.target);

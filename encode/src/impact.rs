@@ -156,21 +156,27 @@ impl<'s, 'a> Impact<'s, 'a> {
         // what only selects pods makes none come or go
         let moves = |traits: &KindTraits| traits.concerns_pods() && !traits.only_selects_pods();
         let pods = |kind: &Kind| kind.has(moves) || self.adapted.contains(kind);
-        let is_read = |kind: &Kind| {
+        // nothing in a namespace owns what is in none
+        let owns = |kind: &Kind, name: &str| {
+            let global = KindTraits::named(name).is_some_and(|traits| !traits.namespaced);
+            moved.contains(kind) && !(global && kind.builtin_namespaced() == Some(true))
+        };
+        let is_read = |kind: &Kind, name: &str| {
             reads.any
-                || (reads.owners && moved.contains(kind))
+                || (reads.owners && owns(kind, name))
                 || reads.kinds.iter().any(|known| known.kind == kind.kind)
                 || (reads.pods && pods(kind))
                 || ((reads.adapted || reads.customs) && kind.builtin_namespaced().is_none())
         };
-        let is_touched = touched.iter().any(|kind| is_read(kind));
+        let is_touched = |name: &str| touched.iter().any(|kind| is_read(kind, name));
         let concerns_pods = reads.pods && touched.iter().any(|kind| pods(kind));
         let instance = |name: &str| self.may_be_instance(analysis, name);
         let leads = |name: &str| {
             let decides = KindTraits::named(name).is_some_and(KindTraits::decides_which_pods)
                 || self.adapted.iter().any(|kind| *kind.kind == *name);
             let itself = || touched.iter().any(|kind| *kind.kind == *name);
-            (instance(name) && (is_touched || itself())) || (concerns_pods && decides)
+            let taken = || self.seeds.takes_along(name);
+            (instance(name) && (is_touched(name) || itself() || taken())) || (concerns_pods && decides)
         };
         unread.iter().find(|name| leads(name)).cloned()
     }

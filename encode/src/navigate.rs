@@ -101,7 +101,7 @@ where
             (Lift::Meant, [Value::Object(o), ..]) => self.meant(func, values, &o.clone()),
             (Lift::Meant, [Value::Reference(r), _]) => match self.scene.before.resolve(&r.target).cloned() {
                 Some(target) => self.meant(func, values, &target),
-                None => Ok(Sym::truth(Bool::truth(false))),
+                None => self.concretely(func, values),
             },
             (Lift::Scenario, _) => self.concretely(func, values),
             _ => Err(Refusal::NotLinear(func.name().to_owned())),

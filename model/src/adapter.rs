@@ -43,6 +43,15 @@ pub struct AdapterFacts {
     pub errors: Vec<String>,
 }
 
+impl AdapterFacts {
+    /// Whether its operator may delete objects of a kind with it, beside those that name it as an owner.
+    pub fn may_delete(&self, kind: &str) -> bool {
+        let lists = |children: &Vec<Key>| children.iter().any(|child| *child.kind.kind == *kind);
+        (self.cascades && self.children.as_ref().is_some_and(lists))
+            || (self.deletes_volumes && kind == "PersistentVolumeClaim")
+    }
+}
+
 /// The loaded adapters.
 pub trait Adapters: Send + Sync + std::fmt::Debug {
     /// What the adapter of this object's kind says about it; `None` when no adapter is for that kind.

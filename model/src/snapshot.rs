@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 pub use facts::{FactIndex, Facts};
 pub use pools::{Pool, Pools};
+pub use supposed::asked_by;
 pub use usage::Usage;
 
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
 use crate::fields::{self, NodeConstraint};
 use crate::intern::Interner;
 use crate::kinds::Kind;
-use crate::object::{Key, Object};
+use crate::object::{Key, Object, Owner};
 use crate::references::named;
 use crate::selector::text;
 use crate::value::{Str, Val};
@@ -35,6 +36,7 @@ mod labels;
 mod persistent_map;
 mod places;
 mod pools;
+mod supposed;
 mod terms;
 mod usage;
 
@@ -61,6 +63,8 @@ pub struct Snapshot {
     by_constraint: PersistentMap<NodeConstraint, PersistentMap<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
+    /// Owners of these kinds that are supposed to be gone.
+    gone: BTreeSet<Owner>,
     journal: Journal,
 }
 
@@ -91,6 +95,7 @@ impl Snapshot {
             by_constraint: PersistentMap::default(),
             adapters,
             unknown: BTreeSet::new(),
+            gone: BTreeSet::new(),
             journal: Journal::new(),
         }
     }
@@ -113,7 +118,8 @@ impl Snapshot {
     #[must_use]
     pub fn with_adapters(&self, adapters: Arc<dyn Adapters>) -> Self {
         let missing_nodes = self.missing_nodes.clone();
-        let mut other = Self { unknown: self.unknown.clone(), missing_nodes, ..Self::new(adapters) };
+        let (unknown, gone) = (self.unknown.clone(), self.gone.clone());
+        let mut other = Self { unknown, gone, missing_nodes, ..Self::new(adapters) };
         self.iter().for_each(|object| other.insert_shared(object.clone()));
         other
     }

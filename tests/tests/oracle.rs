@@ -2,7 +2,8 @@
 //! enumerating every choice, both ways.
 //!
 //! `SUTURE_ORACLE_CASES` says how many cases (default 2,000), `SUTURE_ORACLE_SEED` which ones, `SUTURE_ORACLE_CASE` only one of
-//! them, `SUTURE_ORACLE_FAMILY` only one template or handwritten invariant.
+//! them, `SUTURE_ORACLE_FAMILY` only one template or handwritten invariant. `SUTURE_ORACLE_UNREAD` says in how many cases a
+//! kind was not read.
 #![expect(clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 mod brute;
@@ -13,6 +14,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::time::Instant;
 
+use brute::unread::{self, Unread};
 use brute::{Compared, Engines, Unfit, compare, shrink};
 use suture_checker::decision::Finding;
 use universe::invariants::Pool;
@@ -28,6 +30,12 @@ const DRAWS_MAX: u64 = 6;
 /// How many differences are shrunk and printed.
 const SHOWN_MAX: usize = 20;
 const THREADS: u64 = 2;
+/// In how many cases a kind was not read where nothing else is said.
+const UNREAD_CASES: u64 = 400;
+/// What tells their numbers from those of the other cases.
+const UNREAD_SEED: u64 = 0x5eed;
+/// So many reasons are printed.
+const REASONS_MAX: usize = 25;
 
 /// Counts of verdicts.
 #[derive(Clone, Debug, Default)]
@@ -183,6 +191,97 @@ fn the_checker_agrees_with_brute_force() {
     println!("{text}seed {seed}, {:.1} s", start.elapsed().as_secs_f64());
     let shown: String = parts.iter().flat_map(|p| p.shown.iter().map(String::as_str)).collect();
     assert_eq!(differences, 0, "the checker and brute force differ\n{shown}");
+}
+
+/// Cases in which a kind was not read: how many instances were decided, which were not, and what is wrong.
+fn run_unread(
+    seed: u64,
+    cases: impl Iterator<Item = u64>,
+    pool: &Pool,
+    family: Option<&[usize]>,
+) -> (u64, unread::Outcome, Vec<String>) {
+    let mut engines = Engines::new();
+    let (mut compared, mut sum, mut shown) = (0, unread::Outcome::default(), Vec::new());
+    for at in cases {
+        let mut random = Random::new(seed ^ UNREAD_SEED, at);
+        let invariant = match family {
+            Some(entries) => *random.pick(entries),
+            None => pool.choose(&mut random),
+        };
+        let (focus, size) = (pool.focus(invariant), Size::FULL.smaller());
+        let case = Case::about(&mut random, invariant, focus, size);
+        let Some(unread) = Unread::of(&mut random, case, focus, size) else { continue };
+        let Ok(outcome) = unread.compare(pool, &mut engines, WORLDS_MAX) else { continue };
+        compared += 1;
+        sum.decided += outcome.decided;
+        for (all, more) in [(&mut sum.undecided, outcome.undecided), (&mut sum.needless, outcome.needless)] {
+            more.into_iter().for_each(|(reason, times)| {
+                *all.entry(format!("{}: {reason}", pool.family(invariant))).or_default() += times
+            });
+        }
+        if outcome.wrong.is_some() {
+            let mut wrong = |case: &Case| {
+                let smaller = Unread { case: case.clone(), ..unread.clone() };
+                smaller.compare(pool, &mut engines, WORLDS_MAX).ok().and_then(|outcome| outcome.wrong)
+            };
+            let small = if shown.len() < SHOWN_MAX {
+                shrink::shrink(unread.case.clone(), &mut |case| wrong(case).is_some())
+            } else {
+                unread.case.clone()
+            };
+            shown.push(format!("=== case {at}: {}{}\n", small.describe(pool), wrong(&small).unwrap_or_default()));
+        }
+    }
+    (compared, sum, shown)
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long it took is printed, nothing depends on it")]
+fn what_is_said_is_so_whatever_was_not_read() {
+    let start = Instant::now();
+    let pool = Pool::new();
+    let (seed, cases) = (number("SUTURE_ORACLE_SEED", 1), number("SUTURE_ORACLE_UNREAD", UNREAD_CASES));
+    let only = env::var("SUTURE_ORACLE_CASE").ok().and_then(|text| text.parse::<u64>().ok());
+    let by_family = pool.by_family();
+    let family = env::var("SUTURE_ORACLE_FAMILY").ok();
+    let family = family.map(|name| by_family.get(&name).unwrap_or_else(|| panic!("no invariant `{name}`")).as_slice());
+    let parts: Vec<(u64, unread::Outcome, Vec<String>)> = std::thread::scope(|scope| {
+        let pool = &pool;
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let cases = only.map_or(0..cases, |only| only..only + 1).filter(move |at| at % THREADS == thread);
+                scope.spawn(move || run_unread(seed, cases, pool, family))
+            })
+            .collect();
+        threads.into_iter().map(|t| t.join().expect("no case panics")).collect()
+    });
+    let compared: u64 = parts.iter().map(|(compared, ..)| compared).sum();
+    let decided: u64 = parts.iter().map(|(_, sum, _)| sum.decided).sum();
+    println!(
+        "{compared} cases in which a kind was not read, {decided} instances decided; seed {seed}, {:.1} s",
+        start.elapsed().as_secs_f64()
+    );
+    for (title, of) in [
+        ("undecided", (|sum| &sum.undecided) as fn(&unread::Outcome) -> &BTreeMap<String, u64>),
+        ("of these alike whatever was not read", |sum| &sum.needless),
+    ] {
+        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+        parts
+            .iter()
+            .flat_map(|(_, sum, _)| of(sum))
+            .for_each(|(reason, times)| *reasons.entry(reason).or_default() += times);
+        let all: u64 = reasons.values().sum();
+        #[expect(clippy::cast_precision_loss, reason = "a percentage for a person")]
+        let share = 100.0 * all as f64 / (decided + all).max(1) as f64;
+        println!("{title} {all}, {share:.2} %");
+        let mut reasons: Vec<_> = reasons.into_iter().collect();
+        reasons.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        for (reason, times) in reasons.into_iter().take(REASONS_MAX) {
+            println!("  {times}: {}", reason.chars().take(150).collect::<String>());
+        }
+    }
+    let shown: Vec<&str> = parts.iter().flat_map(|(.., shown)| shown.iter().map(String::as_str)).collect();
+    assert!(shown.is_empty(), "{} wrong where a kind was not read\n{}", shown.len(), shown.concat());
 }
 
 /// The counts, by family.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::deletion::{expected_to_go, followers};
+use suture_model::deletion::{Expected, followers, may_take_along};
 use suture_model::kinds::{Kind, KindTraits, TakesAlong};
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
@@ -68,12 +68,24 @@ impl<'s, 'a> Seeds<'s, 'a> {
 
     /// The kinds of what comes or goes, or may follow what does.
     pub fn moved(&self) -> impl Iterator<Item = &Kind> {
-        // what is new has no dependents yet
-        let comes_or_goes = |(key, versions): &(&Key, &Vec<Arc<Object>>)| {
-            self.before.get(key).is_some() && self.stays_differently(key, versions)
-        };
-        let moved = self.changed.iter().filter(comes_or_goes).map(|(key, _)| key);
+        let moved = self.changed.iter().filter(|(key, versions)| self.comes_or_goes(key, versions)).map(|(key, _)| key);
         moved.chain(&self.followers).map(|key| &key.kind)
+    }
+
+    /// Whether an object that was there stays differently. What is new has no dependents yet.
+    fn comes_or_goes(&self, key: &Key, versions: &[Arc<Object>]) -> bool {
+        self.before.get(key).is_some() && self.stays_differently(key, versions)
+    }
+
+    /// Whether objects of a kind that was not read may go along with what the change touches, although they do not name it as
+    /// an owner.
+    pub fn takes_along(&self, kind: &str) -> bool {
+        let takes = |object: &Arc<Object>, goes| may_take_along(self.before, object, goes, kind);
+        let changed = self.changed.iter().any(|(key, versions)| {
+            let goes = self.comes_or_goes(key, versions);
+            versions.iter().any(|object| (goes && takes(object, true)) || takes(object, false))
+        });
+        changed || self.followers.iter().filter_map(|key| self.before.get(key)).any(|object| takes(object, true))
     }
 
     /// Whether the live nodes that this holds of are others in one state than in another.
@@ -143,7 +155,7 @@ impl<'s, 'a> Seeds<'s, 'a> {
         // in it goes anyway
         let says = |key: &Key, versions: &[Arc<Object>]| {
             let is_another = versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| !Arc::ptr_eq(&a.body, &b.body));
-            let goes = |state: &State<'_>, o: &Arc<Object>| !o.live() || expected_to_go(state, o);
+            let goes = |state: &State<'_>, o: &Arc<Object>| !o.live() || Expected::at_worst(state).goes(o);
             let elsewhere = |t: &KindTraits| matches!(t.takes_along, TakesAlong::Contents | TakesAlong::Pods);
             let leads = !key.kind.is("Pod") && !key.kind.has(elsewhere);
             let ends = || self.states().any(|state| state.get(key).is_some_and(|o| goes(state, o)));

@@ -93,7 +93,7 @@ fn follow(state: &mut State<'_>, object: &Object, propagation: Propagation) -> V
         if dependent.in_deletion_closure || navigate::is_never_collected(state, &dependent) {
             continue;
         }
-        let kept = dependent.owners().iter().any(|o| o.uid != object.uid && keeps(state, &dependent, o));
+        let kept = keeps(state, &dependent, dependent.owners().iter().filter(|owner| owner.uid != object.uid));
         if propagation == Propagation::Orphan || kept {
             state.put(dependent.without_owner(&object.uid));
         } else {

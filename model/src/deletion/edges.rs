@@ -94,8 +94,8 @@ pub(super) enum End<'s> {
     There(&'s Object),
     /// One that is gone, or goes for sure, or does what sets the edge off.
     Gone,
-    /// It is of a kind that was not read.
-    Unknown,
+    /// This owner, which may be there or not: its kind was not read.
+    Unread(&'s Owner),
 }
 
 /// Tells whether the other end goes.
@@ -349,14 +349,15 @@ pub(super) const OWNED: Edge = Edge {
     to: None,
     dependents: |state, going| state.owned_by(&going.object.uid),
     goes: |state, _, object, ends| {
-        let end = |owner: &Owner| {
-            if state.base().unknown().contains(&owner.kind.kind) {
-                return End::Unknown;
-            }
-            navigate::owner_object(state, object, owner).map_or(End::Gone, |owner| End::There(owner))
-        };
-        let mut owners = object.owners().iter();
-        owners.len() > 0 && !navigate::is_never_collected(state, object) && owners.all(|owner| ends(end(owner)))
+        let owners = object.owners();
+        // where one that was read stays, the others make no difference
+        let read = || owners.iter().filter(|owner| !is_unread(state, object, owner));
+        let unread = || owners.iter().filter(|owner| is_unread(state, object, owner));
+        let end = |owner| navigate::owner_object(state, object, owner).map_or(End::Gone, |owner| End::There(owner));
+        !owners.is_empty()
+            && !navigate::is_never_collected(state, object)
+            && read().all(|owner| ends(end(owner)))
+            && unread().all(|owner| ends(End::Unread(owner)))
     },
 };
 
@@ -377,6 +378,19 @@ pub fn followers(state: &State<'_>, object: &Object) -> Vec<Key> {
     let going = Going::new(state, object, Propagation::Background);
     let edges = beside_owned().chain([&OWNED]);
     edges.flat_map(|edge| edge.dependents(state, &going)).map(|dependent| dependent.key.clone()).collect()
+}
+
+/// Whether an object may take objects of a kind along that do not name it as an owner: one that goes, or else one that wants
+/// less than before.
+pub fn may_take_along(state: &State<'_>, object: &Object, goes: bool, kind: &str) -> bool {
+    let going = Going::new(state, object, Propagation::Background);
+    let starts = |edge: &Edge| match edge.from {
+        From::Kind(takes_along) => going.takes_along == takes_along,
+        From::Adapted => going.facts.as_ref().is_some_and(|facts| facts.may_delete(kind)),
+        From::Any => false,
+    };
+    let concerns = |edge: &&Edge| edge.to.is_none_or(|to| to == kind) && goes != (edge.after == After::ScaleDown);
+    beside_owned().filter(concerns).any(starts)
 }
 
 /// Whether deleting objects of a kind removes other objects than those that name them as owners, pods on a node aside.
@@ -410,10 +424,21 @@ pub fn given_up(state: &State<'_>, old: &Object, new: &Object) -> Vec<(Key, Key)
     lost.map(|claim| (claim.key.clone(), new.key.clone())).collect()
 }
 
-/// Whether this owner keeps the dependent from being collected. An owner of a kind that was not read may or may not be
-/// there; it is taken to keep nothing, so that the loss is among the futures.
-pub(super) fn keeps(state: &State<'_>, dependent: &Object, owner: &Owner) -> bool {
-    navigate::owner_object(state, dependent, owner).is_some_and(|solid| !solid.in_deletion_closure)
+/// Whether one of these owners keeps the dependent from being collected.
+pub(super) fn keeps<'o>(
+    state: &State<'_>,
+    dependent: &Object,
+    owners: impl Iterator<Item = &'o Owner> + Clone,
+) -> bool {
+    let solid = |owner| navigate::owner_object(state, dependent, owner).is_some_and(|solid| !solid.in_deletion_closure);
+    let unread = |owner: &&Owner| is_unread(state, dependent, owner);
+    owners.clone().any(solid) || owners.filter(unread).any(|owner| state.base().supposes(owner))
+}
+
+/// Whether it is unknown whether an owner is there, since its kind was not read.
+fn is_unread(state: &State<'_>, dependent: &Object, owner: &Owner) -> bool {
+    let unknown = state.base().unknown();
+    unknown.contains(&owner.kind.kind) && navigate::owner_object(state, dependent, owner).is_none()
 }
 
 /// Whether a claim of a StatefulSet has an owner, beside the set and its pods, that keeps it: a policy makes the set or
@@ -424,7 +449,7 @@ fn has_another_owner(state: &State<'_>, set: &Object, claim: &Object) -> bool {
         let is_pod = owner.kind.is("Pod") && statefulset::pod_ordinal(set, &owner.name).is_some();
         owner.uid != set.uid && !is_pod
     });
-    others.into_iter().any(|owner| keeps(state, claim, owner))
+    keeps(state, claim, others)
 }
 
 /// Whether a claim is one that a StatefulSet makes, and nothing else keeps it.

@@ -9,7 +9,7 @@ use crate::fields;
 use crate::fields::orphans;
 use crate::kinds::Kind;
 use crate::navigate::{self, leaves_with_controller};
-use crate::object::{Key, Object};
+use crate::object::{Key, Object, Owner};
 use crate::state::{State, UnderWay};
 use crate::value::Str;
 
@@ -99,12 +99,19 @@ pub struct Expected<'s, 'a> {
     last: RefCell<Option<(Str, bool)>>,
     /// Whether only owners and namespaces are followed.
     by_owners: bool,
+    /// Whether owners of kinds that were not read count as gone, whatever is supposed of them.
+    at_worst: bool,
 }
 
 impl<'s, 'a> Expected<'s, 'a> {
     /// For the objects of this state.
     pub fn new(state: &'s State<'a>) -> Self {
-        Self { state, last: RefCell::default(), by_owners: false }
+        Self { state, last: RefCell::default(), by_owners: false, at_worst: false }
+    }
+
+    /// What may go, whether owners of kinds that were not read are there or not.
+    pub fn at_worst(state: &'s State<'a>) -> Self {
+        Self { at_worst: true, ..Self::new(state) }
     }
 
     /// Whether this one goes.
@@ -118,11 +125,16 @@ impl<'s, 'a> Expected<'s, 'a> {
         self.surely(object, OWNER_DEPTH_MAX)
     }
 
+    /// Whether an owner of a kind that was not read counts as gone.
+    fn lacks(&self, owner: &Owner) -> bool {
+        self.at_worst || !self.state.base().supposes(owner)
+    }
+
     fn surely(&self, object: &Object, depth: usize) -> bool {
         let ends = |end: End<'_>| match end {
             End::There(owner) => owner.finalizers().next().is_none() && self.surely(owner, depth - 1),
             End::Gone => true,
-            End::Unknown => false,
+            End::Unread(owner) => self.lacks(owner),
         };
         depth > 0 && OWNED.goes(self.state, &UnderWay::default(), object, &ends)
     }
@@ -156,7 +168,7 @@ impl<'s, 'a> Expected<'s, 'a> {
         let ends = |end: End<'_>| match end {
             End::There(owner) => deleted(owner) || with_pod(owner) || self.going(owner, depth - 1),
             End::Gone => true,
-            End::Unknown => false,
+            End::Unread(owner) => self.lacks(owner),
         };
         edge.goes(self.state, under_way, object, &ends)
     }
@@ -183,7 +195,7 @@ impl<'s, 'a> Expected<'s, 'a> {
         let ends = |end: End<'_>| match end {
             End::There(namespace) => !namespace.live() || self.collected(namespace, OWNER_DEPTH_MAX),
             End::Gone => true,
-            End::Unknown => false,
+            End::Unread(owner) => self.lacks(owner),
         };
         let goes = CONTENTS.goes(self.state, &UnderWay::default(), object, &ends);
         self.last.replace(Some((object.key.ns.clone(), goes)));

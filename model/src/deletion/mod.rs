@@ -11,7 +11,7 @@ mod edges;
 mod expected;
 
 pub use closure::{DeletionClosure, cascade};
-pub use edges::{Cause, cascaded, followers, given_up, takes_along};
+pub use edges::{Cause, cascaded, followers, given_up, may_take_along, takes_along};
 pub use expected::{Expected, expected_to_go, is_protected, live_referrers, stays_in_use, why_expected};
 
 #[cfg(test)]

@@ -192,8 +192,17 @@ fn add(found: &mut BTreeSet<Right>, rule: &Val, of: &Right) {
 }
 
 /// The namespaces of the accounts that an object's bindings mean: itself, those to it, those to a role that is made of it;
-/// `None` for all of them.
+/// `None` for all of them. What was not read may bind a role that there was to any.
 pub fn entitled(state: &State, changed: &Object) -> Option<BTreeSet<Str>> {
+    let binding: &[&str] = match &*changed.key.kind.kind {
+        "Role" => &["RoleBinding"],
+        "ClusterRole" => &["RoleBinding", "ClusterRoleBinding", "ClusterRole"],
+        _ => &[],
+    };
+    let unknown = state.base().unknown();
+    if binding.iter().any(|kind| unknown.contains(*kind)) && state.base().get(&changed.key).is_some() {
+        return None;
+    }
     let mut bindings: Vec<&Arc<Object>> = state.referrers(&changed.key);
     if changed.key.kind.is("ClusterRole") {
         let selects = |role: &Object| {

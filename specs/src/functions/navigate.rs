@@ -51,6 +51,9 @@ pub fn call_nav(func: Func, args: &[Value], worlds: &Worlds) -> Answer {
         }
         [Value::Reference(r), Value::World(world)] if func == Func::Meant => {
             let target = worlds.before.resolve(&r.target);
+            if target.is_none() {
+                known(worlds.before, &r.target.kind)?;
+            }
             target.map_or_else(|| bool(false), |o| meant(o, worlds, *world, true))
         }
         [Value::Object(o), Value::World(world)] if func == Func::RightsLost => {
@@ -88,13 +91,7 @@ fn bool(value: bool) -> Answer {
 
 /// Whether an object is meant to go. That something exists for what is confirmed only is not said where more may use it.
 fn meant(o: &Object, worlds: &Worlds, world: World, namespaces: bool) -> Answer {
-    if o.key.kind.is("PersistentVolumeClaim") {
-        all_read(navigate::unread_users(worlds.before, o))?;
-    }
-    if o.key.kind.has(KindTraits::selects_pods) {
-        all_known(worlds.before, &["Pod"])?;
-    }
-    bool(navigate::meant(worlds.before, worlds.get(world), o, namespaces))
+    bool(navigate::meant(worlds.before, worlds.get(world), o, namespaces)?)
 }
 
 /// The functions of a state.

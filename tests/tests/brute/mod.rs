@@ -5,6 +5,7 @@
 pub mod enumerate;
 pub mod shrink;
 mod truth;
+pub mod unread;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use suture_checker::decision::Finding;
 use suture_checker::engine::{Engine, Input, Settings};
 use suture_checker::solve::Budget;
+use suture_model::snapshot::Snapshot;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::Violations;
 
@@ -76,16 +78,16 @@ impl Engines {
 
     /// The checker's findings on a case: by instance, with the reason or message.
     pub fn check(&mut self, case: &Case, pool: &Pool) -> BTreeMap<String, (Finding, String)> {
+        self.check_in(case, &case.snapshot(), pool).into_iter().collect()
+    }
+
+    /// The checker's findings on the change of a case in this cluster: more than one on an instance that a request is about,
+    /// if others are undecided.
+    pub fn check_in(&mut self, case: &Case, snapshot: &Snapshot, pool: &Pool) -> Vec<(String, (Finding, String))> {
         let engine =
             self.engines.entry(case.invariant).or_insert_with(|| engine(vec![pool.get(case.invariant).clone()]));
-        let snapshot = case.snapshot();
-        let input = Input {
-            snapshot: &snapshot,
-            in_flight: &case.in_flight,
-            change: &case.change,
-            time: Some(TIME),
-            exemptions: &[],
-        };
+        let input =
+            Input { snapshot, in_flight: &case.in_flight, change: &case.change, time: Some(TIME), exemptions: &[] };
         let verdicts = engine.decide(&input).verdicts.into_iter();
         verdicts.map(|v| (v.instance, (v.outcome, v.reason.unwrap_or(v.message + &v.assumptions.join("; "))))).collect()
     }

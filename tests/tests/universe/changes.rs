@@ -269,11 +269,14 @@ fn labels(random: &mut Random, state: &State<'_>, focus: Focus) -> Option<Reques
             patch(random, state, &target, &json!({"spec": {"selector": {"matchLabels": {"app": app}}}}))
         }
         _ => {
-            let target = any(
-                random,
-                state,
-                if focus == Focus::Namespaces { &["Namespace"] } else { &["Ingress", "Namespace"] },
-            )?;
+            let kinds: &[&str] = match focus {
+                Focus::Namespaces => &["Namespace"],
+                Focus::Owners | Focus::References => {
+                    &["Namespace", "Secret", "Service", "Deployment", "StatefulSet", "Db"]
+                }
+                _ => &["Ingress", "Namespace"],
+            };
+            let target = any(random, state, kinds)?;
             let value = if random.chance(60) { json!(&*target.uid) } else { Value::Null };
             patch(random, state, &target, &json!({"metadata": {"annotations": {"suture.dev/confirm-delete": value}}}))
         }

@@ -109,6 +109,9 @@ impl Draft<'_> {
             if self.random.chance(20) {
                 spec["selector"]["ver"] = json!("v1");
             }
+            if self.random.chance(12) {
+                spec["selector"]["role"] = json!("x");
+            }
             if self.random.chance(6) {
                 spec["selector"] = Value::Null;
             }

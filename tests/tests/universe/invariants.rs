@@ -397,6 +397,75 @@ degree: 'b.liveIn(now) ? b.at(now).unscaled(now).size() : 0'",
 require:
 - expression: '!o.existsIn(now) || o.ownersIn(now).exists(w, w.live())'",
     ),
+    (
+        "settled-endpoints",
+        Focus::Services,
+        "forEach: {var: svc, kind: Service, where: 'svc.endpoints(before).size() > 0'}
+hold: After
+under: {remade: true}
+require:
+- expression: '!svc.liveIn(now) || svc.at(now).endpoints(now).size() >= 1'",
+    ),
+    (
+        "remade-where-they-were",
+        Focus::Quorum,
+        "forEach: {var: o, kinds: [Db, StatefulSet]}
+hold: After
+under: {remade: true}
+require:
+- expression: \"!o.liveIn(now) || before.podsOwnedBy(o).filter(p, p.ready()).all(p, now.podsOwnedBy(o).exists(q,
+    q.metadata.name == p.metadata.name && q.?spec.?nodeName.orValue('') == p.?spec.?nodeName.orValue('')))\"",
+    ),
+    (
+        "remade-under-faults",
+        Focus::Faults,
+        "forEach: {var: svc, kind: Service}
+hold: After
+under: {remade: true, nodeFailures: 1}
+require:
+- expression: 'svc.endpoints(before).size() < 2 || svc.endpoints(now).size() > 0'
+degree: '0 - svc.endpoints(now).size()'",
+    ),
+    (
+        "meant",
+        Focus::Owners,
+        "forEach: {var: o, kinds: [ConfigMap, Secret, PersistentVolumeClaim, Service, Deployment, StatefulSet, Db]}
+require:
+- expression: '!o.existsIn(before) || o.liveIn(now) || o.meant(now)'
+degree: 'o.existsIn(now) ? 0 : 1'",
+    ),
+    (
+        "meant-itself",
+        Focus::Namespaces,
+        "forEach: {var: o, kinds: [Namespace, PersistentVolumeClaim, Service, Ingress, Deployment, StatefulSet]}
+hold: After
+require:
+- expression: '!o.existsIn(before) || o.liveIn(now) || o.meant(now, false)'",
+    ),
+    (
+        "meant-targets",
+        Focus::References,
+        "forEach: {var: o, kinds: [Pod, Deployment, StatefulSet]}
+require:
+- expression: '!o.liveIn(now) || o.references().all(r, r.optional || r.target(now).exists(t, t.live()) || r.meant(now))'",
+    ),
+    (
+        "standing",
+        Focus::Services,
+        "forEach: {var: o, kinds: [Service, PodDisruptionBudget], where: 'o.selects(before).exists(p, p.ready())'}
+require:
+- expression: \"!o.liveIn(now) || o.at(now).?spec.?selector.orValue(null) == null
+    || now.podsMatching(o.metadata.namespace, o.at(now).standingSelector(before)).exists(p, p.ready())\"",
+    ),
+    (
+        "standing-settled",
+        Focus::Budgets,
+        "forEach: {var: o, kinds: [Service, PodDisruptionBudget], where: 'o.selects(before).exists(p, p.ready())'}
+hold: After
+require:
+- expression: \"!o.liveIn(now) || o.at(now).?spec.?selector.orValue(null) == null
+    || now.podsMatching(o.metadata.namespace, o.at(now).standingSelector(now)).filter(p, p.ready()).size() >= 1\"",
+    ),
 ];
 
 impl Pool {

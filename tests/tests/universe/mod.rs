@@ -21,7 +21,7 @@ use suture_model::change::{Change, Request};
 use suture_model::ingest::objects;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
-use suture_model::value::Val;
+use suture_model::value::{Str, Val};
 
 pub use draft::Size;
 
@@ -69,6 +69,18 @@ impl Case {
     /// The cluster.
     pub fn snapshot(&self) -> Snapshot {
         snapshot(&self.objects)
+    }
+
+    /// An object of another cluster that may be in this one: its uid is that of its namesake here, or one that no other has.
+    pub fn fitting(&self, val: &Val, cluster: usize) -> Val {
+        let same = |other: &&Val| {
+            [&["kind"][..], &["metadata", "namespace"], &["metadata", "name"]]
+                .iter()
+                .all(|path| other.at(path) == val.at(path))
+        };
+        let uid = self.objects.iter().find(same).and_then(|other| other.str_at(&["metadata", "uid"]).cloned());
+        let other = || Str::from(format!("x{cluster}-{}", val.str_at(&["metadata", "uid"]).map_or("", |uid| uid)));
+        val.with_at(&["metadata", "uid"], Val::Str(uid.unwrap_or_else(other)))
     }
 
     /// The case as a person can read and repeat it: one object or request a line, in flow style.
