@@ -218,25 +218,30 @@ where
         }
     }
 
-    /// Refuses when pods were not read.
+    /// Refuses when pods, or what the function reads beside them, were not read.
     fn known_pods(&mut self, func: Func, values: &[Value]) -> Result<(), Refusal> {
-        if self.scene.state().base().unknown().contains("Pod") {
-            self.concretely(func, values)?;
+        let unknown = self.scene.state().base().unknown();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        self.concretely(func, values)?;
+        if unknown.contains("Pod") {
             return Err(Refusal::Unknown("objects of kind `Pod` were not read".to_owned()));
         }
         Ok(())
     }
 
-    /// Refuses what becomes of the pods of a workload where what may scale it was not read: autoscalers, or custom resources
-    /// that have an adapter.
+    /// Refuses what becomes of the pods of a workload where what decides how many it has was not read: autoscalers, or custom
+    /// resources that have an adapter; the nodes, each of which a DaemonSet has a pod for.
     fn known_scalers(&self, workload: &Key) -> Result<(), Refusal> {
         let base = self.scene.state().base();
-        let scaled = workload.kind.has(KindTraits::has_scale) || workload.is_partial();
-        if base.unknown().is_empty() || !scaled {
+        if base.unknown().is_empty() {
             return Ok(());
         }
-        let mut scalers = Kind::with(KindTraits::scales).chain(base.adapters().kinds());
-        match scalers.find(|kind| base.unknown().contains(&kind.kind)) {
+        let scaled = workload.kind.has(KindTraits::has_scale) || workload.is_partial();
+        let scalers = Kind::with(KindTraits::scales).chain(base.adapters().kinds()).filter(|_| scaled);
+        let nodes = workload.kind.is("DaemonSet").then(|| Kind::new("", "Node"));
+        match scalers.chain(nodes).find(|kind| base.unknown().contains(&kind.kind)) {
             Some(kind) => Err(Refusal::Unknown(format!("objects of kind `{kind}` were not read"))),
             None => Ok(()),
         }

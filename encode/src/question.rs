@@ -147,16 +147,28 @@ fn judge<'e, 's: 'e, 'a: 'e>(
     };
     // what is required where the invariant applies, and what is required anyway
     let (mut holds, mut stays) = (Truth::known(true), Truth::known(true));
+    let mut unread = None;
     for clause in &compiled.require {
+        // a clause that depends on what was not read hides no other that is violated whatever that is
+        let mut required = || match evaluator.truth(&clause.expression) {
+            Err(refusal @ Refusal::Unknown(_)) => {
+                unread.get_or_insert(refusal);
+                Ok(Truth::error())
+            }
+            truth => truth,
+        };
         if clause.beyond_where {
-            stays = stays.and(&evaluator.truth(&clause.expression)?);
+            stays = stays.and(&required()?);
         } else if !applies.no.is_true() {
-            holds = holds.and(&evaluator.truth(&clause.expression)?);
+            holds = holds.and(&required()?);
         }
     }
     let violated = Bool::or([Bool::and([applies.yes.clone(), holds.no.clone()]), stays.no.clone()]);
     let unknown = [applies.fails(), Bool::and([applies.yes.clone(), holds.fails()]), stays.fails()];
     let fails = Bool::and([Bool::or(unknown), violated.not()]);
+    if let Some(unread) = unread.filter(|_| violated.is_false()) {
+        return Err(unread);
+    }
     let degree = match &compiled.degree {
         Some(expr) if !violated.is_false() => Some(Degree::of(evaluator.eval(expr)?)),
         _ => None,

@@ -62,16 +62,12 @@ pub fn writers<'s>(state: &'s State, target: &Key) -> Vec<&'s Arc<Object>> {
 /// The kinds that were not read and of which an object might use `target`: while there are any, an empty answer of
 /// [`live_referrers`](crate::deletion::live_referrers) proves nothing.
 pub fn unread_users(state: &State, target: &Object) -> Vec<Str> {
-    let unknown = state.base().unknown();
-    if !target.key.kind.is("PersistentVolumeClaim") {
-        return unknown.iter().cloned().collect();
-    }
     let custom = state.base().adapters().kinds();
     // a claim is mounted by pods
-    let users = |kind: &Str| {
-        KindTraits::named(kind).is_some_and(KindTraits::runs_pods) || custom.iter().any(|c| c.kind == *kind)
-    };
-    unknown.iter().filter(|kind| users(kind)).cloned().collect()
+    let is_claim = target.key.kind.is("PersistentVolumeClaim");
+    let may = |traits: &KindTraits| if is_claim { traits.runs_pods() } else { traits.refers };
+    let users = |kind: &&Str| KindTraits::named(kind).is_some_and(may) || custom.iter().any(|c| c.kind == **kind);
+    state.base().unknown().iter().filter(users).cloned().collect()
 }
 
 /// Whether what a reference names is there to stay, with the keys it asks for.

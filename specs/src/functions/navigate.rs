@@ -222,7 +222,9 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
         Func::SelectedBy => selected_by(state, o),
         Func::Autoscalers => autoscalers(state, o),
         Func::Scaled => scaled(state, o),
-        Func::Cascaded => adapter(state, o).and_then(|_| objects(cascaded(state, o))),
+        Func::Cascaded => {
+            adapter(state, o).and_then(|_| cascaded_known(state, o)).and_then(|()| objects(cascaded(state, o)))
+        }
         Func::WantedReplicas => wanted_replicas(state, o),
         Func::PossibleNodes => possible_nodes(state, o),
         Func::MostWanted => most_wanted(state, o),
@@ -382,6 +384,14 @@ fn all_read(unread: Vec<Str>) -> Result<(), EvalError> {
         Some(kind) => Err(EvalErrorKind::UnknownKind(kind.to_string()).into()),
         None => Ok(()),
     }
+}
+
+/// That what an operator deletes with its custom resource was read, and what that is found by.
+fn cascaded_known(state: &State, o: &Object) -> Result<(), EvalError> {
+    let Some(facts) = state.adapter(o) else { return Ok(()) };
+    let by_pods = facts.deletes_volumes && facts.claim_selector.is_none();
+    let asked = |kind: &&Str| facts.may_delete(kind) || (by_pods && ["Pod", "StatefulSet"].contains(&&***kind));
+    all_read(state.base().unknown().iter().filter(asked).cloned().collect())
 }
 
 /// That what may own or list an object was read, and says so.
