@@ -1,6 +1,6 @@
 //! Reports in a browser of whoever may read them: a request is denied, and its report is found through `suture reports`, the API
 //! server's proxy of a Service, and the cluster's own word on who may read what.
-#![expect(clippy::expect_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
+#![expect(clippy::expect_used, reason = "a test may stop where it fails")]
 
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
