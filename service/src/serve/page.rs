@@ -121,7 +121,7 @@ mod tests {
     fn values_of_secrets_do_not_come_to_memory() {
         let text = br#"{"metadata":{},"items":[{"metadata":{"name":"a"},"type":"Opaque","data":{"key":"c2VjcmV0"}}]}"#;
         let items = read_page(text, Passing::of(&Kind::new("", "Secret"))).unwrap().items;
-        assert_eq!(items[0].str_at(&["data", "key"]).map(|value| &**value), Some(""));
+        assert_eq!(items[0].str_at(&["data", "key"]).map(|value| &**value), Some(suture_model::object::HIDDEN));
         assert_eq!(items[0].str_at(&["type"]).map(|value| &**value), Some("Opaque"));
     }
 

@@ -109,7 +109,7 @@ fn a_list_is_what_there_is_and_values_of_secrets_are_not_kept() {
     fed.until(|snapshot, readings| snapshot.len() == 2 && readings.get(&kind) == Some(&Reading::Known));
     assert_eq!(fed.store.read().positions.get(&kind), Some(&5));
     let kept = fed.store.read().snapshot.get(&Key::of("Secret", "n", "a")).unwrap().to_val();
-    assert_eq!(kept.str_at(&["data", "k"]).map(|v| &**v), Some(""));
+    assert_eq!(kept.str_at(&["data", "k"]).map(|v| &**v), Some(suture_model::object::HIDDEN));
     fed.tell(&kind, KindEvent::Gone(secret("a")));
     fed.tell(&kind, KindEvent::Progress(9));
     fed.until(|snapshot, _| snapshot.len() == 1);

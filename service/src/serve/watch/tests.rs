@@ -69,7 +69,7 @@ async fn told_of(place: Place, script: Script) -> Vec<String> {
         // a name, with the value of a key where one was read
         let name = |object: &Val| {
             let name = name_of(object).map(|(_, name)| name.to_string()).unwrap_or_default();
-            let value = object.str_at(&["data", "key"]).filter(|value| !value.is_empty());
+            let value = object.str_at(&["data", "key"]).filter(|value| ***value != *suture_model::object::HIDDEN);
             value.map_or(name.clone(), |value| format!("{name}={value}"))
         };
         let mut words = Vec::new();
