@@ -12,11 +12,12 @@ use suture_model::snapshot::Facts;
 use suture_specs::spec::Profile;
 
 use crate::arguments::{self, Arguments, Asked, Check, Command, Common, Completions, Manpages, Version};
+use crate::bench::beside::POLICY;
 use crate::bench::{cluster, measure, report};
 use crate::decide::{Question, decide};
 use crate::failure::{Exit, Failure};
 use crate::grants::History;
-use crate::input;
+use crate::input::{self, Source};
 use crate::output;
 use crate::output::decision::About;
 use crate::output::progress::Progress;
@@ -152,17 +153,16 @@ fn bench(common: Common, arguments: arguments::Bench) -> Result<Exit, Failure> {
     let nodes = nodes as usize;
     let pods = pods.map_or(nodes * cluster::PODS_PER_NODE, |pods| pods as usize);
     let plan = measure::Plan { size: cluster::Size { nodes, pods, seed }, requests: requests as usize };
-    let mut documents = Documents::default();
+    // those templates that judge nothing by their defaults
+    let stated = Source { name: "bench".to_owned(), text: POLICY.to_owned() };
+    let mut documents = Documents::read(&[stated]).map_err(diagnosed)?;
     documents.add_profile(Some(Profile::Strict)).map_err(diagnosed)?;
     let policy = documents.compile().map_err(diagnosed)?;
-    let named = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
-    let templates = policy.invariants.iter().filter(|i| named(&i.name));
-    let templates: Vec<_> = templates.map(|i| (i.name.to_string(), i.clone())).collect();
-    if let Some(unknown) = only.iter().find(|o| !templates.iter().any(|(name, _)| name == *o)) {
+    if let Some(unknown) = only.iter().find(|o| !policy.invariants.iter().any(|i| *i.name == ***o)) {
         return Err(Failure::invalid(format!("there is no template `{unknown}`")));
     }
-    let progress = Progress::of(templates.len() + 2);
-    let result = measure::run(plan, &templates, &progress)?;
+    let progress = Progress::of(policy.invariants.len() + 4);
+    let result = measure::run(plan, &policy, &only, &progress)?;
     drop(progress);
     output::value(output.into(), &result, |result| report::text(result, common.verbose))?;
     Ok(Exit::Good)

@@ -33,7 +33,8 @@ const SMALL: usize = 4_000;
 fn ordinary_traffic_is_replayed() {
     let entries = env::var(ENTRIES).ok().map_or(SMALL, |text| text.parse().unwrap());
     let nodes = if entries > SMALL { 1_000 } else { 100 };
-    let (snapshot, inventory, _) = load(Size { nodes, pods: nodes * 30, seed: 1 }, &Progress::hidden());
+    let (snapshot, inventory, _) =
+        load(Snapshot::default(), Size { nodes, pods: nodes * 30, seed: 1 }, &Progress::hidden());
     let lines = Traffic::new(&snapshot, &inventory).lines(entries);
     let bytes: usize = lines.iter().map(Vec::len).sum();
     let mut documents = Documents::default();

@@ -10,6 +10,14 @@ pub const APP: &str = "app";
 pub const GROUP: &str = "bench.suture.dev";
 /// The node label that some Deployments select by.
 pub const POOL: &str = "pool";
+/// The pool that is nearly full, and the taint of its nodes.
+pub const TIGHT: &str = "tight";
+/// The class of important pods.
+pub const CRITICAL: &str = "critical";
+/// What a pod of the pool `tight` asks for: a node takes 26, and has 25.
+const TIGHT_CPU: &str = "600m";
+/// The label of nodes that says their zone.
+pub const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// Gives out uids and resourceVersions in the order in which objects are made.
 #[derive(Clone, Debug, Default)]
@@ -78,19 +86,22 @@ pub fn node(ids: &mut Ids, name: &str, zone: &str, pool: &str) -> Val {
     let labels = Val::object([
         ("kubernetes.io/hostname", Val::str(name)),
         ("kubernetes.io/os", Val::str("linux")),
-        ("topology.kubernetes.io/zone", Val::str(zone)),
+        (ZONE, Val::str(zone)),
         (POOL, Val::str(pool)),
     ]);
     let allocatable = Val::object([("cpu", Val::str("16")), ("memory", Val::str("64Gi")), ("pods", Val::str("110"))]);
+    let keeps_off = [("key", POOL), ("value", TIGHT), ("effect", "NoSchedule")];
+    let taints =
+        if pool == TIGHT { vec![Val::object(keeps_off.map(|(key, value)| (key, Val::str(value))))] } else { vec![] };
     object("v1", "Node", labelled(&ids.meta("", name), labels))
-        .with("spec", Val::object([]))
+        .with("spec", Val::object([("taints", Val::list(taints))]))
         .with("status", Val::object([("conditions", ready()), ("allocatable", allocatable)]))
 }
 
-/// A Namespace.
-pub fn namespace(ids: &mut Ids, name: &str) -> Val {
-    object("v1", "Namespace", labelled(&ids.meta("", name), one("kubernetes.io/metadata.name", name)))
-        .with("status", one("phase", "Active"))
+/// A Namespace of a tenant.
+pub fn namespace(ids: &mut Ids, name: &str, tenant: &str) -> Val {
+    let labels = one("kubernetes.io/metadata.name", name).with("tenant", Val::str(tenant));
+    object("v1", "Namespace", labelled(&ids.meta("", name), labels)).with("status", one("phase", "Active"))
 }
 
 /// A ConfigMap with one key.
@@ -108,6 +119,21 @@ pub fn service_account(ids: &mut Ids, ns: &str, name: &str) -> Val {
     object("v1", "ServiceAccount", ids.meta(ns, name))
 }
 
+/// What a Deployment's pods ask of nodes and of one another, besides room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// Nothing.
+    Any,
+    /// A node of the pool `batch`.
+    Batch,
+    /// A node of the pool `tight`, spread over zones.
+    Tight,
+    /// To be spread over zones.
+    Spread,
+    /// A node for each.
+    Apart,
+}
+
 /// What a pod template needs besides its labels.
 #[derive(Clone, Debug)]
 pub struct Needs<'a> {
@@ -117,18 +143,21 @@ pub struct Needs<'a> {
     pub config: &'a str,
     /// The Secret it reads.
     pub secret: &'a str,
-    /// The node pool it selects, if any.
-    pub pool: Option<&'a str>,
+    /// Where its pods may be.
+    pub places: Places,
+    /// Whether its pods are important.
+    pub critical: bool,
 }
 
 /// The spec of a workload's pods.
 pub fn pod_spec(app: &str, needs: &Needs) -> Val {
+    let cpu = if needs.places == Places::Tight { TIGHT_CPU } else { "100m" };
     let container = Val::object([
         ("name", Val::str("main")),
         ("image", Val::str(format!("registry.example.com/{app}:1.0"))),
         (
             "resources",
-            Val::object([("requests", Val::object([("cpu", Val::str("100m")), ("memory", Val::str("128Mi"))]))]),
+            Val::object([("requests", Val::object([("cpu", Val::str(cpu)), ("memory", Val::str("128Mi"))]))]),
         ),
         ("envFrom", Val::list(vec![Val::object([("secretRef", one("name", needs.secret))])])),
         (
@@ -143,10 +172,35 @@ pub fn pod_spec(app: &str, needs: &Needs) -> Val {
         ("serviceAccountName", Val::str(needs.account)),
         ("terminationGracePeriodSeconds", Val::Int(30)),
     ]);
-    match needs.pool {
-        Some(pool) => spec.with("nodeSelector", one(POOL, pool)),
-        None => spec,
+    let spec = if needs.critical { spec.with("priorityClassName", Val::str(CRITICAL)) } else { spec };
+    match needs.places {
+        Places::Any => spec,
+        Places::Batch => spec.with("nodeSelector", one(POOL, "batch")),
+        Places::Spread => spec.with("topologySpreadConstraints", Val::list(vec![spread(ZONE, app)])),
+        Places::Tight => {
+            let tolerated = [("key", POOL), ("value", TIGHT), ("effect", "NoSchedule")];
+            let tolerated = Val::object(tolerated.map(|(key, value)| (key, Val::str(value))));
+            spec.with("nodeSelector", one(POOL, TIGHT))
+                .with("tolerations", Val::list(vec![tolerated]))
+                .with("topologySpreadConstraints", Val::list(vec![spread(ZONE, app)]))
+        }
+        Places::Apart => {
+            let selector = match_labels(one(APP, app));
+            let term = Val::object([("topologyKey", Val::str("kubernetes.io/hostname")), ("labelSelector", selector)]);
+            let required = Val::object([("requiredDuringSchedulingIgnoredDuringExecution", Val::list(vec![term]))]);
+            spec.with("affinity", Val::object([("podAntiAffinity", required)]))
+        }
     }
+}
+
+/// A spread constraint over the pods of one workload.
+pub fn spread(topology: &str, app: &str) -> Val {
+    Val::object([
+        ("maxSkew", Val::Int(1)),
+        ("topologyKey", Val::str(topology)),
+        ("whenUnsatisfiable", Val::str("DoNotSchedule")),
+        ("labelSelector", match_labels(one(APP, app))),
+    ])
 }
 
 /// A pod template.
@@ -154,7 +208,8 @@ pub fn template(labels: Val, spec: Val) -> Val {
     Val::object([("metadata", Val::object([("labels", labels)])), ("spec", spec)])
 }
 
-fn match_labels(labels: Val) -> Val {
+/// A selector of these labels.
+pub fn match_labels(labels: Val) -> Val {
     Val::object([("matchLabels", labels)])
 }
 
@@ -209,6 +264,12 @@ pub fn pod(meta: &Val, labels: Val, owner: &Val, spec: &Val, node: &str) -> Val 
         .with("status", Val::object([("phase", Val::str("Running")), ("conditions", ready())]))
 }
 
+/// The same pod while it starts.
+pub fn not_ready(pod: &Val) -> Val {
+    let condition = Val::object([("type", Val::str("Ready")), ("status", Val::str("False"))]);
+    pod.with_at(&["status", "conditions"], Val::list(vec![condition]))
+}
+
 /// A StatefulSet of which every member has a claim.
 pub fn stateful_set(meta: Val, app: &str, replicas: i64, quorum: bool, spec: &Val) -> Val {
     let labels = one(APP, app);
@@ -251,7 +312,9 @@ fn claim_spec(volume: Option<&str>) -> Val {
 
 /// A bound claim and its volume.
 pub fn claim_and_volume(ids: &mut Ids, ns: &str, name: &str, app: &str, retain: bool) -> [Val; 2] {
-    let meta = labelled(&ids.meta(ns, name), one(APP, app));
+    let labels = one(APP, app);
+    let labels = if retain { labels.with("suture.dev/retain", Val::str("true")) } else { labels };
+    let meta = labelled(&ids.meta(ns, name), labels);
     let volume = format!("pvc-{ns}-{name}");
     let uid = meta.get("uid").cloned().unwrap_or_default();
     let claim = object("v1", "PersistentVolumeClaim", meta)
@@ -281,10 +344,13 @@ pub fn storage_class(ids: &mut Ids, name: &str) -> Val {
         .with("reclaimPolicy", Val::str("Delete"))
 }
 
-/// A Service that selects the pods of one workload.
-pub fn service(ids: &mut Ids, ns: &str, app: &str) -> Val {
+/// A Service that selects the pods of one workload; some are reached from outside, on nodes that have a pod.
+pub fn service(ids: &mut Ids, ns: &str, app: &str, local: bool) -> Val {
     let port = Val::object([("port", Val::Int(80)), ("protocol", Val::str("TCP"))]);
     let spec = Val::object([("selector", one(APP, app)), ("ports", Val::list(vec![port]))]);
+    let outside =
+        |spec: Val| spec.with("type", Val::str("LoadBalancer")).with("externalTrafficPolicy", Val::str("Local"));
+    let spec = if local { outside(spec) } else { spec };
     object("v1", "Service", ids.meta(ns, app)).with("spec", spec)
 }
 

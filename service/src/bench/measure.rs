@@ -17,10 +17,11 @@ use suture_specs::compile::CompiledInvariant;
 
 use super::cluster::{self, Inventory, Size};
 use super::prng::Prng;
-use super::requests::{self, ALL, Touch};
+use super::requests::{self, ALL, HARD, Touch};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::output::progress::Progress;
+use crate::policy::Policy;
 
 /// What is to be measured.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,11 @@ pub struct Plan {
 
 /// A template's measurement ends after this time, however many decisions it made.
 const TEMPLATE_MS_MAX: u64 = 3_000;
+/// That of all templates together.
+const TOGETHER_MS_MAX: u64 = 60_000;
+/// The rows of all templates together: with requests of every kind, and with those that take most to decide.
+const ALL_ROW: &str = "all";
+const HARD_ROW: &str = "all, hard";
 /// A cluster that has nothing to draw from after so many attempts has nothing of the kind.
 const DRAWS_MAX: usize = 100;
 /// Objects that are generated, then loaded, at a time: only loading is timed.
@@ -58,6 +64,22 @@ pub struct Bench {
     pub resident_end_kib: Option<u64>,
     /// Each template alone, then all of them together, if there are several.
     pub templates: Vec<Row>,
+    /// What is violated in the cluster as it is, by all of them, if there are several.
+    pub audit: Option<Audit>,
+}
+
+/// An audit of the whole cluster.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Audit {
+    /// How long it took.
+    pub millis: u64,
+    /// The same once something else had changed in the cluster.
+    pub again_millis: u64,
+    /// Instances that hold.
+    pub holding: u64,
+    /// Instances that do not, or of which it is not known.
+    pub others: usize,
 }
 
 /// What was measured for one set of invariants.
@@ -74,6 +96,8 @@ pub struct Row {
     pub without_solver: Spread,
     /// Decisions that did.
     pub with_solver: Spread,
+    /// All of them.
+    pub every: Spread,
     /// The share of the former, in percent.
     pub share_without_solver: f64,
     /// Problems that a cached verdict answered.
@@ -122,18 +146,27 @@ pub struct Outcomes {
 ///
 /// # Errors
 /// When the engine does not start.
-pub fn run(plan: Plan, templates: &[(String, Arc<CompiledInvariant>)], progress: &Progress) -> Result<Bench, Failure> {
-    let (snapshot, inventory, loading) = load(plan.size, progress);
+pub fn run(plan: Plan, policy: &Policy, only: &[String], progress: &Progress) -> Result<Bench, Failure> {
+    let chosen = |i: &&Arc<CompiledInvariant>| only.is_empty() || only.iter().any(|name| **name == *i.name);
+    let templates: Vec<&Arc<CompiledInvariant>> = policy.invariants.iter().filter(chosen).collect();
+    let (snapshot, inventory, loading) = load(Snapshot::new(policy.adapters.clone()), plan.size, progress);
     let resident_kib = resident_kib();
     let mut rows = Vec::new();
-    for (name, invariant) in templates {
+    for invariant in &templates {
+        let name = &invariant.name;
         progress.say(name);
-        rows.push(measure(plan, name, vec![invariant.clone()], &snapshot, &inventory)?);
+        let touches = requests::touching(name);
+        rows.push(measure(plan, name, touches, vec![(*invariant).clone()], &snapshot, &inventory)?);
     }
+    let mut audit = None;
     if templates.len() > 1 {
-        progress.say("all");
-        let all = templates.iter().map(|(_, invariant)| invariant.clone()).collect();
-        rows.push(measure(plan, "all", all, &snapshot, &inventory)?);
+        for (name, touches) in [(ALL_ROW, ALL), (HARD_ROW, HARD)] {
+            progress.say(name);
+            let all = templates.iter().map(|invariant| (*invariant).clone()).collect();
+            rows.push(measure(plan, name, touches, all, &snapshot, &inventory)?);
+        }
+        progress.say("audit");
+        audit = Some(audited(templates.into_iter().cloned().collect(), &snapshot)?);
     }
     Ok(Bench {
         nodes: plan.size.nodes,
@@ -144,12 +177,29 @@ pub fn run(plan: Plan, templates: &[(String, Arc<CompiledInvariant>)], progress:
         resident_kib,
         resident_end_kib: self::resident_kib(),
         templates: rows,
+        audit,
     })
 }
 
-/// Generates the cluster and loads it, and says how long loading took.
-pub fn load(size: Size, progress: &Progress) -> (Snapshot, Inventory, Duration) {
-    let mut snapshot = Snapshot::default();
+fn audited(invariants: Vec<Arc<CompiledInvariant>>, snapshot: &Snapshot) -> Result<Audit, Failure> {
+    let mut engine = Engine::new(invariants, Settings::default()).map_err(Failure::invalid)?;
+    let millis = |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let clock = now();
+    let found = engine.audit(snapshot, None);
+    let first = millis(clock.elapsed());
+    let moved = moved(snapshot)?;
+    let clock = now();
+    engine.audit(&moved, None);
+    Ok(Audit {
+        millis: first,
+        again_millis: millis(clock.elapsed()),
+        holding: found.proved,
+        others: found.verdicts.len(),
+    })
+}
+
+/// Generates the cluster and loads it into an empty snapshot, and says how long loading took.
+pub fn load(mut snapshot: Snapshot, size: Size, progress: &Progress) -> (Snapshot, Inventory, Duration) {
     let mut loading = Duration::ZERO;
     let mut chunk = Vec::with_capacity(CHUNK_LEN);
     progress.say("loading");
@@ -189,6 +239,7 @@ fn unshared(val: &Val) -> Val {
 fn measure(
     plan: Plan,
     name: &str,
+    touches: &[Touch],
     invariants: Vec<Arc<CompiledInvariant>>,
     snapshot: &Snapshot,
     inventory: &Inventory,
@@ -197,10 +248,11 @@ fn measure(
     let state = State::new(snapshot);
     let moved = moved(snapshot)?;
     let mut prng = Prng::new(plan.size.seed);
-    let touches = if name == "all" { ALL } else { requests::touching(name) };
+    let most =
+        Duration::from_millis(if [ALL_ROW, HARD_ROW].contains(&name) { TOGETHER_MS_MAX } else { TEMPLATE_MS_MAX });
     let mut tally = Tally::default();
     let started = now();
-    while tally.decisions() < plan.requests && started.elapsed() < Duration::from_millis(TEMPLATE_MS_MAX) {
+    while tally.decisions() < plan.requests && started.elapsed() < most {
         let draws = (0..DRAWS_MAX).find_map(|_| requests::draw(touches, &state, inventory, &mut prng));
         let Some((touch, request)) = draws else { break };
         let change = Change::from(request);
@@ -282,6 +334,7 @@ impl Tally {
             requests,
             per_second,
             share_without_solver: (share * 10.0).round() / 10.0,
+            every: spread(self.without_solver.iter().chain(&self.with_solver).copied().collect()),
             without_solver: spread(self.without_solver),
             with_solver: spread(self.with_solver),
             cache_hits: self.cache_hits,

@@ -2,16 +2,22 @@
 
 use std::fmt::Write;
 
-use super::measure::{Bench, Row, Spread};
+use super::measure::{Audit, Bench, Row, Spread};
 
 /// The table, and what took longest when asked for. Times are in microseconds.
 pub fn text(bench: &Bench, verbose: bool) -> String {
-    let Bench { nodes, pods, objects, seed, load_millis, resident_kib, resident_end_kib, templates } = bench;
+    let Bench { nodes, pods, objects, seed, load_millis, resident_kib, resident_end_kib, templates, audit } = bench;
     let mebi = |kib: &Option<u64>| kib.map_or_else(|| "unknown".to_owned(), |kib| format!("{} MiB", kib / 1024));
     let mut out = String::new();
     _ = writeln!(out, "cluster   {nodes} nodes, {pods} pods, {objects} objects, seed {seed}");
     _ = writeln!(out, "load      {load_millis} ms");
     _ = writeln!(out, "resident  {} after loading, {} at the end", mebi(resident_kib), mebi(resident_end_kib));
+    if let Some(Audit { millis, again_millis, holding, others }) = audit {
+        _ = writeln!(out, "audit     {millis} ms, {again_millis} ms again; {holding} instances hold, {others} do not");
+    }
+    if audit.is_some() {
+        templates.iter().skip(templates.len() - 2).for_each(|row| _ = writeln!(out, "{}", together(row)));
+    }
     _ = writeln!(out);
     let mut lines = vec![HEAD.map(str::to_owned)];
     lines.extend(templates.iter().map(cells));
@@ -36,6 +42,17 @@ pub fn text(bench: &Bench, verbose: bool) -> String {
         }
     }
     out
+}
+
+/// What matters of a row of all templates together.
+fn together(row: &Row) -> String {
+    let Row { template, requests, every, with_solver, share_without_solver, .. } = row;
+    let ms = |micros: u64| format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100);
+    let (asked, share, solving) = (with_solver.count, 100.0 - share_without_solver, ms(with_solver.p99_micros));
+    let (p50, p99, most) = (ms(every.p50_micros), ms(every.p99_micros), ms(every.max_micros));
+    format!(
+        "{template:<9} {requests} requests: p50 {p50}, p99 {p99}, slowest {most}; {asked} of them ({share:.1} %) asked Z3, p99 {solving}"
+    )
 }
 
 const HEAD: [&str; 19] = [
@@ -80,6 +97,7 @@ fn cells(row: &Row) -> [String; 19] {
         per_second,
         without_solver,
         with_solver,
+        every: _,
         share_without_solver,
         cache_hits,
         again,

@@ -7,8 +7,10 @@ use suture_model::state::State;
 use suture_model::value::{Str, Val};
 
 use super::cluster::{Inventory, Workload};
-use super::manifests::{self, APP, GROUP, Ids, POOL};
+use super::manifests::{self, APP, GROUP, Ids, POOL, ZONE};
 use super::prng::Prng;
+
+mod hard;
 
 /// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,14 +83,46 @@ pub enum Touch {
     CreateAutoscaler,
     /// A ResourceQuota is made.
     CreateQuota,
+    /// A ResourceQuota allows for less: about as much as is asked for.
+    LowerQuota,
+    /// A Deployment of the pool that is nearly full gets more replicas, spread over zones.
+    GrowTight,
+    /// Its pods spread over zones and nodes, and ask for more.
+    SpreadTight,
+    /// A node of that pool is cordoned, or deleted.
+    DrainTight,
+    /// A Deployment whose pods spread over zones gets a new image and other replicas at once.
+    RolloutSpread,
+    /// A DaemonSet gets a new image, or asks for more.
+    RolloutDaemonSet,
+    /// What lets an account read is deleted.
+    DeleteBinding,
+    /// A webhook is asked about every namespace.
+    WidenWebhook,
+    /// The Deployment that answers a webhook goes to 0.
+    StopBackend,
+    /// A Service names a port of its pods.
+    EditPort,
+    /// A CronJob runs more often.
+    EditCronJob,
+    /// A certificate is made, for a Secret of its own or one that is written already.
+    CreateCertificate,
+    /// An issuer is deleted.
+    DeleteIssuer,
+    /// The last finalizer of what is being deleted is taken off.
+    DropFinalizer,
+    /// A PriorityClass is made.
+    CreatePriority,
 }
 
 use Touch::{
-    CordonNode, CreateAutoscaler, CreateBudget, CreateIngress, CreateOwned, CreateQuota, DeleteAccount, DeleteClaim,
-    DeleteConfigMap, DeleteCustom, DeleteDefinition, DeleteDeployment, DeleteMember, DeleteNamespace, DeleteNode,
-    DeletePod, DeleteReplicaSet, DeleteSecret, DeleteService, DeleteStatefulSet, DeleteVolume, EditService,
-    EvictMember, EvictPod, GrowDeployment, MoveDeployment, RaiseDeployment, RolloutDeployment, RolloutStatefulSet,
-    ScaleDeployment, ScaleStatefulSet, SpreadDeployment, TaintNode, UnlabelNode,
+    CordonNode, CreateAutoscaler, CreateBudget, CreateCertificate, CreateIngress, CreateOwned, CreatePriority,
+    CreateQuota, DeleteAccount, DeleteBinding, DeleteClaim, DeleteConfigMap, DeleteCustom, DeleteDefinition,
+    DeleteDeployment, DeleteIssuer, DeleteMember, DeleteNamespace, DeleteNode, DeletePod, DeleteReplicaSet,
+    DeleteSecret, DeleteService, DeleteStatefulSet, DeleteVolume, DrainTight, DropFinalizer, EditCronJob, EditPort,
+    EditService, EvictMember, EvictPod, GrowDeployment, GrowTight, LowerQuota, MoveDeployment, RaiseDeployment,
+    RolloutDaemonSet, RolloutDeployment, RolloutSpread, RolloutStatefulSet, ScaleDeployment, ScaleStatefulSet,
+    SpreadDeployment, SpreadTight, StopBackend, TaintNode, UnlabelNode, WidenWebhook,
 };
 
 /// Every kind of request; deletions of whole namespaces are drawn rarely ([`draw`]).
@@ -127,6 +161,34 @@ pub const ALL: &[Touch] = &[
     SpreadDeployment,
     CreateAutoscaler,
     CreateQuota,
+    LowerQuota,
+    GrowTight,
+    SpreadTight,
+    DrainTight,
+    RolloutSpread,
+    RolloutDaemonSet,
+    DeleteBinding,
+    WidenWebhook,
+    StopBackend,
+    EditPort,
+    EditCronJob,
+    CreateCertificate,
+    DeleteIssuer,
+    DropFinalizer,
+    CreatePriority,
+];
+
+/// Those that take most to decide: pods that spread beside tight room, that preempt others, quotas beside autoscalers.
+pub const HARD: &[Touch] = &[
+    GrowTight,
+    SpreadTight,
+    DrainTight,
+    RolloutSpread,
+    RaiseDeployment,
+    SpreadDeployment,
+    CreateAutoscaler,
+    LowerQuota,
+    GrowDeployment,
 ];
 
 /// What can break a template; everything, for a template that is not listed.
@@ -194,12 +256,41 @@ pub fn touching(template: &str) -> &'static [Touch] {
             TaintNode,
             UnlabelNode,
             DeleteNode,
+            GrowTight,
+            SpreadTight,
+            DrainTight,
+            RolloutSpread,
         ],
-        "rollout-can-progress" => &[RolloutDeployment, MoveDeployment, SpreadDeployment, RolloutStatefulSet],
-        "critical-not-preempted" => {
-            &[RaiseDeployment, GrowDeployment, EvictPod, DeletePod, DeleteReplicaSet, TaintNode, DeleteNode]
+        "rollout-can-progress" => &[
+            RolloutDeployment,
+            MoveDeployment,
+            SpreadDeployment,
+            RolloutStatefulSet,
+            SpreadTight,
+            RolloutSpread,
+            RolloutDaemonSet,
+        ],
+        "critical-not-preempted" => &[
+            RaiseDeployment,
+            GrowDeployment,
+            EvictPod,
+            DeletePod,
+            DeleteReplicaSet,
+            TaintNode,
+            DeleteNode,
+            RolloutDaemonSet,
+            CreatePriority,
+        ],
+        "quota-fits" | "tenant-lease-kept" => {
+            &[CreateQuota, LowerQuota, GrowDeployment, GrowTight, CreateAutoscaler, SpreadDeployment]
         }
-        "quota-fits" | "tenant-lease-kept" => &[CreateQuota, GrowDeployment, CreateAutoscaler, SpreadDeployment],
+        "rights-kept" => &[DeleteBinding, DeleteAccount, RolloutDeployment, DeleteNamespace],
+        "webhook-backend-kept" | "webhook-not-self-blocking" => &[WidenWebhook, StopBackend, DeleteService],
+        "ports-resolve" => &[EditPort, EditService, RolloutDeployment, DeleteService],
+        "batch-bounded" => &[EditCronJob],
+        "single-writer" => &[CreateCertificate, DeleteIssuer, DeleteSecret],
+        "finalizer-respected" => &[DropFinalizer],
+        "critical-workload-kept" => &[RolloutDaemonSet, TaintNode, DeleteNode],
         "autoscaled-replicas-kept" | "idle-workload-has-activator" => &[CreateAutoscaler, ScaleDeployment],
         _ => ALL,
     }
@@ -272,6 +363,21 @@ impl Drawing<'_, '_> {
             RaiseDeployment | SpreadDeployment => self.ask_more(touch),
             CreateAutoscaler => self.create_autoscaler(),
             CreateQuota => self.create_quota(),
+            LowerQuota => self.lower_quota(),
+            GrowTight | SpreadTight | RolloutSpread => self.placed(touch),
+            DrainTight => self.drain_tight(),
+            RolloutDaemonSet => self.rollout_daemon_set(),
+            DeleteBinding => self.delete_of("Deployment", "RoleBinding", |w| w.account.clone()),
+            WidenWebhook | StopBackend => self.webhook(touch),
+            EditPort => self.edit_port(),
+            EditCronJob => self.edit_cron_job(),
+            CreateCertificate => self.create_certificate(),
+            DeleteIssuer => self.in_namespace("cert-manager.io", "Issuer", "ca").map(|key| self.delete(key)),
+            DropFinalizer => {
+                let key = self.in_namespace("cert-manager.io", "Certificate", "leaving")?;
+                self.patch(key, &Val::object([("metadata", Val::object([("finalizers", Val::Null)]))]))
+            }
+            CreatePriority => self.create_priority(),
         }
     }
 
@@ -319,21 +425,11 @@ impl Drawing<'_, '_> {
         let spec = if touch == RaiseDeployment {
             Val::object([("priorityClassName", Val::str("system-cluster-critical"))])
         } else {
-            let spread = |topology: &str| {
-                Val::object([
-                    ("maxSkew", Val::Int(1)),
-                    ("topologyKey", Val::str(topology)),
-                    ("whenUnsatisfiable", Val::str("DoNotSchedule")),
-                    ("labelSelector", Val::object([("matchLabels", manifests::one(APP, key.name.to_string()))])),
-                ])
-            };
-            let spreads = ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map(spread);
+            let spreads = [ZONE, "kubernetes.io/hostname"].map(|by| manifests::spread(by, &key.name));
             Val::object([("topologySpreadConstraints", Val::list(spreads.to_vec()))])
         };
-        let containers = self.state.get(&key)?.val().items_at(&["spec", "template", "spec", "containers"]).iter();
         let cpu = *self.prng.pick(&["500m", "2", "6", "14"])?;
-        let asking = containers.map(|c| c.with_at(&["resources", "requests", "cpu"], Val::str(cpu)));
-        let spec = spec.with("containers", Val::list(asking.collect()));
+        let spec = spec.with("containers", self.asking(&key, cpu)?);
         self.patch(key, &Val::object([("spec", Val::object([("template", Val::object([("spec", spec)]))]))]))
     }
 
