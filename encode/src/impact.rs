@@ -37,6 +37,7 @@ use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
+use suture_model::snapshot::lacking_kinds;
 use suture_model::state::State;
 use suture_model::value::Str;
 
@@ -363,8 +364,9 @@ impl<'s, 'a> Impact<'s, 'a> {
                 found.extend(room::meaning(&self.seeds, &pods, all));
             }
             Changed::Room if !may_be.analysis.footprint.uses.lost_nodes => {
-                let all = self.of_kinds(may_be.analysis, None);
-                found.extend(room::lacking(&self.seeds, all));
+                let is_kept = |kind: &Kind| lacking_kinds().contains(kind);
+                let others = self.of_some_kinds(may_be.analysis, None, |kind| !is_kept(kind));
+                found.extend(may_be.among(&room::lacking(&self.seeds, &others)));
             }
             // which have their pods may lack some once nodes are gone
             Changed::Room | Changed::Everything => found.extend(self.of_kinds(may_be.analysis, None)),
@@ -426,6 +428,11 @@ impl<'s, 'a> Impact<'s, 'a> {
 
     /// All objects of the invariant's kinds.
     pub fn of_kinds(&self, analysis: &Analysis, ns: Option<&str>) -> BTreeSet<Key> {
+        self.of_some_kinds(analysis, ns, |_| true)
+    }
+
+    /// Those objects that are of some kinds.
+    fn of_some_kinds(&self, analysis: &Analysis, ns: Option<&str>, some: impl Fn(&Kind) -> bool) -> BTreeSet<Key> {
         let adapters = self.seeds.before.base().adapters();
         let all = || {
             let known = self.kinds.get_or_init(|| self.seeds.states().flat_map(State::kinds).collect());
@@ -434,7 +441,7 @@ impl<'s, 'a> Impact<'s, 'a> {
         let kinds: Cow<'_, [Kind]> = analysis.kinds_named.as_deref().map_or_else(|| Cow::Owned(all()), Cow::Borrowed);
         let mut found = BTreeSet::new();
         for state in self.seeds.states() {
-            for kind in kinds.iter() {
+            for kind in kinds.iter().filter(|kind| some(kind)) {
                 let instances = state.list(kind, ns).into_iter();
                 let instances = instances.filter(|o| analysis.compiled.for_each.matches(o, adapters.as_ref()));
                 found.extend(instances.map(|o| o.key.clone()));

@@ -63,6 +63,10 @@ pub trait Adapters: Send + Sync + std::fmt::Debug {
     fn stated_kinds(&self) -> Vec<Kind> {
         self.kinds()
     }
+    /// Whether the adapter of a kind may list what its operator makes.
+    fn lists_children(&self, _: &Kind) -> bool {
+        true
+    }
     /// What the adapter of a kind leaves to its operator, which every proof about such an object relies on.
     fn assumed(&self, _: &Kind) -> Vec<Str> {
         Vec::new()

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use facts::{FactIndex, Facts};
+pub use labels::is_ranked;
+pub use lacking::{Mark, kinds as lacking_kinds, marks};
 pub use pools::{Pool, Pools};
 pub use supposed::asked_by;
 pub use usage::Usage;
@@ -22,7 +24,7 @@ use crate::selector::text;
 use crate::value::{Str, Val};
 use facts::{Fact, Journal, note};
 use hashes::{Hashes, Names};
-use labels::{APART, CLAIM, ENDING, HOST, LabelKey, SPREAD, labels_of};
+use labels::{APART, CLAIM, ENDING, HOST, LabelKey, RANKED, SPREAD, labels_of};
 use persistent_map::PersistentMap;
 use places::{Found, Place, Places, Slot, drop_slot};
 use terms::Terms;
@@ -33,6 +35,8 @@ mod hashes;
 mod histories;
 mod implicit;
 mod labels;
+mod lacking;
+mod missing;
 mod persistent_map;
 mod places;
 mod pools;
@@ -56,6 +60,8 @@ pub struct Snapshot {
     pools: Pools,
     /// The names of nodes that were taken out while pods were assigned to them, as long as these are there.
     missing_nodes: Arc<BTreeSet<Str>>,
+    /// The uids that objects name as their owners' and that no object has.
+    missing_owners: Arc<BTreeSet<Str>>,
     by_label: Names<LabelKey, Found>,
     by_selector: Names<LabelKey, Found>,
     by_reference: Names<Key, Found>,
@@ -66,6 +72,7 @@ pub struct Snapshot {
     /// Owners of these kinds that are supposed to be gone.
     gone: BTreeSet<Owner>,
     journal: Journal,
+    lacking: lacking::Known,
 }
 
 impl Default for Snapshot {
@@ -88,6 +95,7 @@ impl Snapshot {
             usage: Names::default(),
             pools: Pools::default(),
             missing_nodes: Arc::default(),
+            missing_owners: Arc::default(),
             by_label: Names::default(),
             by_selector: Names::default(),
             by_reference: Names::default(),
@@ -97,12 +105,14 @@ impl Snapshot {
             unknown: BTreeSet::new(),
             gone: BTreeSet::new(),
             journal: Journal::new(),
+            lacking: lacking::Known::default(),
         }
     }
 
     /// Declares a kind (by its short name) as not read: nothing is known of it.
     pub fn mark_unknown(&mut self, kind: &str) {
         self.journal.note(Journal::event(), Fact::Readings);
+        self.lacking.mark(vec![Mark::All]);
         self.unknown.insert(kind.into());
     }
 
@@ -110,6 +120,7 @@ impl Snapshot {
     pub fn set_unknown(&mut self, kinds: BTreeSet<Str>) {
         if self.unknown != kinds {
             self.journal.note(Journal::event(), Fact::Readings);
+            self.lacking.mark(vec![Mark::All]);
             self.unknown = kinds;
         }
     }
@@ -150,12 +161,14 @@ impl Snapshot {
 
     /// [`Self::insert`] of an object that other snapshots hold too; its parts stay as they are.
     pub fn insert_shared(&mut self, object: Arc<Object>) {
+        self.mark_lacking(&object.key, Some(&object));
         if self.replace(&object) {
             return;
         }
         // the last pod on a node may be another version of itself
         let misses = self.missing_nodes.contains(&object.node);
-        self.remove(&object.key);
+        let same = self.get_unread(&object.key).is_some_and(|old| old.uid == object.uid);
+        self.take_out(&object.key, !same);
         let event = Journal::event();
         let terms = self.terms_of(&object);
         // of the kind, the object itself is not in the list yet
@@ -167,7 +180,11 @@ impl Snapshot {
             self.by_uid.insert(&object.uid, slot);
         }
         let place = Place { places: &self.places, key: &object.key, slot };
+        let mut orphans = vec![(object.uid.clone(), false)];
         for owner in object.owners() {
+            if self.named_uid(&owner.uid).is_none() {
+                orphans.push((owner.uid.clone(), true));
+            }
             place.enter(&mut self.by_owner, owner.uid.clone());
             let count = self.owner_kinds.entry(owner.kind.clone()).or_default();
             *count += 1;
@@ -201,6 +218,7 @@ impl Snapshot {
             self.miss(&object.node, true, event);
         }
         self.places.put(slot, object);
+        self.orphan(orphans, event);
     }
 
     /// Puts an object in place of its last version where no index tells the two apart, as most writes of a status leave
@@ -232,6 +250,12 @@ impl Snapshot {
 
     /// Takes an object out, if it is there.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
+        self.mark_lacking(key, None);
+        self.take_out(key, true)
+    }
+
+    /// Takes an object out, `as_owner` unless another version of it comes.
+    fn take_out(&mut self, key: &Key, as_owner: bool) -> Option<Arc<Object>> {
         let slot = self.by_key.remove(key)?;
         let object = self.places.empty(slot)?;
         let event = Journal::event();
@@ -240,8 +264,12 @@ impl Snapshot {
         self.note_change(&object, &terms, event);
         self.named.remove(key, |at| *at == slot);
         self.by_uid.remove(&object.uid, |at| *at == slot);
+        let mut orphans = vec![(object.uid.clone(), as_owner && self.by_owner.get(&object.uid).is_some())];
         for owner in object.owners() {
             drop_slot(&mut self.by_owner, &owner.uid, slot);
+            if self.by_owner.get(&owner.uid).is_none() {
+                orphans.push((owner.uid.clone(), false));
+            }
             if let Some(count) = self.owner_kinds.get_mut(&owner.kind) {
                 *count = count.saturating_sub(1);
                 if *count == 0 {
@@ -273,20 +301,8 @@ impl Snapshot {
             }
         }
         terms.references.iter().for_each(|target| drop_slot(&mut self.by_reference, target, slot));
+        self.orphan(orphans, event);
         Some(object)
-    }
-
-    /// Notes whether a node is missing from now on.
-    fn miss(&mut self, node: &Str, misses: bool, event: u64) {
-        if misses != self.missing_nodes.contains(node) {
-            self.journal.note(event, Fact::Nodes);
-            let missing = Arc::make_mut(&mut self.missing_nodes);
-            if misses {
-                missing.insert(node.clone())
-            } else {
-                missing.remove(node)
-            };
-        }
     }
 
     /// Notes the facts that change with an object that comes or goes.
@@ -324,6 +340,10 @@ impl Snapshot {
         }
         if self.missing_nodes.contains(&object.node) {
             facts.add(Fact::Nodes);
+        }
+        let names_none = || object.owners().iter().any(|owner| self.named_uid(&owner.uid).is_none());
+        if self.by_owner.get(&object.uid).is_some() || names_none() {
+            facts.add(Fact::Orphans);
         }
         facts
     }
@@ -436,13 +456,6 @@ impl Snapshot {
         &self.pools
     }
 
-    /// The names of nodes that were taken out while pods were assigned to them, as long as these are there. A node that pods
-    /// only ever named is not among them.
-    pub fn missing_nodes(&self) -> &BTreeSet<Str> {
-        note(Fact::Nodes);
-        &self.missing_nodes
-    }
-
     /// What the pods on this node take of it.
     pub fn usage(&self, node: &str) -> Usage {
         note(Fact::Node(node));
@@ -495,6 +508,11 @@ impl Snapshot {
     /// The workloads whose pods a hard spread constraint keeps alike in number over domains.
     pub fn spreading(&self) -> Vec<&Arc<Object>> {
         self.under((Str::from(""), SPREAD.into(), "".into()))
+    }
+
+    /// What makes pods of a stated priority or class, and pods of such that wait for a node.
+    pub fn ranked(&self) -> Vec<&Arc<Object>> {
+        self.under((Str::from(""), RANKED.into(), "".into()))
     }
 
     /// The constraints on nodes that objects have, those aside that restrict none; of built-in kinds only.

@@ -1,5 +1,6 @@
 //! A possible cluster: a snapshot with a few objects changed, made without copying the snapshot.
 
+use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
 use crate::references::named;
 use crate::selector::Selector;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Facts, Snapshot, is_ranked};
 use crate::steps;
 use crate::value::{Str, Val};
 
@@ -35,7 +36,12 @@ pub struct State<'a> {
     admitted: RefCell<BTreeMap<Val, Arc<[Arc<Object>]>>>,
     /// The deletions under way, until something differs.
     under_way: OnceCell<Arc<UnderWay>>,
+    /// What was found out once for all who ask, until something differs: by what it is and about whom.
+    found: RefCell<BTreeMap<(&'static str, Str), Found>>,
 }
+
+/// What was found out, and the facts that were read for it.
+type Found = (Arc<dyn Any + Send + Sync>, Facts);
 
 /// The changed objects by what the snapshot is navigated by. An object that is only marked (same body, uid and node) is
 /// not among them: the snapshot's own index finds it.
@@ -99,6 +105,7 @@ impl<'a> State<'a> {
             index: Arc::default(),
             admitted: RefCell::default(),
             under_way: OnceCell::new(),
+            found: RefCell::default(),
         }
     }
 
@@ -154,8 +161,25 @@ impl<'a> State<'a> {
         self.under_way.get_or_init(|| Arc::new(find()))
     }
 
+    /// What is found out about this state by `find`, once for all who ask for the same of it.
+    pub(crate) fn once<T: Any + Send + Sync>(&self, what: &'static str, of: &str, find: impl FnOnce() -> T) -> Arc<T> {
+        let at = (what, Str::from(of));
+        let known = self.found.borrow().get(&at).cloned();
+        if let Some((found, facts)) = known
+            && let Ok(found) = found.downcast::<T>()
+        {
+            facts.read();
+            return found;
+        }
+        let (found, facts) = Facts::read_by(find);
+        let found = Arc::new(found);
+        self.found.borrow_mut().insert(at, (found.clone(), facts));
+        found
+    }
+
     fn note(&mut self, key: &Key) {
         self.under_way.take();
+        self.found.get_mut().clear();
         if key.kind.is("Node") {
             self.admitted.get_mut().clear();
         }
@@ -337,6 +361,14 @@ impl<'a> State<'a> {
         let changed = self.changed_in(&Kind::new("", "Pod"), None);
         let changed = changed.filter(|pod| !anti_affinity(pod).is_empty());
         self.merged(self.base.keeping_apart(ns), changed)
+    }
+
+    /// What makes pods of a stated priority or class, and pods of such that wait for a node, in the order of their keys.
+    pub fn ranked(&self) -> Vec<&Arc<Object>> {
+        let changed = self.indexed(Some(&self.index.keys)).filter(|object| is_ranked(object));
+        let mut found = self.merged(self.base.ranked(), changed);
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found
     }
 
     /// The workloads of these kinds in a namespace whose template's labels match, in the order of their keys.

@@ -58,6 +58,19 @@ pub fn within<R>(most: u64, run: impl FnOnce() -> R) -> R {
     run()
 }
 
+/// Runs something whose result is kept for all who ask later: it counts for nobody, whoever happens to ask first.
+pub fn aside<R>(run: impl FnOnce() -> R) -> R {
+    /// Gives back what was left, also where `run` panics.
+    struct Rest(u64);
+    impl Drop for Rest {
+        fn drop(&mut self) {
+            LEFT.set(self.0);
+        }
+    }
+    let _rest = Rest(LEFT.replace(u64::MAX));
+    run()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +85,14 @@ mod tests {
             assert_eq!(check(), Err(Spent));
         });
         assert_eq!(check(), Ok(()), "outside of a decision there is no end to them");
+    }
+
+    #[test]
+    fn what_is_kept_for_others_counts_for_nobody() {
+        within(10, || {
+            aside(|| count(100));
+            assert_eq!(left(), 10);
+        });
     }
 
     #[test]

@@ -144,6 +144,10 @@ impl Adapters for AdapterSet {
         self.adapters.keys().filter(|kind| !self.shipped.contains_key(kind)).cloned().collect()
     }
 
+    fn lists_children(&self, kind: &Kind) -> bool {
+        self.adapters.get(kind).is_some_and(|adapter| adapter.children.is_some())
+    }
+
     fn assumed(&self, kind: &Kind) -> Vec<Str> {
         self.adapters.get(kind).map(|adapter| adapter.assumes.clone()).unwrap_or_default()
     }

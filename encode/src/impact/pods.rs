@@ -173,7 +173,8 @@ impl Touch {
         let owners: Vec<Arc<Object>> = owners.filter(|owner| state.adapter(owner).is_some()).cloned().collect();
         let at = (std::ptr::from_ref(state) as usize, object.key.ns.clone());
         let listing = self.listing.entry(at).or_insert_with(|| {
-            let kinds = state.base().adapters().kinds();
+            let adapters = state.base().adapters();
+            let kinds: Vec<Kind> = adapters.kinds().into_iter().filter(|kind| adapters.lists_children(kind)).collect();
             let here = kinds.iter().flat_map(|kind| state.list(kind, Some(&object.key.ns)));
             here.filter_map(|custom| Some((custom.clone(), state.adapter(custom)?.children.clone()?))).collect()
         });

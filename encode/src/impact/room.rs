@@ -68,13 +68,17 @@ pub(super) fn meaning(seeds: &Seeds<'_, '_>, pods: &[Arc<Object>], keys: BTreeSe
     keys.into_iter().filter(|key| means(key)).collect()
 }
 
-/// Those of some objects that may want more pods than are placed as they ask once the change has landed.
-pub(super) fn lacking(seeds: &Seeds<'_, '_>, keys: BTreeSet<Key>) -> BTreeSet<Key> {
-    let states = seeds.scenarios().map(|state| (state, Lacking::new(state)));
-    let states: Vec<(&State<'_>, Lacking<'_, '_>)> = states.collect();
-    let lacks =
-        |key: &Key| states.iter().any(|(state, lacking)| state.get(key).is_some_and(|object| lacking.has(object)));
-    keys.into_iter().filter(|key| lacks(key)).collect()
+/// What may want more pods than are placed as it asks once the change has landed: of the kinds of which that is kept, and of
+/// some other objects those that do.
+pub(super) fn lacking(seeds: &Seeds<'_, '_>, others: &BTreeSet<Key>) -> BTreeSet<Key> {
+    let mut found = BTreeSet::new();
+    for state in seeds.scenarios() {
+        let lacking = Lacking::new(state);
+        found.extend(lacking.kept().iter().cloned());
+        let lacks = |key: &&Key| state.get(key).is_some_and(|object| lacking.has(object));
+        found.extend(others.iter().filter(lacks).cloned());
+    }
+    found
 }
 
 /// The workloads, and pods, that the new pods of touched workloads may preempt; `None` where that is not known.

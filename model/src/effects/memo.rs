@@ -49,13 +49,18 @@ impl NewPod {
 impl Memo {
     /// Whether a pod is on a node of the scenario's state that is not plainly well.
     pub fn on_unhealthy_node(&self, state: &State<'_>, pod: &Object) -> bool {
-        let unhealthy = self.unhealthy.get_or_init(|| {
+        let unhealthy = self.unhealthy(state);
+        !unhealthy.is_empty() && unhealthy.contains(&pod.node)
+    }
+
+    /// The nodes of the scenario's state that are not plainly well.
+    pub fn unhealthy(&self, state: &State<'_>) -> &BTreeSet<Str> {
+        self.unhealthy.get_or_init(|| {
             let pools = state.base().pools().iter().filter(|(_, pool)| !pool.is_calm());
             let changed = state.changed_keys(&Kind::new("", "Node")).map(|key| &key.name);
             let missing = state.base().missing_nodes();
             pools.flat_map(|(_, pool)| pool.nodes()).chain(changed).chain(missing).cloned().collect()
-        });
-        !unhealthy.is_empty() && unhealthy.contains(&pod.node)
+        })
     }
 
     /// The body of an object in a fate of this kind, the same for all objects of the same body.

@@ -200,7 +200,9 @@ fn is_maker(state: &State, custom: &Object) -> bool {
 /// The workloads, other than ReplicaSets, that a custom resource owns or wants, in the order of their keys.
 pub(crate) fn child_workloads<'s>(state: &'s State, custom: &Object) -> Vec<&'s Arc<Object>> {
     let owned = state.owned_by(&custom.uid).into_iter();
-    let listed = state.adapter(custom).and_then(|facts| facts.children.clone()).unwrap_or_default();
+    let may_list = state.base().adapters().lists_children(&custom.key.kind);
+    let listed = if may_list { state.adapter(custom).and_then(|facts| facts.children.clone()) } else { None };
+    let listed = listed.unwrap_or_default();
     let listed: Vec<&Arc<Object>> = listed.iter().filter_map(|key| state.resolve(key)).collect();
     let mut children: Vec<&Arc<Object>> = owned
         .chain(listed)

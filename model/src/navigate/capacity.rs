@@ -97,9 +97,19 @@ fn owned<'s>(state: &'s State, owner: &Object, kind: &str, of: &str) -> Vec<&'s 
 
 /// The custom resources whose only workload is this.
 fn parents<'s>(state: &'s State, workload: &Object) -> Vec<&'s Arc<Object>> {
-    let kinds = state.base().adapters().kinds();
-    let customs = kinds.iter().flat_map(|kind| state.list(kind, Some(&workload.key.ns)));
+    let adapters = state.base().adapters();
+    let (listing, others): (Vec<Kind>, Vec<Kind>) =
+        adapters.kinds().into_iter().partition(|kind| adapters.lists_children(kind));
+    let ns = &workload.key.ns;
+    // those of other kinds have what names them as an owner
+    let owners = workload.owners().iter().filter_map(|owner| state.by_uid(&owner.uid));
+    let owners = owners.filter(|owner| owner.key.ns == *ns && others.contains(&owner.key.kind));
+    let mut customs: Vec<&Arc<Object>> =
+        listing.iter().flat_map(|kind| state.list(kind, Some(ns))).chain(owners).collect();
+    customs.sort_by(|a, b| a.key.cmp(&b.key));
+    customs.dedup_by(|a, b| a.key == b.key);
     customs
+        .into_iter()
         .filter(|custom| custom.key != workload.key)
         .filter(|custom| matches!(child_workloads(state, custom).as_slice(), [only] if only.key == workload.key))
         .collect()

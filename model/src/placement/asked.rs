@@ -14,7 +14,6 @@ use crate::kinds::Kind;
 use crate::navigate;
 use crate::object::{Body, Key, Object};
 use crate::state::State;
-use crate::steps;
 use crate::value::{Str, Val};
 
 /// New pods that are alike.
@@ -226,7 +225,7 @@ fn merged(each: Vec<Asked>) -> Vec<Asked> {
 
 /// Whether a pod stays as it is although its template asks for something else: its controller replaces it only when it is
 /// deleted, or its ordinal is below the partition.
-fn is_kept(object: &Object, pod: &Object) -> bool {
+pub fn is_kept(object: &Object, pod: &Object) -> bool {
     let strategy = |field: &[&str]| object.val().at(&[&["spec", "updateStrategy"], field].concat()).cloned();
     let is_rolled = object.key.kind.is("StatefulSet") || object.key.kind.is("DaemonSet");
     let on_delete = strategy(&["type"]).is_some_and(|kind| kind == Val::str("OnDelete"));
@@ -257,65 +256,10 @@ fn asks_alike(object: &Object, own: &Template, pod: &Object) -> bool {
 }
 
 /// The tolerations of a spec but for those of conditions of nodes, which admission adds.
-fn tolerated(spec: &Val) -> BTreeSet<&Val> {
+pub fn tolerated(spec: &Val) -> BTreeSet<&Val> {
     let of_condition =
         |toleration: &&Val| toleration.str_at(&["key"]).is_some_and(|key| key.starts_with("node.kubernetes.io/"));
     spec.items_at(&["tolerations"]).iter().filter(|toleration| !of_condition(toleration)).collect()
-}
-
-/// What wants more pods than it has placed as it asks, in one state.
-pub struct Lacking<'s, 'a> {
-    cluster: Cluster<'s, 'a>,
-}
-
-impl<'s, 'a> Lacking<'s, 'a> {
-    /// In this state.
-    pub fn new(state: &'s State<'a>) -> Self {
-        Self { cluster: Cluster::new(state, BTreeSet::new()) }
-    }
-
-    /// Whether an object may be one of them; a DaemonSet always may.
-    pub fn has(&self, object: &Object) -> bool {
-        let state = self.cluster.state;
-        if object.key.kind.is("DaemonSet") {
-            return true;
-        }
-        let Some(spec) = navigate::pod_spec(state, object) else { return false };
-        let pods = pods_of(state, object);
-        steps::count_items(pods.len());
-        let wanted = navigate::most_wanted(state, object);
-        let all = i64::try_from(pods.len()).unwrap_or(i64::MAX);
-        if all < wanted {
-            return true;
-        }
-        let mut known: BTreeMap<(*const Body, Option<&Str>), bool> = BTreeMap::new();
-        let mut alike = |pod: &'s Arc<Object>| {
-            // pods of one revision ask for the same
-            let revision = pod.label("controller-revision-hash");
-            let body = if revision.is_some() { std::ptr::null() } else { Arc::as_ptr(&pod.body) };
-            *known.entry((body, revision)).or_insert_with(|| is_kept(object, pod) || is_like(&spec, pod))
-        };
-        let placed = pods.into_iter().filter(|pod| alike(pod) && self.cluster.stays(pod)).count();
-        i64::try_from(placed).unwrap_or(i64::MAX) < wanted
-    }
-}
-
-/// Whether a pod's spec says what a template says, word for word, in what decides about its place; admission may add to it.
-fn is_like(own: &Val, pod: &Object) -> bool {
-    let Some(spec) = pod.val().get("spec") else { return false };
-    let asks = |container: &Val| {
-        ["resources", "ports", "restartPolicy"].map(|part| container.get(part).filter(|val| !val.is_null()).cloned())
-    };
-    let containers = |of: &Val| -> Vec<_> {
-        let parts = ["containers", "initContainers"].into_iter();
-        parts.map(|part| of.items_at(&[part]).iter().map(asks).collect::<Vec<_>>()).collect()
-    };
-    let parts = ["overhead", "resources", "hostNetwork", "runtimeClassName", "nodeSelector", "affinity"];
-    let mut same = parts.iter().chain(&["topologySpreadConstraints"]);
-    same.all(|part| own.at_some(&[part]) == spec.at_some(&[part]))
-        && containers(own) == containers(spec)
-        && own.name_at(&["nodeName"]).is_none_or(|name| *name == *pod.node)
-        && tolerated(own) == tolerated(spec)
 }
 
 /// Which pods ask for what new ones ask for, worked out once for those of a body.

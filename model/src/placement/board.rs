@@ -97,6 +97,11 @@ impl Counted {
         if domains < min_domains || domains == 0 { 0 } else { least }
     }
 
+    /// Whether it spreads pods.
+    pub fn is_spread(&self) -> bool {
+        matches!(self.asks, Asks::Spread { .. })
+    }
+
     /// Whether what it allows changes with the new pods.
     pub fn is_dynamic(&self) -> bool {
         self.own

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::asked::{Asked, Wants};
 use super::board::{Board, Counted, Spot};
-use super::cluster::{Cluster, room_beside};
+use super::cluster::{Cluster, Leaving, room_beside};
 use super::rules::{Asks, Rule, closed, is_closed, rules};
 use crate::effects::scheduling::template::Template;
 use crate::effects::scheduling::topology::domain;
@@ -21,14 +21,14 @@ const GROWTH_MAX: i64 = 64;
 /// How the room of nodes is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rooms {
-    /// By what all pods request: no more than there is, found soon.
+    /// By what all pods request, whoever owns them: no more than there is.
     Least,
     /// Beside those pods that stay.
     Exact,
 }
 
 /// The nodes as places for new pods of a workload; with the nodes that groups may grow by, where `growing` means some.
-pub fn board(
+pub fn board_of(
     cluster: &Cluster<'_, '_>,
     object: &Object,
     wants: &Wants,
@@ -39,9 +39,11 @@ pub fn board(
     let (own, ns) = (&first.template, &object.key.ns);
     let placed = &wants.alike;
     let nodes = cluster.nodes();
+    // what the pods select, or name, is all that they may be on
+    let selected = cluster.admitted(own.spec());
     let rules = rules(own, ns, cluster.state);
     let mut tables: Vec<Table> = rules.into_iter().map(|rule| Table { rule, values: BTreeMap::new() }).collect();
-    let mut counted: Vec<Counted> = tables.iter_mut().map(|table| table.of_nodes(&nodes, own)).collect();
+    let mut counted: Vec<Counted> = tables.iter_mut().map(|table| table.of_nodes(&nodes, &selected, own)).collect();
     restrict_spreads(&tables, &mut counted, &nodes);
     for (table, rule) in tables.iter().zip(&mut counted) {
         for pod in table.rule.pods(cluster, own, ns, &wants.leaving, placed) {
@@ -56,7 +58,8 @@ pub fn board(
     let closed = closed(cluster, own, ns, &wants.leaving, placed);
     let missing = wants.missing();
     let mut board = Board { spots: Vec::new(), rules: counted, kinds: wants.new.iter().map(|a| a.number).collect() };
-    for node in &nodes {
+    let leaving = Leaving::of(cluster, &wants.leaving);
+    for node in selected.iter() {
         steps::count(1);
         let admits: Vec<bool> = wants.new.iter().map(|asked| asked.rejects(node).is_none()).collect();
         if !admits.contains(&true) || is_closed(&closed, node) {
@@ -64,7 +67,7 @@ pub fn board(
         }
         let room = match rooms {
             Rooms::Least if wants.leaving.is_empty() => cluster.least_room(node, own, missing),
-            _ => cluster.room(node, own, missing, &wants.leaving),
+            _ => cluster.room(node, own, missing, &leaving),
         };
         let domains = tables.iter().map(|table| table.domain(node)).collect();
         board.spots.push(Spot { name: node.key.name.clone(), room, domains, admits, class: 0 });
@@ -73,7 +76,6 @@ pub fn board(
         let like: Vec<&Arc<Object>> = nodes.iter().copied().filter(|node| growing.matches(node.labels())).collect();
         grow(cluster, &wants.new, &tables, &mut board, &like);
     }
-    classify(&mut board);
     board
 }
 
@@ -84,10 +86,17 @@ struct Table {
 }
 
 impl Table {
-    /// Nothing counted yet.
-    fn of_nodes(&mut self, nodes: &[&Arc<Object>], own: &Template) -> Counted {
+    /// Nothing counted yet. Pods beside which a new one has to be may be anywhere; what is counted elsewhere does not matter to
+    /// the nodes that are selected.
+    fn of_nodes(&mut self, nodes: &[&Arc<Object>], selected: &[Arc<Object>], own: &Template) -> Counted {
         let mut eligible: Vec<bool> = Vec::new();
-        for node in nodes {
+        let everywhere = match self.rule.asks {
+            Asks::Together => true,
+            Asks::Spread { heeds_selection, .. } => !heeds_selection,
+            Asks::Apart => false,
+        };
+        let all = nodes.iter().copied().filter(|_| everywhere);
+        for node in all.chain(selected.iter().filter(|_| !everywhere)) {
             let Some(value) = domain(node, &self.rule.topology) else { continue };
             let next = self.values.len();
             let at = *self.values.entry(value).or_insert(next);
@@ -197,41 +206,4 @@ fn fresh(node: &Object) -> Object {
             .without_at(&["metadata", "labels", HOSTNAME])
     });
     Object { key: Key::of("Node", "", "new node"), ..body }
-}
-
-/// Spots that nothing tells apart get one class.
-fn classify(board: &mut Board) {
-    let mut spots_in: Vec<BTreeMap<usize, usize>> = vec![BTreeMap::new(); board.rules.len()];
-    for spot in &board.spots {
-        for (domain, spots) in spot.domains.iter().zip(&mut spots_in) {
-            if let Some(domain) = domain {
-                *spots.entry(*domain).or_default() += 1;
-            }
-        }
-    }
-    let mut classes: BTreeMap<(i64, Vec<bool>, Vec<Place>), usize> = BTreeMap::new();
-    for spot in &mut board.spots {
-        let places = spot.domains.iter().zip(&board.rules).zip(&spots_in).map(|((domain, rule), spots)| match domain {
-            None => Place::Nowhere,
-            Some(at) if spots.get(at) == Some(&1) => Place::Alone(
-                rule.counts.get(*at).copied().unwrap_or(0),
-                rule.eligible.get(*at).copied().unwrap_or(false),
-            ),
-            Some(at) => Place::In(*at),
-        });
-        let key = (spot.room, spot.admits.clone(), places.collect());
-        let next = classes.len();
-        spot.class = *classes.entry(key).or_insert(next);
-    }
-}
-
-/// Where a spot is for a rule.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    /// In no domain.
-    Nowhere,
-    /// The only spot of a domain that counts so much, and whether it is eligible.
-    Alone(i64, bool),
-    /// In this domain.
-    In(usize),
 }

@@ -1,20 +1,21 @@
 //! Nodes and the pods that stay on them, as new pods find them.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::deletion::Expected;
+use crate::deletion::{Expected, cascaded};
 use crate::effects::scheduling::template::Template;
 use crate::effects::scheduling::usage::{room, room_of_others};
 use crate::effects::{Memo, at_risk};
-use crate::fields::{has_deadline, requests};
+use crate::fields::{amount, has_deadline, requests};
 use crate::kinds::Kind;
+use crate::navigate;
 use crate::object::{Body, Key, Object};
 use crate::snapshot::Usage;
 use crate::state::State;
 use crate::steps;
-use crate::value::Str;
+use crate::value::{Str, Val};
 
 /// A cluster in which pods are to be placed.
 pub struct Cluster<'s, 'a> {
@@ -28,6 +29,8 @@ pub struct Cluster<'s, 'a> {
     memo: Memo,
     /// What changed pods add to the snapshot's figures.
     changed: BTreeMap<Str, Usage>,
+    /// The nodes on which a pod may be that does not stay.
+    unsteady: OnceCell<Arc<BTreeSet<Str>>>,
 }
 
 impl<'s, 'a> Cluster<'s, 'a> {
@@ -42,7 +45,7 @@ impl<'s, 'a> Cluster<'s, 'a> {
             }
         }
         let (expected, going, memo) = (Expected::new(state), RefCell::default(), Memo::default());
-        Self { state, gone, expected, going, memo, changed }
+        Self { state, gone, expected, going, memo, changed, unsteady: OnceCell::new() }
     }
 
     /// The live nodes.
@@ -50,6 +53,16 @@ impl<'s, 'a> Cluster<'s, 'a> {
         let nodes = self.state.list(&Kind::new("", "Node"), None);
         steps::count_items(nodes.len());
         nodes.into_iter().filter(|node| node.live() && !self.gone.contains(&node.key.name)).collect()
+    }
+
+    /// The live nodes that a pod of a spec may be on by its constraint on nodes, in the order of their names.
+    pub fn admitted(&self, spec: &Val) -> Arc<[Arc<Object>]> {
+        let found = self.state.admitted(spec);
+        if self.gone.is_empty() {
+            found
+        } else {
+            found.iter().filter(|node| !self.gone.contains(&node.key.name)).cloned().collect()
+        }
     }
 
     /// A live node.
@@ -78,14 +91,32 @@ impl<'s, 'a> Cluster<'s, 'a> {
     pub fn staying_on(&self, node: &Str) -> Vec<&'s Arc<Object>> {
         let pods = self.state.pods_on(node);
         steps::count_items(pods.len());
-        pods.into_iter().filter(|pod| self.stays(pod)).collect()
+        // of a node on which all stay it is not asked for each
+        let all_stay = self.is_steady(node) && !self.gone.contains(node);
+        pods.into_iter().filter(|pod| if all_stay { !pod.finished() } else { self.stays(pod) }).collect()
     }
 
     /// How many pods of a template a node takes beside those that stay and do not leave, up to `most`.
-    pub fn room(&self, node: &Object, own: &Template, most: i64, leaving: &BTreeSet<Key>) -> i64 {
-        let mut others = self.staying_on(&node.key.name);
-        others.retain(|pod| !leaving.contains(&pod.key));
+    pub fn room(&self, node: &Object, own: &Template, most: i64, leaving: &Leaving) -> i64 {
+        let name = &node.key.name;
+        if self.is_steady(name) && own.others.is_empty() && own.ports.is_empty() {
+            return self.room_by_sum(node, own, most, leaving.usage.get(name).copied().unwrap_or_default());
+        }
+        let mut others = self.staying_on(name);
+        others.retain(|pod| !leaving.pods.contains(&pod.key));
         room_beside(node, own, most, &others)
+    }
+
+    /// Whether all pods on a node stay there.
+    fn is_steady(&self, node: &Str) -> bool {
+        let find = || self.state.once("unsteady", "", || unsteady(self.state, &self.memo));
+        !self.unsteady.get_or_init(find).contains(node)
+    }
+
+    fn room_by_sum(&self, node: &Object, own: &Template, most: i64, leaving: Usage) -> i64 {
+        let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
+        let all = self.state.base().usage(&node.key.name).plus(changed, 1).plus(leaving, -1);
+        room(own, node, most, all, all).least.unwrap_or(most).min(most)
     }
 
     /// No more than [`Self::room`], found without looking at each pod: by what all pods request.
@@ -93,9 +124,96 @@ impl<'s, 'a> Cluster<'s, 'a> {
         if !own.others.is_empty() || !own.ports.is_empty() {
             return 0;
         }
-        let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
-        let all = self.state.base().usage(&node.key.name).plus(changed, 1);
-        room(own, node, most, all, all).least.unwrap_or(most).min(most)
+        self.room_by_sum(node, own, most, Usage::default())
+    }
+}
+
+/// Pods that leave their nodes.
+#[derive(Default)]
+pub struct Leaving {
+    pods: BTreeSet<Key>,
+    /// What they take of each.
+    usage: BTreeMap<Str, Usage>,
+}
+
+impl Leaving {
+    /// Those of these that are there and stay otherwise.
+    pub fn of(cluster: &Cluster<'_, '_>, pods: &BTreeSet<Key>) -> Self {
+        let mut usage: BTreeMap<Str, Usage> = BTreeMap::new();
+        for pod in pods.iter().filter_map(|key| cluster.state.get(key)).filter(|pod| !pod.node.is_empty()) {
+            usage.entry(pod.node.clone()).or_default().add(pod, 1);
+        }
+        Self { pods: pods.clone(), usage }
+    }
+}
+
+/// The nodes on which a pod may be that does not stay: one that ends by itself, is on a node that is not well, is changed, or may go
+/// with what owns it. That an owner of another name has the uid which a pod names is not looked at.
+fn unsteady(state: &State<'_>, memo: &Memo) -> BTreeSet<Str> {
+    let base = state.base();
+    let mut found = memo.unhealthy(state).clone();
+    found.extend(base.fleeting().into_iter().map(|pod| pod.node.clone()));
+    let mut open: Vec<Str> = base.missing_owners().iter().cloned().collect();
+    let mut going: Vec<&Arc<Object>> = base.leaving();
+    let namespaces = state.list(&Kind::new("", "Namespace"), None).into_iter();
+    let mut places: BTreeSet<&Str> = namespaces.filter(|ns| !ns.live()).map(|ns| &ns.key.name).collect();
+    for (key, now) in state.delta() {
+        let versions = || base.get(key).into_iter().chain(now);
+        found.extend(versions().map(|object| object.node.clone()).filter(|node| !node.is_empty()));
+        if now.as_ref().is_none_or(|now| !now.live()) {
+            going.extend(versions());
+            places.extend(key.kind.is("Namespace").then_some(&key.name));
+        }
+    }
+    for object in going {
+        open.push(object.uid.clone());
+        if base.adapters().lists_children(&object.key.kind) {
+            open.extend(cascaded(state, object).into_iter().map(|child| child.uid.clone()));
+        }
+        if object.key.kind.is("CustomResourceDefinition") {
+            open.extend(navigate::instances(state, object).into_iter().map(|custom| custom.uid.clone()));
+        }
+    }
+    let pod = Kind::new("", "Pod");
+    found.extend(places.into_iter().flat_map(|ns| state.list(&pod, Some(ns))).map(|pod| pod.node.clone()));
+    let mut seen: BTreeSet<Str> = BTreeSet::new();
+    while let Some(uid) = open.pop() {
+        if !uid.is_empty() && seen.insert(uid.clone()) {
+            for object in state.owned_by(&uid) {
+                found.insert(object.node.clone());
+                open.push(object.uid.clone());
+            }
+        }
+    }
+    found
+}
+
+/// What the others on a node may take at most, so that so many pods of a template have room beside them.
+pub struct Limit {
+    pods: Option<i64>,
+    cpu: Option<i64>,
+    memory: Option<i64>,
+}
+
+impl Limit {
+    /// None where something else than the number of pods, cpu and memory decides.
+    pub fn of(node: &Object, own: &Template, number: i64) -> Option<Self> {
+        if !own.others.is_empty() || !own.ports.is_empty() {
+            return None;
+        }
+        let stated = |resource: &str| amount(node.val().at(&["status", "allocatable", resource])?, resource);
+        let beside = |resource: &str, each: i64| {
+            stated(resource).map(|total| total.max(0).saturating_sub(each.saturating_mul(number)))
+        };
+        let asked = |resource: &str| own.requests.iter().find(|(name, _)| *name == resource).map(|(_, each)| *each);
+        let of = |resource: &str| asked(resource).and_then(|each| beside(resource, each));
+        Some(Self { pods: beside("pods", 1), cpu: of("cpu"), memory: of("memory") })
+    }
+
+    /// Whether they take no more.
+    pub fn admits(&self, used: Usage) -> bool {
+        let within = |limit: Option<i64>, used: i64| limit.is_none_or(|limit| used <= limit);
+        within(self.pods, used.pods) && within(self.cpu, used.cpu) && within(self.memory, used.memory)
     }
 }
 

@@ -4,30 +4,35 @@
 use std::collections::BTreeSet;
 
 use super::board::{Board, Counted, Filling, Spot};
+use super::greedy::greedy;
 use super::rules::Asks;
+use super::search::{classes, search};
 use super::too_hard::TooHard;
 use crate::fields::HOSTNAME;
 use crate::steps;
-
-/// How many positions a search looks at.
-const POSITIONS_MAX: usize = 20_000;
 
 /// The most pods of a board that can be placed, and where.
 ///
 /// # Errors
 /// When the search for more than what was found was given up.
 pub fn fill(board: &Board) -> Result<Filling, TooHard> {
-    let board = &folded(board);
+    let whole = board;
+    let board = &folded(whole);
     steps::count_items(board.spots.len());
     if !board.rules.iter().any(Counted::is_dynamic) {
         return Ok(independent(board));
     }
     let all: i64 = board.kinds.iter().sum();
     let greedy = greedy(board);
-    if total(&greedy) >= all.min(bound(board)) {
+    let most = all.min(bound(board));
+    if total(&greedy) >= most {
         return Ok(greedy);
     }
-    search(board, greedy)
+    let mut board = board.clone();
+    for (spot, class) in board.spots.iter_mut().zip(classes(whole)) {
+        spot.class = class;
+    }
+    search(&board, greedy, most)
 }
 
 /// How many pods were placed.
@@ -134,31 +139,6 @@ fn settle(by_kind: &mut [Vec<i64>], reached: &[Option<(usize, Option<usize>)>], 
     }
 }
 
-/// Each pod in turn where the fewest are that it is spread with.
-fn greedy(board: &Board) -> Filling {
-    let mut filling = board.empty();
-    let mut kinds: Vec<(usize, usize)> = (0..board.kinds.len())
-        .map(|kind| (board.spots.iter().filter(|spot| spot.admits.get(kind) == Some(&true)).count(), kind))
-        .collect();
-    kinds.sort_unstable();
-    for (_, kind) in kinds {
-        for _ in 0..board.kinds.get(kind).copied().unwrap_or(0) {
-            steps::count_items(board.spots.len());
-            let crowd = |at: &usize| {
-                let spot = board.spots.get(*at);
-                let domains = spot.into_iter().flat_map(|spot| spot.domains.iter().zip(&filling.counts));
-                let near: i64 = domains.filter_map(|(domain, counts)| counts.get((*domain)?)).sum();
-                let left = spot.map_or(0, |spot| spot.room - filling.placed.get(*at).copied().unwrap_or(0));
-                (near, -left)
-            };
-            let open = (0..board.spots.len()).filter(|at| board.allows(&filling, kind, *at));
-            let Some(at) = open.min_by_key(crowd) else { break };
-            board.put(&mut filling, at, 1);
-        }
-    }
-    filling
-}
-
 /// No more pods than each rule by itself lets come, and than there is room for.
 fn bound(board: &Board) -> i64 {
     let usable = |spot: &&Spot| spot.admits.contains(&true);
@@ -199,52 +179,4 @@ fn most_spread(rule: &Counted, capacity: &[i64], skew: i64, min_domains: i64) ->
     let each = rule.counts.iter().zip(capacity);
     let taken = each.map(|(count, room)| (least.saturating_add(skew)).saturating_sub(*count).clamp(0, *room));
     taken.fold(0, i64::saturating_add)
-}
-
-/// The most pods that can be placed, by looking at every way to place one after the other; ways that differ in alike spots
-/// only are one.
-fn search(board: &Board, found: Filling) -> Result<Filling, TooHard> {
-    let target = board.kinds.iter().sum::<i64>().min(bound(board));
-    let mut best = found;
-    let mut seen: BTreeSet<(Vec<i64>, Position)> = BTreeSet::new();
-    let mut open: Vec<(Vec<i64>, Filling)> = vec![(board.kinds.clone(), board.empty())];
-    while let Some((left, filling)) = open.pop() {
-        if total(&filling) > total(&best) {
-            best = filling.clone();
-        }
-        if total(&best) >= target {
-            return Ok(best);
-        }
-        if !seen.insert((left.clone(), position(board, &filling))) {
-            continue;
-        }
-        if seen.len() > POSITIONS_MAX || steps::check().is_err() {
-            return Err(TooHard);
-        }
-        steps::count_items(board.spots.len());
-        let mut tried: BTreeSet<(usize, usize, i64)> = BTreeSet::new();
-        for kind in (0..left.len()).filter(|kind| left.get(*kind).is_some_and(|left| *left > 0)) {
-            for at in (0..board.spots.len()).filter(|at| board.allows(&filling, kind, *at)) {
-                let class = board.spots.get(at).map_or(0, |spot| spot.class);
-                if tried.insert((kind, class, filling.placed.get(at).copied().unwrap_or(0))) {
-                    let (mut left, mut longer) = (left.clone(), filling.clone());
-                    left.iter_mut().skip(kind).take(1).for_each(|left| *left -= 1);
-                    board.put(&mut longer, at, 1);
-                    open.push((left, longer));
-                }
-            }
-        }
-    }
-    Ok(best)
-}
-
-/// Classes of spots, each with how many pods are on one of them.
-type Position = Vec<(usize, i64)>;
-
-/// Where how many pods are, up to alike spots.
-fn position(board: &Board, filling: &Filling) -> Position {
-    let placed = board.spots.iter().zip(&filling.placed).filter(|(_, placed)| **placed > 0);
-    let mut found: Position = placed.map(|(spot, placed)| (spot.class, *placed)).collect();
-    found.sort_unstable();
-    found
 }

@@ -5,9 +5,10 @@
 //! |---|---|
 //! | `cluster` | which nodes there are, which pods stay on them, what room is left |
 //! | `asked` | what new pods of a workload ask for, and how many are missing |
+//! | `lacking` | which workloads lack pods |
 //! | `rules` | what they require of other pods: affinity, anti-affinity, spreading |
 //! | `board`, `build` | nodes as places for them |
-//! | `fill` | how many find a place: a sum, else a greedy witness, else a search with a budget |
+//! | `fill`, `greedy`, `search` | how many find a place: a sum, else a greedy witness, else a search with a budget |
 //! | `unplaced` | how many of a workload's pods find none, also without some nodes; why |
 //! | `too_hard` | that the budget was spent |
 //! | `rollout` | whether the first new pod of a rollout finds one |
@@ -23,15 +24,18 @@ mod board;
 mod build;
 mod cluster;
 mod fill;
+mod greedy;
+mod lacking;
 mod preemption;
 mod priority;
 mod rollout;
 mod rules;
+mod search;
 mod too_hard;
 mod unplaced;
 mod victims;
 
-pub use asked::Lacking;
+pub use lacking::Lacking;
 pub use preemption::{Preemption, preempted_by, preemption};
 pub use priority::{may_outrank, priority};
 pub use rollout::blocked_rollout;

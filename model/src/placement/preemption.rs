@@ -6,16 +6,17 @@ use std::sync::Arc;
 use super::asked::pods_of;
 use super::priority::{may_outrank, priority};
 use super::too_hard::TooHard;
-use super::victims::victims;
-use crate::object::{Key, Object};
+use super::victims::{Victims, victims};
+use crate::object::{Body, Key, Object};
 use crate::state::State;
+use crate::value::Str;
 
 /// What new pods may preempt of a workload.
-pub struct Preemption<'s> {
+pub struct Preemption {
     /// The pods that go, at worst, in the order of their keys.
-    pub pods: Vec<&'s Arc<Object>>,
+    pub pods: Vec<Arc<Object>>,
     /// The workloads whose new pods they go for, in the order of their keys.
-    pub by: Vec<&'s Arc<Object>>,
+    pub by: Vec<Arc<Object>>,
 }
 
 /// Which pods of a workload new ones of more important workloads may preempt; each of these takes the node that costs
@@ -23,34 +24,48 @@ pub struct Preemption<'s> {
 ///
 /// # Errors
 /// When it was not found within the budget which of the new pods find a place.
-pub fn preemption<'s>(state: &'s State<'_>, workload: &Object) -> Result<Preemption<'s>, TooHard> {
+pub fn preemption(state: &State<'_>, workload: &Object) -> Result<Preemption, TooHard> {
     let own: BTreeSet<&Key> = pods_of(state, workload).into_iter().map(|pod| &pod.key).collect();
     let mut found = Preemption { pods: Vec::new(), by: Vec::new() };
     if own.is_empty() {
         return Ok(found);
     }
-    let mut gone: BTreeSet<&Key> = BTreeSet::new();
-    for other in may_outrank(state, priority(state, workload)) {
+    let nodes: BTreeSet<&Str> = pods_of(state, workload).into_iter().map(|pod| &pod.node).collect();
+    let mut gone: BTreeSet<Key> = BTreeSet::new();
+    for other in outranking(state, priority(state, workload)).iter() {
         if other.key == workload.key {
             continue;
         }
         let mut costs = false;
-        for choice in victims(state, other)? {
-            let own_of = |victims: Vec<&'s Arc<Object>>| -> Vec<&'s Arc<Object>> {
-                victims.into_iter().filter(|pod| own.contains(&pod.key) && !gone.contains(&pod.key)).collect()
+        for choice in victims(state, other).as_ref().as_ref().map_err(|_| TooHard)? {
+            // each set is of one node, and they stand in the order of their nodes
+            let at = |victims: &Victims| victims.first().map(|pod| pod.node.clone());
+            let here = nodes.iter().filter_map(|node| {
+                let found = choice.binary_search_by(|victims| at(victims).as_ref().cmp(&Some(*node))).ok()?;
+                choice.get(found)
+            });
+            let own_of = |victims: &Victims| -> Vec<Arc<Object>> {
+                let own = victims.iter().filter(|pod| own.contains(&pod.key) && !gone.contains(&pod.key));
+                own.cloned().collect()
             };
             // the first of those that cost most
-            let worst = choice.into_iter().map(own_of).rev().max_by_key(Vec::len).unwrap_or_default();
+            let worst = here.map(own_of).rev().max_by_key(Vec::len).unwrap_or_default();
             costs |= !worst.is_empty();
-            gone.extend(worst.iter().map(|pod| &pod.key));
+            gone.extend(worst.iter().map(|pod| pod.key.clone()));
             found.pods.extend(worst);
         }
         if costs {
-            found.by.push(other);
+            found.by.push(other.clone());
         }
     }
     found.pods.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(found)
+}
+
+/// [`may_outrank`], found once for a state.
+fn outranking(state: &State<'_>, value: i64) -> Arc<Vec<Arc<Object>>> {
+    let find = || may_outrank(state, value).into_iter().cloned().collect();
+    state.once("outranking", &value.to_string(), find)
 }
 
 /// The workloads that pods belong to which the new pods of one workload may preempt, and these pods themselves.
@@ -59,11 +74,21 @@ pub fn preemption<'s>(state: &'s State<'_>, workload: &Object) -> Result<Preempt
 /// As [`preemption`].
 pub fn preempted_by(state: &State<'_>, workload: &Object) -> Result<BTreeSet<Key>, TooHard> {
     let mut found = BTreeSet::new();
-    for pod in victims(state, workload)?.into_iter().flatten().flatten() {
-        found.insert(pod.key.clone());
-        let mut above = crate::navigate::controller_of(state, pod);
-        while let Some(owner) = above.filter(|owner| found.insert(owner.key.clone())) {
-            above = crate::navigate::controller_of(state, owner);
+    let mut seen: BTreeSet<*const Arc<Object>> = BTreeSet::new();
+    let mut alike: BTreeSet<(Str, *const Body)> = BTreeSet::new();
+    let choices = victims(state, workload);
+    let choices = choices.as_ref().as_ref().map_err(|_| TooHard)?;
+    for victims in choices.iter().flatten().filter(|victims| seen.insert(victims.as_ptr())) {
+        for pod in victims.iter() {
+            found.insert(pod.key.clone());
+            // pods of one body have one controller
+            if !alike.insert((pod.key.ns.clone(), Arc::as_ptr(&pod.body))) {
+                continue;
+            }
+            let mut above = crate::navigate::controller_of(state, pod);
+            while let Some(owner) = above.filter(|owner| found.insert(owner.key.clone())) {
+                above = crate::navigate::controller_of(state, owner);
+            }
         }
     }
     Ok(found)

@@ -73,7 +73,14 @@ pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
         classes.filter(|class| class.live()).filter(outranks).map(|c| c.key.name.clone()).collect();
     names.extend(["system-node-critical", "system-cluster-critical"].map(Str::from));
     let default = navigate::default_class(state).is_some_and(|class| names.contains(&class.key.name));
-    let kinds = Kind::with(KindTraits::runs_pods).chain(state.base().adapters().kinds());
+    let customs = state.base().adapters().kinds();
+    // without a default none is above that names no class
+    let mut all = if default {
+        Kind::with(KindTraits::runs_pods).flat_map(|kind| state.list(&kind, None)).collect()
+    } else {
+        state.ranked()
+    };
+    all.extend(customs.iter().flat_map(|kind| state.list(kind, None)));
     let waits = |object: &Object| !object.key.kind.is("Pod") || object.node.is_empty();
     // most objects are told by the name of their class, which is looked up of few
     let is_named = |spec: &Val| match spec.name_at(&["priorityClassName"]) {
@@ -88,7 +95,7 @@ pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
         let spec = waits(object).then(|| navigate::pod_spec(state, object)).flatten();
         spec.is_some_and(|spec| is_named(&spec) && is_above(&spec)) && navigate::is_workload(state, object)
     };
-    let mut found: Vec<&Arc<Object>> = kinds.flat_map(|kind| state.list(&kind, None)).filter(may).collect();
+    let mut found: Vec<&Arc<Object>> = all.into_iter().filter(may).collect();
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::asked::{Asked, Wants, alike, pods_of, template};
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Leaving};
 use super::too_hard::TooHard;
 use super::unplaced::{reasons, short_of};
 use crate::controllers::deployment::{is_recreate, max_surge, max_unavailable};
@@ -123,7 +123,7 @@ impl Rollout<'_, '_, '_> {
             let leaving = if surges { BTreeSet::new() } else { leaving };
             if let Some(reason) = new.rejects(node) {
                 found.push(format!("{reason} on {}", node.key.name));
-            } else if self.cluster.room(node, &self.own, 1, &leaving) == 0 {
+            } else if self.cluster.room(node, &self.own, 1, &Leaving::of(&self.cluster, &leaving)) == 0 {
                 found.push(format!("no room on {}", node.key.name));
             }
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::asked::{Wants, alike, template, wants};
 use super::board::{Board, Filling};
-use super::build::{Rooms, board};
-use super::cluster::{Cluster, room_beside};
+use super::build::{Rooms, board_of};
+use super::cluster::{Cluster, Leaving};
 use super::fill::{fill, total};
 use super::rules::{Asks, closed, is_closed, rules};
 use super::too_hard::TooHard;
@@ -124,11 +124,11 @@ pub fn short_of(
     if missing == 0 || is_plain(cluster, object, wants) {
         return Ok(None);
     }
-    let soon = fill(&board(cluster, object, wants, growing, Rooms::Least));
-    if soon.is_ok_and(|filling| total(&filling) >= missing) {
+    let is_enough = |board: &Board| fill(board).is_ok_and(|filling| total(&filling) >= missing);
+    if is_enough(&board_of(cluster, object, wants, None, Rooms::Least)) {
         return Ok(None);
     }
-    let board = board(cluster, object, wants, growing, Rooms::Exact);
+    let board = board_of(cluster, object, wants, growing, Rooms::Exact);
     let found = fill(&board)?;
     let short = missing - total(&found);
     Ok((short > 0).then(|| Full { filling: board.filled(&found.placed), board, short }))
@@ -174,7 +174,7 @@ fn by_sum(cluster: &Cluster<'_, '_>, object: &Object, question: &Question<'_>) -
         alike: now.alike.clone(),
         leaving: now.leaving.clone(),
     };
-    let board = board(cluster, object, &all, question.growing, Rooms::Exact);
+    let board = board_of(cluster, object, &all, question.growing, Rooms::Exact);
     let mut room = 0_i64;
     let mut held: BTreeMap<&Str, i64> = now.placed.iter().map(|(node, pods)| (node, *pods)).collect();
     for spot in &board.spots {
@@ -243,15 +243,20 @@ pub fn reasons(cluster: &Cluster<'_, '_>, wants: &Wants, full: &Full) -> Vec<Str
     {
         return vec![format!("there is no node {name}")];
     }
+    let mut spots: BTreeMap<&Str, usize> = BTreeMap::new();
+    for (at, spot) in board.spots.iter().enumerate() {
+        spots.entry(&spot.name).or_insert(at);
+    }
+    let leaving = Leaving::of(cluster, &wants.leaving);
     for node in cluster.nodes() {
         let name = &node.key.name;
-        let at = board.spots.iter().position(|spot| spot.name == *name);
+        let at = spots.get(name).copied();
         let placed = at.and_then(|at| filling.placed.get(at)).copied().unwrap_or(0);
         let reason = match at.filter(|at| board.spots.get(*at).is_some_and(|spot| placed < spot.room)) {
             Some(at) => board.obstacle(filling, at).map(|rule| explained(rule.asks, &rule.topology)),
             None => wants.new.iter().find_map(|asked| asked.rejects(node)).filter(|_| at.is_none()).map(str::to_owned),
         };
-        let reason = reason.or_else(|| lacks(cluster, node, &first.template, placed, wants));
+        let reason = reason.or_else(|| lacks(cluster, node, &first.template, placed, &leaving));
         found.entry(reason.unwrap_or_else(|| "other pods keep off".to_owned())).or_default().push(name);
     }
     // what keeps off by the node itself is of less help than what could be changed
@@ -273,11 +278,9 @@ fn explained(asks: Asks, topology: &str) -> String {
 }
 
 /// What a node has not enough of for one more pod.
-fn lacks(cluster: &Cluster<'_, '_>, node: &Object, own: &Template, placed: i64, wants: &Wants) -> Option<String> {
-    let mut others = cluster.staying_on(&node.key.name);
-    others.retain(|pod| !wants.leaving.contains(&pod.key));
+fn lacks(cluster: &Cluster<'_, '_>, node: &Object, own: &Template, placed: i64, leaving: &Leaving) -> Option<String> {
     let none = Template { requests: Vec::new(), others: Vec::new(), ports: Vec::new(), ..own.clone() };
-    let is_short = |part: &Template| room_beside(node, part, placed.saturating_add(1), &others) <= placed;
+    let is_short = |part: &Template| cluster.room(node, part, placed.saturating_add(1), leaving) <= placed;
     let counted = own
         .requests
         .iter()

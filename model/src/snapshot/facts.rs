@@ -48,6 +48,10 @@ pub(super) enum Fact<'f> {
     Reference(&'f Key),
     /// Which constraints on nodes there are, and of which objects.
     Constraints,
+    /// Which workloads lack pods.
+    Lacking,
+    /// Which uids objects name as their owners' that no object has.
+    Orphans,
 }
 
 /// A fact by its hash. That two have the same one makes something look changed that is not, and never the other way round.
@@ -175,6 +179,19 @@ impl Facts {
         let facts = READ.replace(outer).unwrap_or_default();
         facts.read();
         (done, facts)
+    }
+
+    /// Does some work on this thread whose result is named by a fact of its own: which others it reads is told to nobody.
+    pub(super) fn aside<T>(work: impl FnOnce() -> T) -> T {
+        /// Tells the facts on, also where `work` panics.
+        struct Outer(Option<Facts>);
+        impl Drop for Outer {
+            fn drop(&mut self) {
+                READ.replace(self.0.take());
+            }
+        }
+        let _outer = Outer(READ.take());
+        work()
     }
 
     /// Says to whoever wants to know that these facts were read, as what was found out from them is used.

@@ -1,7 +1,7 @@
 //! The labels by which objects are found: those that they bear, and others that say what else is looked for.
 
 use crate::fields::hosts::{is_route, places_of};
-use crate::fields::{anti_affinity, hard_spreads, pod_spec, template_path};
+use crate::fields::{anti_affinity, hard_spreads, has_deadline, pod_spec, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
 use crate::selector::text;
@@ -26,8 +26,27 @@ pub(super) const ENDING: &str = "(ending)";
 /// The label under which workloads are indexed whose new pods a hard spread constraint keeps alike in number over domains.
 pub(super) const SPREAD: &str = "(spread)";
 
+/// The label under which is found what makes pods of a stated priority or class, and pods of such that wait for a node.
+pub(super) const RANKED: &str = "(ranked)";
+
+/// The label under which pods on nodes are found that end by themselves: they are being deleted, or have a deadline.
+pub(super) const FLEETING: &str = "(fleeting)";
+
+/// The label under which all else is found that is being deleted.
+pub(super) const LEAVING: &str = "(leaving)";
+
 pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
     let mut found = labels_by_kind(object);
+    let is_pod = object.key.kind.is("Pod");
+    if is_pod && !object.node.is_empty() && (object.terminating() || has_deadline(object)) {
+        found.push(("".into(), FLEETING.into(), "".into()));
+    }
+    if !is_pod && object.terminating() {
+        found.push(("".into(), LEAVING.into(), "".into()));
+    }
+    if is_ranked(object) {
+        found.push(("".into(), RANKED.into(), "".into()));
+    }
     if spreads(object) {
         found.push(("".into(), SPREAD.into(), "".into()));
     }
@@ -35,6 +54,12 @@ pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
         found.push(("".into(), ENDING.into(), "".into()));
     }
     found
+}
+
+/// Whether an object makes pods of a stated priority or class, or is one that waits for a node.
+pub fn is_ranked(object: &Object) -> bool {
+    let states = |spec: &Val| spec.name_at(&["priorityClassName"]).is_some() || spec.int_at(&["priority"]).is_some();
+    object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty() && pod_spec(object).is_some_and(states)
 }
 
 fn spreads(object: &Object) -> bool {

@@ -160,7 +160,7 @@ fn is_calm(node: &Object) -> bool {
 }
 
 /// What new pods see of a node.
-fn shape(node: &Object) -> Val {
+pub(super) fn shape(node: &Object) -> Val {
     let part = |path: &[&str]| node.val().at(path).cloned().unwrap_or_default();
     let conditions = node.val().items_at(&["status", "conditions"]).iter();
     let ready = conditions.filter(|c| c.str_at(&["type"]).is_some_and(|t| &**t == "Ready"));

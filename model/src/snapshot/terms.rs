@@ -2,6 +2,7 @@
 
 use super::facts::Fact;
 use super::labels::LabelKey;
+use super::lacking::is_plain;
 use crate::fields::NodeConstraint;
 use crate::object::{Key, Object};
 
@@ -33,6 +34,9 @@ impl Terms {
         }
         if kind.is("Node") {
             note(Fact::Nodes);
+        }
+        if !is_plain(kind) {
+            note(Fact::Lacking);
         }
         self.labels.iter().for_each(|label| note(Fact::Label(label)));
         self.selector.iter().for_each(|pair| note(Fact::Selector(pair)));

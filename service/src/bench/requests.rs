@@ -191,10 +191,11 @@ pub const HARD: &[Touch] = &[
     GrowDeployment,
 ];
 
-/// What can break a template; everything, for a template that is not listed.
-pub fn touching(template: &str) -> &'static [Touch] {
-    match template {
-        "service-keeps-endpoints" | "service-survives-fault" => &[
+/// What can break which templates.
+const TOUCHING: &[(&[&str], &[Touch])] = &[
+    (
+        &["service-keeps-endpoints", "service-survives-fault"],
+        &[
             ScaleDeployment,
             RolloutDeployment,
             MoveDeployment,
@@ -209,8 +210,11 @@ pub fn touching(template: &str) -> &'static [Touch] {
             DeleteNode,
             DeleteNamespace,
         ],
-        "serving-service-kept" => &[DeleteService, DeleteNamespace, DeleteCustom],
-        "selector-keeps-matches" => &[
+    ),
+    (&["serving-service-kept"], &[DeleteService, DeleteNamespace, DeleteCustom]),
+    (
+        &["selector-keeps-matches"],
+        &[
             ScaleDeployment,
             DeleteReplicaSet,
             DeleteDeployment,
@@ -222,28 +226,28 @@ pub fn touching(template: &str) -> &'static [Touch] {
             DeleteNode,
             CordonNode,
         ],
-        "quorum-kept" | "quorum-survives-fault" => {
-            &[ScaleStatefulSet, RolloutStatefulSet, DeleteMember, EvictMember, DeleteStatefulSet, TaintNode, DeleteNode]
-        }
-        "volume-in-use-kept" | "data-recoverable" => {
-            &[DeleteClaim, DeleteVolume, DeleteStatefulSet, ScaleStatefulSet, DeleteNamespace]
-        }
-        "references-resolve" => &[
-            DeleteConfigMap,
-            DeleteSecret,
-            DeleteAccount,
-            DeleteClaim,
-            DeleteService,
-            RolloutDeployment,
-            DeleteNamespace,
-        ],
-        "owner-references-resolve" => &[CreateOwned, DeleteCustom, DeleteDeployment, DeleteReplicaSet, DeleteNamespace],
-        "live-child-kept" => &[DeleteReplicaSet, DeleteDeployment, DeleteMember, DeleteCustom, DeleteNamespace],
-        "crd-without-instances" => &[DeleteDefinition, DeleteCustom],
-        "serving-namespace-kept" => &[DeleteNamespace, DeleteService, DeleteDeployment],
-        "pdb-allows-disruption" => &[CreateBudget, ScaleDeployment, ScaleStatefulSet, DeleteDeployment],
-        "unique-host" => &[CreateIngress],
-        "workload-schedulable" => &[
+    ),
+    (
+        &["quorum-kept", "quorum-survives-fault"],
+        &[ScaleStatefulSet, RolloutStatefulSet, DeleteMember, EvictMember, DeleteStatefulSet, TaintNode, DeleteNode],
+    ),
+    (
+        &["volume-in-use-kept", "data-recoverable"],
+        &[DeleteClaim, DeleteVolume, DeleteStatefulSet, ScaleStatefulSet, DeleteNamespace],
+    ),
+    (
+        &["references-resolve"],
+        &[DeleteConfigMap, DeleteSecret, DeleteAccount, DeleteClaim, DeleteService, RolloutDeployment, DeleteNamespace],
+    ),
+    (&["owner-references-resolve"], &[CreateOwned, DeleteCustom, DeleteDeployment, DeleteReplicaSet, DeleteNamespace]),
+    (&["live-child-kept"], &[DeleteReplicaSet, DeleteDeployment, DeleteMember, DeleteCustom, DeleteNamespace]),
+    (&["crd-without-instances"], &[DeleteDefinition, DeleteCustom]),
+    (&["serving-namespace-kept"], &[DeleteNamespace, DeleteService, DeleteDeployment]),
+    (&["pdb-allows-disruption"], &[CreateBudget, ScaleDeployment, ScaleStatefulSet, DeleteDeployment]),
+    (&["unique-host"], &[CreateIngress]),
+    (
+        &["workload-schedulable"],
+        &[
             GrowDeployment,
             SpreadDeployment,
             MoveDeployment,
@@ -261,7 +265,10 @@ pub fn touching(template: &str) -> &'static [Touch] {
             DrainTight,
             RolloutSpread,
         ],
-        "rollout-can-progress" => &[
+    ),
+    (
+        &["rollout-can-progress"],
+        &[
             RolloutDeployment,
             MoveDeployment,
             SpreadDeployment,
@@ -270,7 +277,10 @@ pub fn touching(template: &str) -> &'static [Touch] {
             RolloutSpread,
             RolloutDaemonSet,
         ],
-        "critical-not-preempted" => &[
+    ),
+    (
+        &["critical-not-preempted"],
+        &[
             RaiseDeployment,
             GrowDeployment,
             EvictPod,
@@ -281,19 +291,24 @@ pub fn touching(template: &str) -> &'static [Touch] {
             RolloutDaemonSet,
             CreatePriority,
         ],
-        "quota-fits" | "tenant-lease-kept" => {
-            &[CreateQuota, LowerQuota, GrowDeployment, GrowTight, CreateAutoscaler, SpreadDeployment]
-        }
-        "rights-kept" => &[DeleteBinding, DeleteAccount, RolloutDeployment, DeleteNamespace],
-        "webhook-backend-kept" | "webhook-not-self-blocking" => &[WidenWebhook, StopBackend, DeleteService],
-        "ports-resolve" => &[EditPort, EditService, RolloutDeployment, DeleteService],
-        "batch-bounded" => &[EditCronJob],
-        "single-writer" => &[CreateCertificate, DeleteIssuer, DeleteSecret],
-        "finalizer-respected" => &[DropFinalizer],
-        "critical-workload-kept" => &[RolloutDaemonSet, TaintNode, DeleteNode],
-        "autoscaled-replicas-kept" | "idle-workload-has-activator" => &[CreateAutoscaler, ScaleDeployment],
-        _ => ALL,
-    }
+    ),
+    (
+        &["quota-fits", "tenant-lease-kept"],
+        &[CreateQuota, LowerQuota, GrowDeployment, GrowTight, CreateAutoscaler, SpreadDeployment],
+    ),
+    (&["rights-kept"], &[DeleteBinding, DeleteAccount, RolloutDeployment, DeleteNamespace]),
+    (&["webhook-backend-kept", "webhook-not-self-blocking"], &[WidenWebhook, StopBackend, DeleteService]),
+    (&["ports-resolve"], &[EditPort, EditService, RolloutDeployment, DeleteService]),
+    (&["batch-bounded"], &[EditCronJob]),
+    (&["single-writer"], &[CreateCertificate, DeleteIssuer, DeleteSecret]),
+    (&["finalizer-respected"], &[DropFinalizer]),
+    (&["critical-workload-kept"], &[RolloutDaemonSet, TaintNode, DeleteNode]),
+    (&["autoscaled-replicas-kept", "idle-workload-has-activator"], &[CreateAutoscaler, ScaleDeployment]),
+];
+
+/// What can break a template; everything, for a template that is not listed.
+pub fn touching(template: &str) -> &'static [Touch] {
+    TOUCHING.iter().find(|(templates, _)| templates.contains(&template)).map_or(ALL, |(_, touches)| touches)
 }
 
 /// Deletions of whole namespaces are one of so many when others can be drawn: they are rare, and take thousands of

@@ -49,7 +49,7 @@ pub(super) fn priorities(func: Func, o: &Arc<Object>, state: &State) -> Answer {
     places_known(state, o)?;
     all_known(state, &["PodDisruptionBudget"])?;
     let found = placement::preemption(state, o).map_err(too_hard)?;
-    Ok(Value::objects(if func == Func::Preempted { found.pods } else { found.by }))
+    Ok(Value::objects(if func == Func::Preempted { &found.pods } else { &found.by }))
 }
 
 /// The error of the first kind that decides about places and was not read.

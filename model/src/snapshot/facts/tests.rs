@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::histories::numbers;
-use super::super::{Snapshot, Usage};
+use super::super::{Snapshot, Usage, lacking_kinds};
 use super::{FactIndex, Facts, PART_LEN, PARTS_MAX};
 use crate::fields::NodeConstraint;
 use crate::ingest::objects;
@@ -15,8 +15,8 @@ use crate::value::Val;
 /// Versions of objects, of several keys.
 const VERSIONS: [&str; 23] = [
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: x}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}",
-    "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: y}}, spec: {nodeName: m, nodeSelector: {pool: x}, volumes: [{name: v, configMap: {name: c}}]}}",
-    "{kind: Pod, metadata: {name: p, namespace: a, uid: p2, labels: {app: x}}, spec: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}}}}",
+    "{kind: Pod, metadata: {name: p, namespace: a, uid: p, deletionTimestamp: x, labels: {app: y}}, spec: {nodeName: m, nodeSelector: {pool: x}, volumes: [{name: v, configMap: {name: c}}]}}",
+    "{kind: Pod, metadata: {name: p, namespace: a, uid: p2, labels: {app: x}}, spec: {priorityClassName: high, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}}}}",
     "{kind: Pod, metadata: {name: q, namespace: a, uid: q, labels: {app: x}}, spec: {nodeName: n, nodeSelector: {pool: x}}}",
     "{kind: Pod, metadata: {name: p, namespace: b, uid: pb, labels: {app: x}}, spec: {nodeName: n}}",
     "{kind: Node, metadata: {name: n, labels: {pool: x}}}",
@@ -102,6 +102,17 @@ const READINGS: &[Reading] = &[
     ("missing_nodes", |s| format!("{:?}", s.missing_nodes())),
     ("ending", |s| said(s.ending())),
     ("spreading", |s| said(s.spreading())),
+    ("ranked", |s| said(s.ranked())),
+    ("fleeting", |s| said(s.fleeting())),
+    ("leaving", |s| said(s.leaving())),
+    ("missing_owners", |s| format!("{:?}", s.missing_owners())),
+    ("lacking", |s| {
+        // what it is told of is found past the index of facts
+        let live =
+            |kind: &Kind| s.by_key.values().filter_map(|slot| s.at(*slot)).filter(|o| o.key.kind == *kind).count();
+        let found = s.lacking(|_, _| lacking_kinds().iter().map(live).map(|n| key(&format!("Pod/a/{n}"))).collect());
+        format!("{found:?}")
+    }),
     ("referrers", |s| said(s.referrers(&key("ConfigMap/a/c")))),
     ("referrers that scale", |s| said(s.referrers(&key("ReplicaSet/a/r")))),
     ("len", |s| format!("{} {}", s.len(), s.is_empty())),

@@ -1,0 +1,82 @@
+//! What is kept of a history is what would be found anew, and so is what a state makes of it.
+
+use super::*;
+use crate::ingest::objects;
+use crate::snapshot::Snapshot;
+use crate::testing::val;
+
+/// Versions of objects that decide which workloads lack pods.
+const VERSIONS: [&str; 21] = [
+    "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 2, template: {spec: {containers: [{name: c}]}}}}",
+    "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
+    "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 1, template: {spec: {nodeSelector: {x: y}, containers: [{name: c}]}}}}",
+    "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d, deletionTimestamp: x, finalizers: [foregroundDeletion]}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
+    "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: d, uid: d, controller: true}]}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
+    "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r}, spec: {replicas: 2, template: {spec: {containers: [{name: c}]}}}}",
+    "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a, uid: p, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: n, containers: [{name: c}]}, status: {phase: Running}}",
+    "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a, uid: p, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: n, containers: [{name: c}]}, status: {phase: Succeeded}}",
+    "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a, uid: p, deletionTimestamp: x, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: n, containers: [{name: c}]}}",
+    "{apiVersion: v1, kind: Pod, metadata: {name: q, namespace: a, uid: q, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: m, containers: [{name: c}]}}",
+    "{apiVersion: v1, kind: Pod, metadata: {name: q, namespace: a, uid: q}, spec: {nodeName: m, containers: [{name: c}]}}",
+    "{apiVersion: v1, kind: Node, metadata: {name: n}}",
+    "{apiVersion: v1, kind: Node, metadata: {name: n}, spec: {taints: [{key: k, effect: NoExecute}]}}",
+    "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {conditions: [{type: Ready, status: 'False'}]}}",
+    "{apiVersion: v1, kind: Node, metadata: {name: m}}",
+    "{apiVersion: v1, kind: Namespace, metadata: {name: a, uid: a}}",
+    "{apiVersion: v1, kind: Namespace, metadata: {name: a, uid: a, deletionTimestamp: x}}",
+    "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: a, uid: h}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}}",
+    "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: a, uid: h}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: ReplicaSet, name: r}}}",
+    "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: a, uid: w}}",
+    "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r, ownerReferences: [{apiVersion: example.org/v1, kind: Widget, name: w, uid: w, controller: true}]}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
+];
+
+fn anew(state: &State<'_>) -> BTreeSet<Key> {
+    Lacking::new(state).since(None, &BTreeSet::new())
+}
+
+/// Numbers below those asked for, the same each time for a seed.
+fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |below| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap_or(0) % below
+    }
+}
+
+#[test]
+fn what_is_kept_is_what_would_be_found_anew() {
+    let (mut some, mut changed) = (0, 0);
+    for seed in 0..200 {
+        let mut number = numbers(seed);
+        let mut snapshot = Snapshot::default();
+        let mut last = BTreeSet::new();
+        for _ in 0..60 {
+            let object = objects(&val(VERSIONS[number(VERSIONS.len())])).unwrap().remove(0);
+            // copies go their own ways
+            snapshot = snapshot.clone();
+            match number(4) {
+                0 => drop(snapshot.remove(&object.key)),
+                _ => snapshot.insert(object),
+            }
+            if number(3) == 0 {
+                continue;
+            }
+            let state = State::new(&snapshot);
+            let kept = Lacking::new(&state).kept().clone();
+            assert_eq!(kept, anew(&state), "seed {seed}: of a snapshot");
+            some += usize::from(!kept.is_empty());
+            changed += usize::from(kept != last);
+            last = kept;
+            let mut state = State::new(&snapshot);
+            for _ in 0..=number(3) {
+                let object = objects(&val(VERSIONS[number(VERSIONS.len())])).unwrap().remove(0);
+                match number(3) {
+                    0 => state.take(&object.key),
+                    _ => state.put(object),
+                }
+            }
+            assert_eq!(*Lacking::new(&state).kept(), anew(&state), "seed {seed}: of a state");
+        }
+    }
+    assert!(some > 1_000 && changed > 1_000, "{some} {changed}");
+}

@@ -1,0 +1,138 @@
+//! Which workloads lack pods: found out once for a snapshot, and from then on again for those only that an event has to do
+//! with. What "lack" means is said by who asks ([`crate::placement`]).
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use super::pools::shape;
+use crate::adapter::Adapters;
+use crate::fields::has_deadline;
+use crate::kinds::{Kind, KindTraits};
+use crate::object::{Key, Object};
+use crate::references::named;
+use crate::value::Str;
+
+/// With more marks all workloads are looked at again.
+const MARKS_MAX: usize = 4_096;
+
+/// Which workloads may lack pods since something changed that did not before, or no more.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// This one.
+    Itself(Key),
+    /// The object of this uid, and all above it.
+    Above(Str),
+    /// All below the object of this uid.
+    Below(Str),
+    /// Whatever has pods on this node.
+    On(Str),
+    /// All in this namespace.
+    In(Str),
+    /// All.
+    All,
+}
+
+/// The marks that an object makes by becoming another one, by coming or by going.
+pub fn marks(old: Option<&Object>, new: Option<&Object>, adapters: &dyn Adapters) -> Vec<Mark> {
+    let Some(object) = new.or(old) else { return Vec::new() };
+    let versions = || [old, new].into_iter().flatten();
+    let (kind, name) = (&object.key.kind, &object.key.name);
+    let live = |object: Option<&Object>| object.map(Object::live);
+    if kind.is("Pod") {
+        return if places_alike(old, new) { Vec::new() } else { versions().flat_map(above).collect() };
+    }
+    if kind.is("Node") {
+        let same = old.zip(new).is_some_and(|(old, new)| shape(old) == shape(new));
+        return if same { Vec::new() } else { vec![Mark::On(name.clone())] };
+    }
+    if kind.is("Namespace") {
+        return if live(old) == live(new) { Vec::new() } else { vec![Mark::In(name.clone())] };
+    }
+    if kind.is("CustomResourceDefinition") {
+        return vec![Mark::All];
+    }
+    let mut found = vec![Mark::Itself(object.key.clone())];
+    for version in versions() {
+        found.extend(above(version));
+        found.push(Mark::Below(version.uid.clone()));
+        // what scales a workload names it
+        found.extend(named(version, adapters).into_iter().map(Mark::Itself));
+    }
+    if adapters.kinds().contains(kind) {
+        let listed = versions().filter_map(|version| adapters.facts(version)?.children.clone());
+        found.extend(listed.flatten().map(Mark::Itself));
+        // what goes takes along what its adapter selects
+        if live(old) != live(new) {
+            found.push(if object.key.ns.is_empty() { Mark::All } else { Mark::In(object.key.ns.clone()) });
+        }
+    }
+    found
+}
+
+fn above(object: &Object) -> impl Iterator<Item = Mark> {
+    object.owners().iter().map(|owner| Mark::Above(owner.uid.clone()))
+}
+
+/// Whether two versions of a pod are placed alike, for as long, and ask for the same.
+fn places_alike(old: Option<&Object>, new: Option<&Object>) -> bool {
+    let Some((old, new)) = old.zip(new) else { return false };
+    let said = |pod: &Object| (pod.node.clone(), pod.live(), pod.finished(), has_deadline(pod));
+    said(old) == said(new)
+        && old.uid == new.uid
+        && old.owners() == new.owners()
+        && old.labels() == new.labels()
+        && old.val().get("spec") == new.val().get("spec")
+}
+
+/// What is known of them, and what has changed since.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// Those that lacked some; none until somebody has asked.
+    before: Option<Arc<BTreeSet<Key>>>,
+    /// What has changed since.
+    marks: Arc<BTreeSet<Mark>>,
+    /// Those that lack some.
+    now: OnceLock<Arc<BTreeSet<Key>>>,
+}
+
+impl Known {
+    /// Whether somebody has asked.
+    pub fn is_asked(&self) -> bool {
+        self.before.is_some() || self.now.get().is_some()
+    }
+
+    /// Notes what an event changes.
+    pub fn mark(&mut self, marks: Vec<Mark>) {
+        if marks.is_empty() {
+            return;
+        }
+        if let Some(now) = self.now.take() {
+            (self.before, self.marks) = (Some(now), Arc::default());
+        }
+        let all = Arc::make_mut(&mut self.marks);
+        all.extend(marks);
+        if all.len() > MARKS_MAX {
+            *all = BTreeSet::from([Mark::All]);
+        }
+    }
+
+    /// Those that lack some, as `find` says by those that did and what has changed since.
+    pub fn get(
+        &self,
+        find: impl FnOnce(Option<&BTreeSet<Key>>, &BTreeSet<Mark>) -> BTreeSet<Key>,
+    ) -> &Arc<BTreeSet<Key>> {
+        self.now.get_or_init(|| Arc::new(find(self.before.as_deref(), &self.marks)))
+    }
+}
+
+/// Whether objects of a kind are of no matter to what lacks pods, but as owners.
+pub(super) fn is_plain(kind: &Kind) -> bool {
+    let decides = |traits: &KindTraits| traits.concerns_pods() || traits.scales();
+    let elsewhere = ["Node", "Namespace", "CustomResourceDefinition"].iter().any(|name| kind.is(name));
+    kind.builtin_namespaced().is_some() && !kind.has(decides) && !elsewhere
+}
+
+/// The kinds of the workloads that are meant.
+pub fn kinds() -> &'static [Kind] {
+    Kind::deciding()
+}

@@ -1,0 +1,97 @@
+//! What lacks pods, what is going, and what objects name although it is not there: the nodes of pods, and owners.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Snapshot;
+use super::facts::{Fact, Facts, note};
+use super::labels::{FLEETING, LEAVING};
+use super::lacking::{Mark, is_plain, marks};
+use super::places::Slot;
+use crate::object::{Key, Object};
+use crate::steps;
+use crate::value::Str;
+
+impl Snapshot {
+    /// Notes what may lack pods, or no more, as an object becomes another one, comes or goes.
+    pub(super) fn mark_lacking(&mut self, key: &Key, new: Option<&Object>) {
+        if self.lacking.is_asked() {
+            let old = self.get_unread(key);
+            let marks = marks(old.map(|old| &**old), new, self.adapters.as_ref());
+            self.lacking.mark(marks);
+        }
+    }
+
+    /// Those of the workloads of [`super::lacking_kinds`] that lack pods, as `find` says by those that did and what has changed
+    /// since.
+    pub fn lacking(
+        &self,
+        find: impl FnOnce(Option<&BTreeSet<Key>>, &BTreeSet<Mark>) -> BTreeSet<Key>,
+    ) -> &Arc<BTreeSet<Key>> {
+        note(Fact::Lacking);
+        // what is of no matter but as an owner
+        self.owner_kinds.keys().filter(|kind| is_plain(kind)).for_each(|kind| note(Fact::Kind(kind)));
+        self.lacking.get(|before, marks| Facts::aside(|| steps::aside(|| find(before, marks))))
+    }
+
+    /// The names of nodes that were taken out while pods were assigned to them, as long as these are there. A node that pods
+    /// only ever named is not among them.
+    pub fn missing_nodes(&self) -> &BTreeSet<Str> {
+        note(Fact::Nodes);
+        &self.missing_nodes
+    }
+
+    /// The uids that objects name as their owners' and that no object has.
+    pub fn missing_owners(&self) -> &BTreeSet<Str> {
+        note(Fact::Orphans);
+        &self.missing_owners
+    }
+
+    /// The pods on nodes that end by themselves: they are being deleted, or have a deadline.
+    pub fn fleeting(&self) -> Vec<&Arc<Object>> {
+        self.under((Str::from(""), FLEETING.into(), "".into()))
+    }
+
+    /// All else that is being deleted.
+    pub fn leaving(&self) -> Vec<&Arc<Object>> {
+        self.under((Str::from(""), LEAVING.into(), "".into()))
+    }
+
+    /// Notes whether a node is missing from now on.
+    pub(super) fn miss(&mut self, node: &Str, misses: bool, event: u64) {
+        if misses != self.missing_nodes.contains(node) {
+            self.journal.note(event, Fact::Nodes);
+            let missing = Arc::make_mut(&mut self.missing_nodes);
+            if misses {
+                missing.insert(node.clone())
+            } else {
+                missing.remove(node)
+            };
+        }
+    }
+
+    /// Notes which owners are missing from now on, and which not.
+    pub(super) fn orphan(&mut self, owners: Vec<(Str, bool)>, event: u64) {
+        for (uid, misses) in owners {
+            if !uid.is_empty() && misses != self.missing_owners.contains(&uid) {
+                self.journal.note(event, Fact::Orphans);
+                let missing = Arc::make_mut(&mut self.missing_owners);
+                if misses {
+                    missing.insert(uid)
+                } else {
+                    missing.remove(&uid)
+                };
+            }
+        }
+    }
+
+    /// The object of a key, for the indexes themselves.
+    pub(super) fn get_unread(&self, key: &Key) -> Option<&Arc<Object>> {
+        self.by_key.get(key).and_then(|slot| self.at(*slot))
+    }
+
+    /// Where the object of a uid is.
+    pub(super) fn named_uid(&self, uid: &str) -> Option<Slot> {
+        self.by_uid.find(uid).find(|slot| self.at(**slot).is_some_and(|object| *object.uid == *uid)).copied()
+    }
+}
