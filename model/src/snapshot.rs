@@ -50,6 +50,8 @@ mod usage;
 pub struct Snapshot {
     places: Places,
     by_key: PersistentMap<Key, Slot>,
+    /// The kinds of which an object exists: most lists are of kinds of which none does, one for each adapter.
+    kinds: Arc<BTreeSet<Kind>>,
     named: Hashes<Slot>,
     by_uid: Hashes<Slot>,
     by_owner: Names<Str, Found>,
@@ -87,6 +89,7 @@ impl Snapshot {
         Self {
             places: Places::default(),
             by_key: PersistentMap::default(),
+            kinds: Arc::default(),
             named: Hashes::default(),
             by_uid: Hashes::default(),
             by_owner: Names::default(),
@@ -175,6 +178,9 @@ impl Snapshot {
         self.note_change(&object, &terms, event);
         let slot = self.places.take();
         self.by_key.insert(object.key.clone(), slot);
+        if !self.kinds.contains(&object.key.kind) {
+            Arc::make_mut(&mut self.kinds).insert(object.key.kind.clone());
+        }
         self.named.insert(&object.key, slot);
         if !object.uid.is_empty() {
             self.by_uid.insert(&object.uid, slot);
@@ -260,6 +266,9 @@ impl Snapshot {
         let object = self.places.empty(slot)?;
         let event = Journal::event();
         let terms = self.terms_of(&object);
+        if self.of_kind(&object.key.kind).next().is_none() {
+            Arc::make_mut(&mut self.kinds).remove(&object.key.kind);
+        }
         // of the kind, the object itself is out of the list by now
         self.note_change(&object, &terms, event);
         self.named.remove(key, |at| *at == slot);
@@ -307,7 +316,7 @@ impl Snapshot {
 
     /// Notes the facts that change with an object that comes or goes.
     fn note_change(&mut self, object: &Object, terms: &Terms, event: u64) {
-        if self.of_kind(&object.key.kind).next().is_none() {
+        if !self.kinds.contains(&object.key.kind) {
             self.journal.note(event, Fact::Kinds);
         }
         let journal = &mut self.journal;
@@ -390,6 +399,9 @@ impl Snapshot {
     /// The objects of a kind, in one namespace or all, in the order of their keys.
     pub fn list(&self, kind: &Kind, ns: Option<&str>) -> Vec<&Arc<Object>> {
         note(ns.map_or(Fact::Kind(kind), |ns| Fact::KindIn(kind, ns)));
+        if !self.kinds.contains(kind) {
+            return Vec::new();
+        }
         let low = Key::new(kind.clone(), ns.unwrap_or(""), "");
         let above = match ns {
             // what comes after a namespace's name, and after all of them
@@ -423,13 +435,7 @@ impl Snapshot {
     /// The kinds of which an object exists.
     pub fn kinds(&self) -> Vec<Kind> {
         note(Fact::Kinds);
-        let mut kinds: Vec<Kind> = Vec::new();
-        let mut next = self.by_key.keys().next().map(|k| k.kind.clone());
-        while let Some(kind) = next {
-            next = self.by_key.from(&after(&kind)).map(|(k, _)| k.kind.clone()).find(|k| *k != kind);
-            kinds.push(kind);
-        }
-        kinds
+        self.kinds.iter().cloned().collect()
     }
 
     /// The objects that name this uid among their owners.

@@ -161,6 +161,29 @@ fn what_is_answered_otherwise_was_changed_by_an_event() {
 }
 
 #[test]
+fn lists_are_of_the_kinds_that_there_are() {
+    let (mut number, mut snapshot) = (numbers(1), Snapshot::default());
+    let (mut came, mut went) = (0, 0);
+    for _ in 0..400 {
+        let object = version(VERSIONS[usize::try_from(number(VERSIONS.len() as u64)).unwrap()]);
+        let (kind, before) = (object.key.kind.clone(), snapshot.kinds());
+        match number(2) {
+            0 => drop(snapshot.remove(&object.key)),
+            _ => snapshot.insert(object),
+        }
+        let mut kinds: Vec<_> = snapshot.iter().map(|object| object.key.kind.clone()).collect();
+        let listed = snapshot.list(&kind, None).len();
+        assert_eq!(listed, kinds.iter().filter(|known| **known == kind).count());
+        kinds.sort();
+        kinds.dedup();
+        assert_eq!(snapshot.kinds(), kinds);
+        came += usize::from(kinds.len() > before.len());
+        went += usize::from(kinds.len() < before.len());
+    }
+    assert!(came > 0 && went > 0, "{came} {went}");
+}
+
+#[test]
 fn what_an_event_has_nothing_to_do_with_stays() {
     let mut snapshot = Snapshot::default();
     VERSIONS.iter().for_each(|text| snapshot.insert(version(text)));
