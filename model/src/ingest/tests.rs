@@ -131,8 +131,8 @@ fn a_dump_says_what_it_did_not_read() {
 fn secrets_are_not_kept() {
     let secret = val("{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: \
                       {kubectl.kubernetes.io/last-applied-configuration: x}}, data: {k: aGk=}, stringData: {l: hi}}");
-    let kept = "{\"apiVersion\":\"v1\",\"data\":{\"k\":\"\"},\"kind\":\"Secret\",\
-                \"metadata\":{\"name\":\"s\"},\"stringData\":{\"l\":\"\"}}";
+    let kept = "{\"apiVersion\":\"v1\",\"data\":{\"k\":\"(value not kept)\"},\"kind\":\"Secret\",\
+                \"metadata\":{\"name\":\"s\"},\"stringData\":{\"l\":\"(value not kept)\"}}";
     assert_eq!(serde_json::to_string(&project(&secret)).unwrap(), kept);
     let odd = val("{apiVersion: v1, kind: Secret, metadata: {name: s}, data: hunter2}");
     assert!(!serde_json::to_string(&project(&odd)).unwrap().contains("hunter2"));
