@@ -224,7 +224,7 @@ spec:
     let told: Vec<String> = remarks.iter().map(|r| format!("{} {}:{}", r["rule"], r["line"], r["column"])).collect();
     assert_eq!(
         (ran.code, told),
-        (2, ["6:44", "7:41", "8:75"].map(|at| format!("\"E0108\" {at}")).to_vec()),
+        (2, ["6:46", "7:41", "8:78"].map(|at| format!("\"E0108\" {at}")).to_vec()),
         "{}",
         ran.out
     );

@@ -8,6 +8,7 @@ use suture_specs::spec::{Invariant, InvariantSpec, Origin, Spec, parse_specs};
 use super::annotations::Annotations;
 use super::instances::{InstanceKind, instance_kind, reads_nodes_only};
 use super::*;
+use crate::relations::WORKLOAD;
 
 fn shipped(name: &str) -> CompiledInvariant {
     let library = Library::shipped().expect("the shipped library compiles");
@@ -166,8 +167,9 @@ fn all_of_a_node_matters_only_where_nodes_are_looked_at() {
 fn a_namespace_is_known_by_whatever_name_it_has() {
     let own = |kind: &str| (Str::from(kind), Place::Own);
     let quorum = Footprint::of(&shipped("quorum-has-pdb")).uses;
-    let budgets = "PodDisruptionBudget";
-    assert_eq!(quorum.within, [own(budgets), (budgets.into(), Place::Named)].into(), "by a `let`, one of two");
+    let kinds = ["PodDisruptionBudget", WORKLOAD].into_iter();
+    let within = kinds.flat_map(|kind| [own(kind), (kind.into(), Place::Named)]).collect();
+    assert_eq!(quorum.within, within, "by a `let`, one of two");
     assert!(quorum.named.is_empty());
     let uses = |kind: &str, ns: &str| {
         let text = format!("now.inNamespace({ns}, 'Pod').size() > 0");
