@@ -24,7 +24,7 @@ use crate::selector::text;
 use crate::value::{Str, Val};
 use facts::{Fact, Journal, note};
 use hashes::{Hashes, Names};
-use labels::{APART, CLAIM, ENDING, HOST, LabelKey, RANKED, SPREAD, labels_of};
+use labels::{LabelKey, labels_of};
 use persistent_map::PersistentMap;
 use places::{Found, Place, Places, Slot, drop_slot};
 use terms::Terms;
@@ -482,45 +482,6 @@ impl Snapshot {
         Some((object.key.ns.clone(), key, value))
     }
 
-    /// The objects in a namespace that bear this label: pods, claims, and workloads whose template bears it.
-    pub fn labelled(&self, ns: &str, key: &Str, value: &Str) -> Vec<&Arc<Object>> {
-        self.under((Str::from(ns), key.clone(), value.clone()))
-    }
-
-    /// The Ingresses and routes that name this host and path.
-    pub fn claiming(&self, host: &str, path: &str) -> Vec<&Arc<Object>> {
-        self.under((Str::from(path), HOST.into(), host.into()))
-    }
-
-    /// The pods whose required anti-affinity may be about pods of a namespace.
-    pub fn keeping_apart(&self, ns: &str) -> Vec<&Arc<Object>> {
-        let of = |ns: &str| self.under((Str::from(ns), APART.into(), "".into()));
-        let mut found = of(ns);
-        found.extend(of(""));
-        found.sort_by(|a, b| a.key.cmp(&b.key));
-        found
-    }
-
-    /// The PersistentVolumes whose claimRef is of this namespace and name.
-    pub fn claimed_by(&self, ns: &str, name: &str) -> Vec<&Arc<Object>> {
-        self.under((Str::from(ns), CLAIM.into(), name.into()))
-    }
-
-    /// The custom resources, definitions and StatefulSets that are being deleted.
-    pub fn ending(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), ENDING.into(), "".into()))
-    }
-
-    /// The workloads whose pods a hard spread constraint keeps alike in number over domains.
-    pub fn spreading(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), SPREAD.into(), "".into()))
-    }
-
-    /// What makes pods of a stated priority or class, and pods of such that wait for a node.
-    pub fn ranked(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), RANKED.into(), "".into()))
-    }
-
     /// The constraints on nodes that objects have, those aside that restrict none; of built-in kinds only.
     pub fn node_constraints(&self) -> impl Iterator<Item = &NodeConstraint> {
         note(Fact::Constraints);
@@ -577,12 +538,6 @@ impl Snapshot {
     pub fn is_empty(&self) -> bool {
         note(Fact::Objects);
         self.by_key.is_empty()
-    }
-
-    /// The objects under a label.
-    fn under(&self, label: LabelKey) -> Vec<&Arc<Object>> {
-        note(Fact::Label(&label));
-        self.slots_of(self.by_label.get(&label))
     }
 
     /// Those whose selector asks for a label.
