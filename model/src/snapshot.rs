@@ -34,6 +34,7 @@ mod hashes;
 #[cfg(test)]
 mod histories;
 mod implicit;
+mod labelled;
 mod labels;
 mod lacking;
 mod missing;

@@ -58,11 +58,14 @@ struct Moment {
     told: String,
 }
 
-/// What is not proved, with what was found.
+/// What is not proved, with what was found. Left out is what has no value in some future: beside all that is in flight more
+/// instances are reached, by what is in flight alone, and such a one is undecided whatever the request does.
 type Found = BTreeSet<(String, String, Finding)>;
 
 fn found(decision: &Decision) -> Found {
-    let open = decision.verdicts.iter().filter(|v| v.outcome != Finding::Proved);
+    let has_value = |reason: &str| !reason.contains("cannot be evaluated in some future");
+    let decided = decision.verdicts.iter().filter(|v| v.reason.as_deref().is_none_or(has_value));
+    let open = decided.filter(|v| v.outcome != Finding::Proved);
     open.map(|v| (v.invariant.clone(), v.instance.clone(), v.outcome)).collect()
 }
 

@@ -1,9 +1,5 @@
 //! The labels by which objects are found: those that they bear, and others that say what else is looked for.
 
-use std::sync::Arc;
-
-use super::Snapshot;
-use super::facts::{Fact, note};
 use crate::fields::hosts::{is_route, places_of};
 use crate::fields::{anti_affinity, hard_spreads, has_deadline, pod_spec, template_path};
 use crate::kinds::{Kind, KindTraits};
@@ -38,53 +34,6 @@ pub(super) const FLEETING: &str = "(fleeting)";
 
 /// The label under which all else is found that is being deleted.
 pub(super) const LEAVING: &str = "(leaving)";
-
-impl Snapshot {
-    /// The objects in a namespace that bear this label: pods, claims, and workloads whose template bears it.
-    pub fn labelled(&self, ns: &str, key: &Str, value: &Str) -> Vec<&Arc<Object>> {
-        self.under((Str::from(ns), key.clone(), value.clone()))
-    }
-
-    /// The Ingresses and routes that name this host and path.
-    pub fn claiming(&self, host: &str, path: &str) -> Vec<&Arc<Object>> {
-        self.under((Str::from(path), HOST.into(), host.into()))
-    }
-
-    /// The pods whose required anti-affinity may be about pods of a namespace.
-    pub fn keeping_apart(&self, ns: &str) -> Vec<&Arc<Object>> {
-        let of = |ns: &str| self.under((Str::from(ns), APART.into(), "".into()));
-        let mut found = of(ns);
-        found.extend(of(""));
-        found.sort_by(|a, b| a.key.cmp(&b.key));
-        found
-    }
-
-    /// The PersistentVolumes whose claimRef is of this namespace and name.
-    pub fn claimed_by(&self, ns: &str, name: &str) -> Vec<&Arc<Object>> {
-        self.under((Str::from(ns), CLAIM.into(), name.into()))
-    }
-
-    /// The custom resources, definitions and StatefulSets that are being deleted.
-    pub fn ending(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), ENDING.into(), "".into()))
-    }
-
-    /// The workloads whose pods a hard spread constraint keeps alike in number over domains.
-    pub fn spreading(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), SPREAD.into(), "".into()))
-    }
-
-    /// What makes pods of a stated priority or class, and pods of such that wait for a node.
-    pub fn ranked(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), RANKED.into(), "".into()))
-    }
-
-    /// The objects under a label.
-    pub(super) fn under(&self, label: LabelKey) -> Vec<&Arc<Object>> {
-        note(Fact::Label(&label));
-        self.slots_of(self.by_label.get(&label))
-    }
-}
 
 pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
     let mut found = labels_by_kind(object);
