@@ -17,7 +17,7 @@ use crate::policy::Policy;
 
 use cluster::{Standing, put, standing};
 use event::{Entry, Recorded, Write};
-use judging::{Asked, At, Judged, Judges, Judging};
+use judging::{Asked, At, Judged, Judges, Origin};
 use log::{LogEntry, Text};
 use report::{Left, Replayed};
 use shard::Shard;
@@ -32,7 +32,6 @@ pub mod shard;
 
 /// A replay under way.
 pub struct Replay {
-    judging: Judging,
     judges: Judges,
     snapshot: Snapshot,
     history: History,
@@ -56,9 +55,7 @@ impl Replay {
     ) -> Self {
         let from = report.read;
         report.read = 0;
-        let judging = Judging::by(policy, engine);
-        let judges = Judges::new(judging.clone());
-        Self { judging, judges, snapshot, history: History::default(), shard, from, now, report }
+        Self { judges: Judges::by(policy, engine), snapshot, history: History::default(), shard, from, now, report }
     }
 
     /// What was found so far, but for what is being judged.
@@ -102,9 +99,9 @@ impl Replay {
             Entry::Gap(gap, what) if is_own => self.report.miss(gap, number, place, what),
             Entry::Left(_) | Entry::Gap(..) => {}
             Entry::Writes(writes) => {
+                let entry = Arc::new(Origin { number, place, id, time, is_own });
                 for (part, write) in (0..).zip(writes) {
-                    let (place, id, time) = (place.clone(), id.clone(), time.clone());
-                    let at = At { entry: number, part, place, id, time, is_own };
+                    let at = At { entry: entry.clone(), part };
                     self.write(write, at);
                 }
             }
@@ -122,9 +119,10 @@ impl Replay {
     }
 
     fn write(&mut self, write: Write, at: At) {
-        let (gap, request, after) = match standing(&self.snapshot, write, at.time.as_deref().unwrap_or_default()) {
+        let (gap, request, after) = match standing(&self.snapshot, write, at.entry.time.as_deref().unwrap_or_default())
+        {
             Standing::Known => {
-                if at.is_own {
+                if at.entry.is_own {
                     self.report.leave(Left::InState);
                 }
                 return;
@@ -134,11 +132,13 @@ impl Replay {
         };
         match gap {
             _ if is_never_asked(&request) => {
-                if at.is_own {
+                if at.entry.is_own {
                     self.report.leave(Left::NeverAsked);
                 }
             }
-            Some(gap) if at.is_own => self.report.miss(gap, at.entry, at.place, request.describe()),
+            Some(gap) if at.entry.is_own => {
+                self.report.miss(gap, at.entry.number, at.entry.place.clone(), request.describe())
+            }
             Some(_) => {}
             None => self.judge(&request, at),
         }
@@ -153,17 +153,17 @@ impl Replay {
 
     /// Judges a write, and records what it takes of budgets. Of other shards' only the latter.
     fn judge(&mut self, request: &Request, at: At) {
-        let (is_own, counts_budgets) = (at.is_own, self.judging.counts_budgets());
-        if !is_own && !counts_budgets {
+        let (is_own, count_budgets) = (at.entry.is_own, self.judges.count_budgets());
+        if !is_own && !count_budgets {
             return;
         }
         let asked = Asked { snapshot: self.snapshot.clone(), request: request.clone(), time: self.now, at };
-        if !counts_budgets {
+        if !count_budgets {
             self.judges.ask(asked);
             let told = self.judges.told();
             return self.note(told);
         }
-        let (judged, spent) = self.judging.judge(asked, &self.history);
+        let (judged, spent) = self.judges.judge(asked, &self.history);
         spent.iter().for_each(|spent| self.history.record(spent, self.now.map(Clock::nanos)));
         if is_own {
             self.note(vec![judged]);

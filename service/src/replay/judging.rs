@@ -43,10 +43,17 @@ pub struct Asked {
 /// Where a write stands in a log.
 #[derive(Clone, Debug)]
 pub struct At {
-    /// The number of its entry.
-    pub entry: u64,
+    /// Its entry.
+    pub entry: Arc<Origin>,
     /// Which of the writes of its entry it is.
     pub part: u64,
+}
+
+/// An entry of a log.
+#[derive(Debug)]
+pub struct Origin {
+    /// Its number.
+    pub number: u64,
     /// `FILE:LINE`.
     pub place: String,
     /// The id of its event.
@@ -69,28 +76,17 @@ pub struct Judged {
 
 /// All that judging takes but for the write. A clone shares what is kept from one decision to the next.
 #[derive(Clone)]
-pub struct Judging {
+struct Judging {
     policy: Arc<Policy>,
     relevant: Arc<RelevantFields>,
     engine: Engine,
 }
 
 impl Judging {
-    /// By a policy, and the engine for it.
-    pub fn by(policy: Arc<Policy>, engine: Engine) -> Self {
-        let relevant = RelevantFields::of(&policy).into();
-        Self { policy, relevant, engine }
-    }
-
-    /// Whether decisions wait for each other, since budgets are counted.
-    pub fn counts_budgets(&self) -> bool {
-        !self.policy.grants.is_empty()
-    }
-
     /// Judges a write, and says what it takes of budgets.
-    pub fn judge(&mut self, asked: Asked, history: &History) -> (Judged, Vec<Spent>) {
+    fn judge(&mut self, asked: Asked, history: &History) -> (Judged, Vec<Spent>) {
         let Asked { snapshot, request, time, at } = asked;
-        let passes = !at.is_own || !writes(&request) || self.relevant.is_no_op(&request, &self.policy);
+        let passes = !at.entry.is_own || !writes(&request) || self.relevant.is_no_op(&request, &self.policy);
         let change = Change::from(request);
         let question = Question {
             snapshot: &snapshot,
@@ -123,14 +119,15 @@ fn found(decision: Decision, change: &Change, snapshot: &Snapshot, refused: bool
     };
     let broken = told.map(|verdict| broken((&verdict.invariant, &verdict.instance, verdict.outcome))).collect();
     let outcome = decision.decision;
-    let report = Report { time: at.time.clone(), ..Report::of(decision, change, snapshot) };
+    let Origin { number, place, id, time, is_own: _ } = &*at.entry;
+    let report = Report { time: time.clone(), ..Report::of(decision, change, snapshot) };
     let request = change.requests.first();
     Found {
-        entry: at.entry,
+        entry: *number,
         part: at.part,
-        place: at.place,
-        id: at.id,
-        time: at.time,
+        place: place.clone(),
+        id: id.clone(),
+        time: time.clone(),
         user: request.map_or_else(String::new, |request| request.user.username.to_string()),
         request: request.map_or_else(String::new, |request| describe_changes(request, &State::new(snapshot))),
         decision: outcome,
@@ -159,9 +156,21 @@ struct AtWork {
 }
 
 impl Judges {
-    /// As many threads as there are processors.
-    pub fn new(judging: Judging) -> Self {
+    /// As many threads as there are processors, by a policy and the engine for it.
+    pub fn by(policy: Arc<Policy>, engine: Engine) -> Self {
+        let relevant = RelevantFields::of(&policy).into();
+        let judging = Judging { policy, relevant, engine };
         Self { judging, at_work: None, asked: 0, told: 0, found: BTreeMap::new() }
+    }
+
+    /// Whether decisions wait for each other, since budgets are counted: then they are made by [`Self::judge`].
+    pub fn count_budgets(&self) -> bool {
+        !self.judging.policy.grants.is_empty()
+    }
+
+    /// Judges a write on this thread, and says what it takes of budgets.
+    pub fn judge(&mut self, asked: Asked, history: &History) -> (Judged, Vec<Spent>) {
+        self.judging.judge(asked, history)
     }
 
     /// Hands a write over; waits where too many wait already.
