@@ -45,6 +45,9 @@ impl Disclosure {
 
     /// The answer to a review as its requester may see it. What is not known by then is left out.
     pub async fn of(&self, answer: Answer, review: &Val, due: Instant) -> Answer {
+        if answer.message.is_empty() && answer.warnings.is_empty() {
+            return answer;
+        }
         let texts = json!([answer.message, answer.warnings]);
         let own = match text(review, &["kind", "kind"]) {
             "Namespace" => text(review, &["name"]),

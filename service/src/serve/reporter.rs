@@ -77,10 +77,12 @@ impl Reporter {
                 self.metrics.audited(auditor.found());
             }
             let (view, found) = (self.store.read(), audits.then_some(&auditor));
-            let statuses = self.statuses(&view, found);
+            let known = self.known(&view);
+            let statuses = known.statuses(found);
             if let Some(shown) = &self.standings {
-                tell(shown, self.standings(&view, found));
+                tell(shown, known.standings(found));
             }
+            drop(known);
             drop(view);
             let new = Said { statuses, replicas };
             tell(said, new);
@@ -94,42 +96,6 @@ impl Reporter {
             Replicas::Single(active) => active.check().is_ok(),
             Replicas::Announced(_) | Replicas::Audit => replicas.first() == Some(&self.identity),
         }
-    }
-
-    fn statuses(&self, view: &View, auditor: Option<&Auditor>) -> BTreeMap<ResourceName, ResourceStatus> {
-        let known = self.known(view);
-        let resource_status =
-            |(name, edition): (&ResourceName, &Edition)| (name.clone(), known.resource_status(name, edition, auditor));
-        view.loaded.resources.iter().map(resource_status).collect()
-    }
-
-    /// How all invariants stand, whether a resource or a file has them; those that do not compile come last.
-    fn standings(&self, view: &View, auditor: Option<&Auditor>) -> Vec<Standing> {
-        let known = self.known(view);
-        let standing = |invariant: &Arc<CompiledInvariant>| {
-            let name = name_of(invariant);
-            let (violations, unclear) = match auditor.map(|auditor| auditor.says(&name)) {
-                Some(Audited::Found(found)) => (Some(found), None),
-                Some(Audited::Unknown(_, why)) => (None, Some(why)),
-                Some(Audited::Nothing | Audited::Elsewhere) | None => (None, None),
-            };
-            Standing {
-                loaded: true,
-                action: known.actions.get(&name).copied(),
-                unread: known.blind.get(&name).cloned(),
-                idle: known.idle.clone().err(),
-                violations,
-                unclear,
-                problem: None,
-                name: invariant.name.to_string(),
-            }
-        };
-        let broken = known.problems.iter().filter_map(|(resource, message)| {
-            let name = ["Invariant/", "NamespacedInvariant/"].iter().find_map(|kind| resource.strip_prefix(kind))?;
-            let (name, problem) = (name.to_owned(), Some((*message).to_owned()));
-            Some(Standing { name, loaded: true, problem, ..Standing::default() })
-        });
-        view.loaded.policy.invariants.iter().map(standing).chain(broken).collect()
     }
 
     fn known<'v>(&self, view: &'v View) -> Known<'v> {
@@ -156,6 +122,40 @@ impl Reporter {
 }
 
 impl Known<'_> {
+    fn statuses(&self, auditor: Option<&Auditor>) -> BTreeMap<ResourceName, ResourceStatus> {
+        let resource_status =
+            |(name, edition): (&ResourceName, &Edition)| (name.clone(), self.resource_status(name, edition, auditor));
+        self.view.loaded.resources.iter().map(resource_status).collect()
+    }
+
+    /// How all invariants stand, whether a resource or a file has them; those that do not compile come last.
+    fn standings(&self, auditor: Option<&Auditor>) -> Vec<Standing> {
+        let standing = |invariant: &Arc<CompiledInvariant>| {
+            let name = name_of(invariant);
+            let (violations, unclear) = match auditor.map(|auditor| auditor.says(&name)) {
+                Some(Audited::Found(found)) => (Some(found), None),
+                Some(Audited::Unknown(_, why)) => (None, Some(why)),
+                Some(Audited::Nothing | Audited::Elsewhere) | None => (None, None),
+            };
+            Standing {
+                loaded: true,
+                action: self.actions.get(&name).copied(),
+                unread: self.blind.get(&name).cloned(),
+                idle: self.idle.clone().err(),
+                violations,
+                unclear,
+                problem: None,
+                name: invariant.name.to_string(),
+            }
+        };
+        let broken = self.problems.iter().filter_map(|(resource, message)| {
+            let name = ["Invariant/", "NamespacedInvariant/"].iter().find_map(|kind| resource.strip_prefix(kind))?;
+            let (name, problem) = (name.to_owned(), Some((*message).to_owned()));
+            Some(Standing { name, loaded: true, problem, ..Standing::default() })
+        });
+        self.view.loaded.policy.invariants.iter().map(standing).chain(broken).collect()
+    }
+
     fn resource_status(&self, name: &ResourceName, edition: &Edition, auditor: Option<&Auditor>) -> ResourceStatus {
         let compiled = match self.problems.get(&*name.label()) {
             Some(message) => Err((*message).to_owned()),
