@@ -3,7 +3,7 @@
 
 use suture_model::value::Val;
 
-use super::manifests::{self, APP, Ids, TIGHT, labelled, match_labels, object, one};
+use super::manifests::{self, APP, Ids, labelled, list, match_labels, object, one, texts};
 
 /// Invariants of those templates that judge nothing without parameters: what tenants lease, and where labelled data belongs.
 pub const POLICY: &str = "
@@ -61,11 +61,10 @@ pub fn priority_class(ids: &mut Ids, name: &str, value: i64) -> Val {
 }
 
 fn role(ids: &mut Ids, ns: &str) -> Val {
-    let texts = |all: &[&str]| Val::list(all.iter().map(|text| Val::str(*text)).collect());
     let rule = Val::object([
-        ("apiGroups", texts(&[""])),
-        ("resources", texts(&["configmaps", "secrets"])),
-        ("verbs", texts(&["get", "list", "watch"])),
+        ("apiGroups", list(&[""])),
+        ("resources", list(&["configmaps", "secrets"])),
+        ("verbs", list(&["get", "list", "watch"])),
     ]);
     object("rbac.authorization.k8s.io/v1", "Role", ids.meta(ns, "reader")).with("rules", Val::list(vec![rule]))
 }
@@ -76,8 +75,8 @@ pub fn role_binding(ids: &mut Ids, ns: &str, account: &str) -> Val {
     let subject = [("kind", "ServiceAccount"), ("name", account), ("namespace", ns)];
     let role = [("apiGroup", group), ("kind", "Role"), ("name", "reader")];
     object(&format!("{group}/v1"), "RoleBinding", ids.meta(ns, account))
-        .with("subjects", Val::list(vec![Val::object(subject.map(|(field, value)| (field, Val::str(value))))]))
-        .with("roleRef", Val::object(role.map(|(field, value)| (field, Val::str(value)))))
+        .with("subjects", Val::list(vec![texts(subject)]))
+        .with("roleRef", texts(role))
 }
 
 fn cron_job(ids: &mut Ids, ns: &str, name: &str) -> Val {
@@ -90,29 +89,32 @@ fn cron_job(ids: &mut Ids, ns: &str, name: &str) -> Val {
 
 /// An autoscaler of a Deployment, which it has scaled.
 pub fn autoscaler(ids: &mut Ids, ns: &str, app: &str, least: i64, most: i64) -> Val {
-    let target = [("apiVersion", "apps/v1"), ("kind", "Deployment"), ("name", app)];
-    let spec = Val::object([
-        ("scaleTargetRef", Val::object(target.map(|(field, value)| (field, Val::str(value))))),
+    object("autoscaling/v2", "HorizontalPodAutoscaler", ids.meta(ns, app))
+        .with("spec", autoscaler_spec(app, least, most))
+}
+
+/// Its spec.
+pub fn autoscaler_spec(app: &str, least: i64, most: i64) -> Val {
+    Val::object([
+        ("scaleTargetRef", texts([("apiVersion", "apps/v1"), ("kind", "Deployment"), ("name", app)])),
         ("minReplicas", Val::Int(least)),
         ("maxReplicas", Val::Int(most)),
-    ]);
-    object("autoscaling/v2", "HorizontalPodAutoscaler", ids.meta(ns, app)).with("spec", spec)
+    ])
 }
 
 /// A webhook that a Service answers, about workloads.
 pub fn webhook(ids: &mut Ids, ns: &str, service: &str) -> Val {
-    let texts = |all: &[&str]| Val::list(all.iter().map(|text| Val::str(*text)).collect());
     let rule = Val::object([
-        ("apiGroups", texts(&["apps"])),
-        ("apiVersions", texts(&["v1"])),
-        ("operations", texts(&["CREATE", "UPDATE"])),
-        ("resources", texts(&["deployments"])),
+        ("apiGroups", list(&["apps"])),
+        ("apiVersions", list(&["v1"])),
+        ("operations", list(&["CREATE", "UPDATE"])),
+        ("resources", list(&["deployments"])),
     ]);
     let backend = Val::object([("namespace", Val::str(ns)), ("name", Val::str(service)), ("port", Val::Int(80))]);
     let elsewhere = Val::object([
         ("key", Val::str("kubernetes.io/metadata.name")),
         ("operator", Val::str("NotIn")),
-        ("values", texts(&[ns])),
+        ("values", list(&[ns])),
     ]);
     let webhook = Val::object([
         ("name", Val::str(format!("{service}.example.com"))),
@@ -121,7 +123,7 @@ pub fn webhook(ids: &mut Ids, ns: &str, service: &str) -> Val {
         ("namespaceSelector", Val::object([("matchExpressions", Val::list(vec![elsewhere]))])),
         ("failurePolicy", Val::str("Fail")),
         ("sideEffects", Val::str("None")),
-        ("admissionReviewVersions", texts(&["v1"])),
+        ("admissionReviewVersions", list(&["v1"])),
     ]);
     object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", ids.meta("", service))
         .with("webhooks", Val::list(vec![webhook]))
@@ -133,7 +135,7 @@ pub fn certificate(ids: &mut Ids, ns: &str, app: &str) -> [Val; 2] {
     let spec = Val::object([
         ("secretName", Val::str(secret.as_str())),
         ("dnsNames", Val::list(vec![Val::str(format!("{app}.{ns}.example.com"))])),
-        ("issuerRef", Val::object([("kind", Val::str("Issuer")), ("name", Val::str("ca"))])),
+        ("issuerRef", texts([("kind", "Issuer"), ("name", "ca")])),
     ]);
     let certificate = object("cert-manager.io/v1", "Certificate", ids.meta(ns, app)).with("spec", spec);
     [manifests::secret(ids, ns, &secret), certificate]
@@ -145,7 +147,7 @@ fn leaving(ids: &mut Ids, ns: &str) -> Val {
     let meta = meta.with("finalizers", Val::list(vec![Val::str("example.com/revoke")]));
     let spec = Val::object([
         ("secretName", Val::str("leaving-tls")),
-        ("issuerRef", Val::object([("kind", Val::str("Issuer")), ("name", Val::str("ca"))])),
+        ("issuerRef", texts([("kind", "Issuer"), ("name", "ca")])),
     ]);
     object("cert-manager.io/v1", "Certificate", meta).with("spec", spec)
 }
@@ -159,11 +161,10 @@ pub fn daemon_set(ids: &mut Ids, ns: &str, name: &str, nodes: usize) -> Val {
         ("image", Val::str("registry.example.com/agent:1.0")),
         ("resources", Val::object([("requests", requests)])),
     ]);
-    let tolerated = [("key", manifests::POOL), ("value", TIGHT), ("effect", "NoSchedule")];
     let spec = Val::object([
         ("containers", Val::list(vec![container])),
         ("priorityClassName", Val::str("system-node-critical")),
-        ("tolerations", Val::list(vec![Val::object(tolerated.map(|(field, value)| (field, Val::str(value))))])),
+        ("tolerations", Val::list(vec![manifests::tight()])),
     ]);
     let labels = one(APP, name);
     let bound = Val::object([("maxUnavailable", Val::str("10%"))]);

@@ -57,6 +57,21 @@ pub fn one(key: &str, value: impl Into<Str>) -> Val {
     Val::object([(key, Val::str(value))])
 }
 
+/// A map of texts.
+pub fn texts<const N: usize>(fields: [(&str, &str); N]) -> Val {
+    Val::object(fields.map(|(field, text)| (field, Val::str(text))))
+}
+
+/// A list of texts.
+pub fn list(texts: &[&str]) -> Val {
+    Val::list(texts.iter().map(|text| Val::str(*text)).collect())
+}
+
+/// The taint of the pool that is nearly full, and what tolerates it.
+pub fn tight() -> Val {
+    texts([("key", POOL), ("value", TIGHT), ("effect", "NoSchedule")])
+}
+
 /// Metadata with these labels.
 pub fn labelled(meta: &Val, labels: Val) -> Val {
     meta.with("labels", labels)
@@ -90,9 +105,7 @@ pub fn node(ids: &mut Ids, name: &str, zone: &str, pool: &str) -> Val {
         (POOL, Val::str(pool)),
     ]);
     let allocatable = Val::object([("cpu", Val::str("16")), ("memory", Val::str("64Gi")), ("pods", Val::str("110"))]);
-    let keeps_off = [("key", POOL), ("value", TIGHT), ("effect", "NoSchedule")];
-    let taints =
-        if pool == TIGHT { vec![Val::object(keeps_off.map(|(key, value)| (key, Val::str(value))))] } else { vec![] };
+    let taints = if pool == TIGHT { vec![tight()] } else { vec![] };
     object("v1", "Node", labelled(&ids.meta("", name), labels))
         .with("spec", Val::object([("taints", Val::list(taints))]))
         .with("status", Val::object([("conditions", ready()), ("allocatable", allocatable)]))
@@ -177,13 +190,10 @@ pub fn pod_spec(app: &str, needs: &Needs) -> Val {
         Places::Any => spec,
         Places::Batch => spec.with("nodeSelector", one(POOL, "batch")),
         Places::Spread => spec.with("topologySpreadConstraints", Val::list(vec![spread(ZONE, app)])),
-        Places::Tight => {
-            let tolerated = [("key", POOL), ("value", TIGHT), ("effect", "NoSchedule")];
-            let tolerated = Val::object(tolerated.map(|(key, value)| (key, Val::str(value))));
-            spec.with("nodeSelector", one(POOL, TIGHT))
-                .with("tolerations", Val::list(vec![tolerated]))
-                .with("topologySpreadConstraints", Val::list(vec![spread(ZONE, app)]))
-        }
+        Places::Tight => spec
+            .with("nodeSelector", one(POOL, TIGHT))
+            .with("tolerations", Val::list(vec![tight()]))
+            .with("topologySpreadConstraints", Val::list(vec![spread(ZONE, app)])),
         Places::Apart => {
             let selector = match_labels(one(APP, app));
             let term = Val::object([("topologyKey", Val::str("kubernetes.io/hostname")), ("labelSelector", selector)]);

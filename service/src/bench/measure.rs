@@ -244,15 +244,14 @@ fn measure(
     snapshot: &Snapshot,
     inventory: &Inventory,
 ) -> Result<Row, Failure> {
+    let millis = if invariants.len() > 1 { TOGETHER_MS_MAX } else { TEMPLATE_MS_MAX };
     let mut engine = Engine::new(invariants, Settings::default()).map_err(Failure::invalid)?;
     let state = State::new(snapshot);
     let moved = moved(snapshot)?;
     let mut prng = Prng::new(plan.size.seed);
-    let most =
-        Duration::from_millis(if [ALL_ROW, HARD_ROW].contains(&name) { TOGETHER_MS_MAX } else { TEMPLATE_MS_MAX });
     let mut tally = Tally::default();
     let started = now();
-    while tally.decisions() < plan.requests && started.elapsed() < most {
+    while tally.decisions() < plan.requests && started.elapsed() < Duration::from_millis(millis) {
         let draws = (0..DRAWS_MAX).find_map(|_| requests::draw(touches, &state, inventory, &mut prng));
         let Some((touch, request)) = draws else { break };
         let change = Change::from(request);

@@ -6,6 +6,7 @@ use suture_model::object::Key;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
 
+use super::beside;
 use super::cluster::{Inventory, Workload};
 use super::manifests::{self, APP, GROUP, Ids, POOL, ZONE};
 use super::prng::Prng;
@@ -451,10 +452,7 @@ impl Drawing<'_, '_> {
     fn create_autoscaler(&mut self) -> Option<Request> {
         let (key, replicas) = self.key_of("Deployment", "Deployment", |w| w.name.clone())?;
         let most = i64::try_from(replicas + self.prng.below(3 * replicas + 1)).unwrap_or(1);
-        let target = [("apiVersion", "apps/v1"), ("kind", "Deployment"), ("name", &key.name)];
-        let target = Val::object(target.map(|(field, value)| (field, Val::str(value))));
-        let spec =
-            Val::object([("scaleTargetRef", target), ("minReplicas", Val::Int(1)), ("maxReplicas", Val::Int(most))]);
+        let spec = beside::autoscaler_spec(&key.name, 1, most);
         self.create(&object("autoscaling/v2", "HorizontalPodAutoscaler", &key.ns, spec))
     }
 
