@@ -3,9 +3,12 @@
 //! that a real API server sent.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it fails")]
 
+mod suites;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use suites::expect_passed;
 use suture_service::output::progress::Progress;
 use suture_service::suite::documents::find;
 use suture_service::suite::run::run;
@@ -23,11 +26,7 @@ fn suites(name: &str) -> Vec<Suite> {
 /// Runs them; says how many cases passed in each stack.
 fn passed(suites: &[Suite]) -> BTreeMap<String, usize> {
     let report = run(suites, false, &Progress::hidden()).unwrap();
-    let failures: Vec<String> = report
-        .failures()
-        .map(|(suite, case, failure)| format!("{}: {}: {failure:#?}", suite.file, case.name))
-        .collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    expect_passed(&report);
     report.suites.iter().map(|suite| (suite.name.clone(), suite.cases.len())).collect()
 }
 
