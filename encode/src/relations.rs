@@ -80,8 +80,6 @@ pub enum Source {
     Lookup,
     /// A node, of a pod.
     Node,
-    /// Anywhere in the state.
-    Anywhere,
 }
 
 /// How a function names a kind.

@@ -482,12 +482,12 @@ impl<'e> Walk<'e> {
                 self.listed(kind.map_or(Origin::Far, Origin::Named), now);
                 Origin::Plain
             }
-            Source::Arguments | Source::Node | Source::Anywhere if now => {
+            Source::Arguments | Source::Node if now => {
                 self.uses.everything = true;
                 Origin::Far
             }
             Source::Node => Origin::Far,
-            Source::Arguments | Source::Anywhere => join(parts),
+            Source::Arguments => join(parts),
         }
     }
 

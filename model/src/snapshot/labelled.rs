@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::facts::{Fact, note};
-use super::labels::{APART, CLAIM, ENDING, HOST, LabelKey, RANKED, SPREAD};
+use super::labels::{APART, CLAIM, ENDING, FLEETING, HOST, LEAVING, LabelKey, RANKED, SPREAD};
 use crate::object::Object;
 use crate::value::Str;
 
@@ -35,21 +35,36 @@ impl Snapshot {
 
     /// The custom resources, definitions and StatefulSets that are being deleted.
     pub fn ending(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), ENDING.into(), "".into()))
+        self.marked(ENDING)
     }
 
     /// The workloads whose pods a hard spread constraint keeps alike in number over domains.
     pub fn spreading(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), SPREAD.into(), "".into()))
+        self.marked(SPREAD)
     }
 
     /// What makes pods of a stated priority or class, and pods of such that wait for a node.
     pub fn ranked(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), RANKED.into(), "".into()))
+        self.marked(RANKED)
+    }
+
+    /// The pods on nodes that end by themselves: they are being deleted, or have a deadline.
+    pub fn fleeting(&self) -> Vec<&Arc<Object>> {
+        self.marked(FLEETING)
+    }
+
+    /// All else that is being deleted.
+    pub fn leaving(&self) -> Vec<&Arc<Object>> {
+        self.marked(LEAVING)
+    }
+
+    /// The objects of all namespaces under a label that has no value.
+    fn marked(&self, label: &str) -> Vec<&Arc<Object>> {
+        self.under(("".into(), label.into(), "".into()))
     }
 
     /// The objects under a label.
-    pub(super) fn under(&self, label: LabelKey) -> Vec<&Arc<Object>> {
+    fn under(&self, label: LabelKey) -> Vec<&Arc<Object>> {
         note(Fact::Label(&label));
         self.slots_of(self.by_label.get(&label))
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::facts::{Fact, Facts, note};
-use super::labels::{FLEETING, LEAVING};
 use super::lacking::{Mark, is_plain, marks};
 use super::places::Slot;
 use crate::object::{Key, Object};
@@ -47,40 +46,18 @@ impl Snapshot {
         &self.missing_owners
     }
 
-    /// The pods on nodes that end by themselves: they are being deleted, or have a deadline.
-    pub fn fleeting(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), FLEETING.into(), "".into()))
-    }
-
-    /// All else that is being deleted.
-    pub fn leaving(&self) -> Vec<&Arc<Object>> {
-        self.under((Str::from(""), LEAVING.into(), "".into()))
-    }
-
     /// Notes whether a node is missing from now on.
     pub(super) fn miss(&mut self, node: &Str, misses: bool, event: u64) {
-        if misses != self.missing_nodes.contains(node) {
+        if set(&mut self.missing_nodes, node, misses) {
             self.journal.note(event, Fact::Nodes);
-            let missing = Arc::make_mut(&mut self.missing_nodes);
-            if misses {
-                missing.insert(node.clone())
-            } else {
-                missing.remove(node)
-            };
         }
     }
 
     /// Notes which owners are missing from now on, and which not.
     pub(super) fn orphan(&mut self, owners: Vec<(Str, bool)>, event: u64) {
         for (uid, misses) in owners {
-            if !uid.is_empty() && misses != self.missing_owners.contains(&uid) {
+            if !uid.is_empty() && set(&mut self.missing_owners, &uid, misses) {
                 self.journal.note(event, Fact::Orphans);
-                let missing = Arc::make_mut(&mut self.missing_owners);
-                if misses {
-                    missing.insert(uid)
-                } else {
-                    missing.remove(&uid)
-                };
             }
         }
     }
@@ -94,4 +71,19 @@ impl Snapshot {
     pub(super) fn named_uid(&self, uid: &str) -> Option<Slot> {
         self.by_uid.find(uid).find(|slot| self.at(**slot).is_some_and(|object| *object.uid == *uid)).copied()
     }
+}
+
+/// Puts a name among the missing ones, or takes it out; says whether that changes anything. What others share is not copied
+/// otherwise.
+fn set(missing: &mut Arc<BTreeSet<Str>>, name: &Str, misses: bool) -> bool {
+    let changes = misses != missing.contains(name);
+    if changes {
+        let missing = Arc::make_mut(missing);
+        if misses {
+            missing.insert(name.clone())
+        } else {
+            missing.remove(name)
+        };
+    }
+    changes
 }

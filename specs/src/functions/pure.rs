@@ -16,7 +16,7 @@ use crate::error::{EvalError, EvalErrorKind};
 use crate::schedule;
 use crate::strings;
 use crate::time::{self, Field};
-use crate::value::{ListValue, Value, compare_numbers};
+use crate::value::{ListValue, MapValue, Value, compare_numbers};
 
 mod arithmetic;
 mod convert;
@@ -53,9 +53,21 @@ pub fn kept(value: Value) -> Answer {
 fn has_hidden(value: &Value) -> bool {
     match value {
         Value::String(text) => **text == *HIDDEN,
-        Value::Map(map) => map.iter().any(|(_, value)| has_hidden(&value)),
-        Value::List(items) => items.iter().any(|item| has_hidden(&item)),
+        Value::Map(MapValue::Json(map)) => map.iter().any(|(_, val)| has_hidden_val(val)),
+        Value::Map(MapValue::Values(map)) => map.values().any(has_hidden),
+        Value::List(ListValue::Json(items)) => items.iter().any(has_hidden_val),
+        Value::List(ListValue::Values(items)) => items.iter().any(has_hidden),
         Value::Optional(Some(value)) => has_hidden(value),
+        _ => false,
+    }
+}
+
+/// The same of JSON.
+fn has_hidden_val(val: &Val) -> bool {
+    match val {
+        Val::Str(text) => **text == *HIDDEN,
+        Val::List(items) => items.iter().any(has_hidden_val),
+        Val::Map(map) => map.iter().any(|(_, val)| has_hidden_val(val)),
         _ => false,
     }
 }
