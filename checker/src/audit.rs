@@ -27,7 +27,7 @@ pub(crate) fn audit(analyses: &[Analysis], snapshot: &Snapshot, time: Option<&st
     let (mut verdicts, mut proved) = (Vec::new(), 0);
     for analysis in analyses {
         let compiled = &analysis.compiled;
-        let impact = Impact::new(&state, []);
+        let impact = Impact::new(&state, &[], &[]);
         if let Some(unread) = impact.unread_instances(analysis) {
             let every = Key::of(&unread, "", "*");
             let why = Undecided::Refused(UnknownKind(unread).to_string());

@@ -142,8 +142,7 @@ impl<'e> Judge<'e> {
         let before = State::new(input.snapshot);
         let touched = set.during.iter().chain(set.after.iter().flatten());
         let mut found = Findings { operators: Operators::of(&before, touched), ..Findings::default() };
-        let landed = set.baseline.iter().filter(|scenario| scenario.landed != 0);
-        let mut impact = Impact::new(&before, set.during.iter().chain(landed));
+        let mut impact = Impact::new(&before, &set.during, &set.baseline);
         let inputs = expression_inputs(&input.change.requests, input.time);
         let context =
             DecisionContext { input, in_flight, inputs, before: &before, preparations: Preparations::default() };

@@ -118,11 +118,11 @@ impl MayBe<'_> {
 }
 
 impl<'s, 'a> Impact<'s, 'a> {
-    /// The impact of a change that leads to these scenarios, and of what it is compared with: it may undo what is in
-    /// flight.
-    pub fn new(before: &'s State<'a>, scenarios: impl IntoIterator<Item = &'s Scenario<'a>>) -> Self {
+    /// The impact of a change that leads to some scenarios, compared with those without it: with the same in flight landed, or
+    /// with nothing where there is but one.
+    pub fn new(before: &'s State<'a>, with: &'s [Scenario<'a>], without: &'s [Scenario<'a>]) -> Self {
         let mut impact = Self {
-            seeds: Seeds::new(before, scenarios),
+            seeds: Seeds::new(before, with, without),
             adapted: before.base().adapters().kinds(),
             touch: Touch::default(),
             looked: false,
@@ -276,7 +276,7 @@ impl<'s, 'a> Impact<'s, 'a> {
         let mut keys: BTreeSet<Key> = BTreeSet::new();
         let adapted = self.adapted.clone();
         let mut may_be = MayBe { analysis, adapted: &adapted, asked: Vec::new() };
-        keys.extend(may_be.among(self.seeds.touched()));
+        keys.extend(may_be.among(self.seeds.touched().chain(self.seeds.in_flight())));
         if of_pods && !footprint.reads_presence_only {
             keys.extend(self.pod_keys().iter().cloned());
         }

@@ -61,6 +61,32 @@ impl<'a> Scenario<'a> {
         }
     }
 
+    /// The objects about which two scenarios of one snapshot differ. What depends on no other object has the same futures in both.
+    pub fn differences(&self, other: &Self) -> BTreeSet<Key> {
+        let mut found = BTreeSet::new();
+        for key in self.state.delta().keys().chain(other.state.delta().keys()) {
+            let same = match (self.state.get(key), other.state.get(key)) {
+                (Some(here), Some(there)) => Arc::ptr_eq(here, there) || here == there,
+                (None, None) => true,
+                _ => false,
+            };
+            if !same {
+                found.insert(key.clone());
+            }
+        }
+        found.extend(differing(&self.in_deletion_closure, &other.in_deletion_closure));
+        found.extend(self.removed.symmetric_difference(&other.removed).cloned());
+        found.extend(self.ended_at_once.symmetric_difference(&other.ended_at_once).cloned());
+        let ended = |here: &Self, there: &Self| here.ended.iter().filter(|key| !there.ended.contains(key)).cloned().collect::<Vec<_>>();
+        found.extend(ended(self, other).into_iter().chain(ended(other, self)));
+        found.extend(differing(&self.released, &other.released));
+        found.extend(differing(&self.counted, &other.counted));
+        found.extend(differing(&self.restarting, &other.restarting));
+        found.extend(differing(&self.template_changes, &other.template_changes));
+        found.extend(differing(&self.most_wanted, &other.most_wanted));
+        found
+    }
+
     /// A workload before the change, as its controller has gone by it: as what is in flight left it where its status says
     /// that the controller has seen that, which a watch would show a little later; else as the watch shows it.
     pub fn seen_by_its_controller(&self, key: &Key) -> Option<&Arc<Object>> {
@@ -85,4 +111,10 @@ impl<'a> Scenario<'a> {
     pub fn released_from<'s>(&'s self, uid: &'s str) -> impl Iterator<Item = &'s Key> {
         self.counted.iter().filter(move |(_, controller)| ***controller == *uid).map(|(key, _)| key)
     }
+}
+
+/// The keys under which two maps have something else.
+fn differing<V: PartialEq>(one: &BTreeMap<Key, V>, other: &BTreeMap<Key, V>) -> BTreeSet<Key> {
+    let differs = |key: &&Key| one.get(*key) != other.get(*key);
+    one.keys().chain(other.keys()).filter(differs).cloned().collect()
 }

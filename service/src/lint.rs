@@ -73,7 +73,7 @@ pub fn lint(sources: &[Source], now: Clock) -> Linted {
 /// The invariants of which a state has no instance.
 pub fn without_instances(linted: &Linted, snapshot: &Snapshot) -> Vec<SpecError> {
     let state = State::new(snapshot);
-    let impact = Impact::new(&state, []);
+    let impact = Impact::new(&state, &[], &[]);
     let compiled = linted.policy.iter().flat_map(|policy| &policy.invariants);
     let none = |compiled: &&Arc<CompiledInvariant>| {
         let analysis = Analysis::of((*compiled).clone());

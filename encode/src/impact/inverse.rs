@@ -61,7 +61,7 @@ pub(super) fn referring(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
             found.extend(state.referrers(key).into_iter().map(|o| o.key.clone()));
         }
     }
-    let makers = touch.controllers.iter().filter_map(|key| seeds.before.get(key));
+    let makers = touch.controllers.iter().filter_map(|key| seeds.states().find_map(|state| state.get(key)));
     let mut seen: BTreeSet<(&Str, *const Body)> = BTreeSet::new();
     for object in seeds.touched_versions().chain(touch.distinct_pods()).chain(makers) {
         if !seen.insert((&object.key.ns, Arc::as_ptr(&object.body))) {

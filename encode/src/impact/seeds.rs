@@ -14,6 +14,8 @@ use suture_model::state::State;
 pub(super) struct Seeds<'s, 'a> {
     pub before: &'s State<'a>,
     scenarios: Vec<&'s Scenario<'a>>,
+    /// What only what is in flight changes: it is the same with the change and without.
+    in_flight: BTreeSet<Key>,
     /// The versions of each changed object.
     pub changed: BTreeMap<Key, Vec<Arc<Object>>>,
     /// Those of the changed objects that some state does not have.
@@ -23,13 +25,30 @@ pub(super) struct Seeds<'s, 'a> {
 }
 
 impl<'s, 'a> Seeds<'s, 'a> {
-    /// Of a change that leads to these scenarios.
-    pub fn new(before: &'s State<'a>, scenarios: impl IntoIterator<Item = &'s Scenario<'a>>) -> Self {
-        let scenarios: Vec<&Scenario<'a>> = scenarios.into_iter().collect();
-        let (changed, absent) = versions(before, &scenarios);
-        let mut seeds = Self { before, scenarios, changed, absent, followers: BTreeSet::new() };
+    /// Of a change that leads to these scenarios, and of those that they are compared with. What is in flight makes no difference
+    /// where it has landed in both.
+    pub fn new(before: &'s State<'a>, with: &'s [Scenario<'a>], without: &'s [Scenario<'a>]) -> Self {
+        let landed = without.iter().filter(|scenario| scenario.landed != 0);
+        let scenarios: Vec<&Scenario<'a>> = with.iter().chain(landed).collect();
+        let (mut changed, mut absent) = versions(before, &scenarios);
+        let mut in_flight = BTreeSet::new();
+        if let Some(own) = differences(with, without) {
+            in_flight.extend(changed.keys().filter(|key| !own.contains(*key)).cloned());
+            changed.retain(|key, _| own.contains(key));
+            absent.retain(|key| own.contains(key));
+            for key in own.difference(&changed.keys().cloned().collect()) {
+                changed.insert(key.clone(), before.get(key).into_iter().cloned().collect());
+            }
+        }
+        let mut seeds = Self { before, scenarios, in_flight, changed, absent, followers: BTreeSet::new() };
         seeds.followers = seeds.find_followers();
         seeds
+    }
+
+    /// The keys of what only what is in flight changes. What leads from one of them to an object that is as it was is looked up
+    /// in each state; what leads to one of them may be looked up in the state before, which does not have it so.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Key> {
+        self.in_flight.iter()
     }
 
     /// The states to look in: what the watch shows, and every scenario.
@@ -176,6 +195,17 @@ impl<'s, 'a> Seeds<'s, 'a> {
         }
         found
     }
+}
+
+/// What differs between scenarios with the change and those that they are compared with; `None` where all that any of them
+/// changes may matter: a change in no namespace may matter to objects anywhere, those in flight among them.
+fn differences(with: &[Scenario<'_>], without: &[Scenario<'_>]) -> Option<BTreeSet<Key>> {
+    let mut found = BTreeSet::new();
+    for scenario in with {
+        let same = |other: &&Scenario<'_>| other.landed == scenario.landed || without.len() == 1;
+        found.extend(scenario.differences(without.iter().find(same)?));
+    }
+    found.iter().all(|key| !key.ns.is_empty()).then_some(found)
 }
 
 /// The versions of each object that a scenario has otherwise than the state before.
