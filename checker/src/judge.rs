@@ -149,7 +149,7 @@ impl<'e> Judge<'e> {
         let told = StepCache::default();
         let analyses = self.analyses;
         for analysis in analyses {
-            if !self.asks(analysis, input, scope) {
+            if !self.asks(analysis, &context, scope) {
                 continue;
             }
             let with = set.at(analysis.compiled.hold);
@@ -166,13 +166,14 @@ impl<'e> Judge<'e> {
     }
 
     /// Whether an invariant is asked about a change.
-    fn asks(&self, analysis: &Analysis, input: &Input<'_>, scope: Scope<'_>) -> bool {
+    fn asks(&self, analysis: &Analysis, context: &DecisionContext<'_, '_>, scope: Scope<'_>) -> bool {
+        let DecisionContext { input, inputs, .. } = context;
         let compiled = &analysis.compiled;
         let asked = scope.only.is_none_or(|only| only.iter().any(|(invariant, _)| *invariant == *compiled.name));
         asked
             && input.is_bound_by(compiled)
             && !self.unbound.contains(&compiled.name)
-            && !analysis.never_applies
+            && !analysis.never_applies_to(inputs)
             && (!scope.at_first || (compiled.hold != Moment::After && compiled.action == Action::Deny))
     }
 }

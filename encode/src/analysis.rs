@@ -17,6 +17,7 @@ mod namespaces;
 pub mod reads;
 mod uses;
 
+use crate::question::Inputs;
 use footprint::Footprint;
 use instances::{InstanceKind, instance_kind, reads_nodes_only};
 pub(crate) use uses::Place;
@@ -32,9 +33,14 @@ pub struct Analysis {
     pub(crate) kinds_named: Option<Vec<Kind>>,
     /// Whether its parameters let it apply to nothing.
     pub never_applies: bool,
+    /// Whether its `where` reads the requests.
+    by_request: bool,
     /// Of the kinds that were asked for.
     kinds: Mutex<BTreeMap<Kind, KindAnalysis>>,
 }
+
+/// By which names an expression reads what is asked for: the first request, and all of them.
+const REQUEST: [&str; 2] = ["request", "requests"];
 
 /// What is known of the instances of a kind.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +52,16 @@ struct KindAnalysis {
 impl Analysis {
     /// Of this invariant.
     pub fn of(compiled: Arc<CompiledInvariant>) -> Self {
-        let (kinds_named, never_applies) = (kinds_named(&compiled), never_applies(&compiled));
-        Self { footprint: Footprint::of(&compiled), kinds_named, never_applies, kinds: Mutex::default(), compiled }
+        let (kinds_named, never_applies) = (kinds_named(&compiled), never_applies(&compiled, None));
+        let where_ = compiled.for_each.where_.as_ref();
+        let by_request = where_.is_some_and(|expr| REQUEST.iter().any(|name| expr.names(name, &BTreeSet::new())));
+        let (footprint, kinds) = (Footprint::of(&compiled), Mutex::default());
+        Self { footprint, kinds_named, never_applies, by_request, kinds, compiled }
+    }
+
+    /// Whether it applies to nothing, as its parameters and the requests alone tell.
+    pub fn never_applies_to(&self, inputs: &Inputs) -> bool {
+        self.never_applies || (self.by_request && never_applies(&self.compiled, Some(inputs)))
     }
 
     /// Of each of these.
@@ -100,10 +114,16 @@ fn kinds_named(compiled: &CompiledInvariant) -> Option<Vec<Kind>> {
     Some(found.into_iter().collect())
 }
 
-/// Whether `where` is false for every object, as the parameters alone tell, and nothing is required beyond it.
-fn never_applies(compiled: &CompiledInvariant) -> bool {
+/// Whether `where` is false for every object, as the parameters and the requests alone tell, and nothing is required beyond
+/// it.
+fn never_applies(compiled: &CompiledInvariant, inputs: Option<&Inputs>) -> bool {
     let mut env = Env::without_worlds();
     env.bind("params", Ok(Value::from(&compiled.params)));
+    if let Some(inputs) = inputs {
+        let [request, requests] = REQUEST;
+        env.bind(request, Ok(inputs.request.clone()));
+        env.bind(requests, Ok(inputs.requests.clone()));
+    }
     let condition = compiled.for_each.where_.as_ref();
     condition.is_some_and(|expr| matches!(eval_bool(expr, &env), Ok(false)))
         && !compiled.require.iter().any(|clause| clause.beyond_where)

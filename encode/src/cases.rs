@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use suture_model::fields;
 use suture_model::futures::Group;
+use suture_model::kinds::KindTraits;
 use suture_model::navigate as model;
 use suture_model::object::{Key, Object};
 use suture_model::state::State;
@@ -39,9 +40,13 @@ where
         let outcome = |o: Option<&Arc<Object>>| {
             o.map(|o| (o.live(), fields::finished(o), o.controller().cloned(), o.labels().clone()))
         };
-        // a budget counts no pod that goes or has finished
+        // a budget counts no pod that goes or has finished; where only what has no scale is asked for, none without a controller
+        // that has none
         let budget = relations(func).lift == Lift::Budget;
-        let counts = |o: &Arc<Object>| !(budget && o.key.kind.is("Pod") && (!o.live() || fields::finished(o)));
+        let told =
+            |o: &Object| func != Func::Unscaled || o.controller().is_some_and(|c| !c.kind.has(KindTraits::has_scale));
+        let counted = |o: &Object| o.live() && !fields::finished(o) && told(o);
+        let counts = |o: &Arc<Object>| !(budget && o.key.kind.is("Pod")) || counted(o);
         let mut by_class: BTreeMap<ClassId, BTreeSet<Key>> = BTreeMap::new();
         for object in objects {
             if let Some(class) = self.scene.class_of(&object)? {

@@ -12,6 +12,7 @@
 //! | `podsOwnedBy` | the controllers above such a pod |
 //! | `referrers`, `resolvesIn` | what it refers to, what refers to it |
 //! | `ownersIn`, `wantedBy`, … | its owners and its dependents |
+//! | `mostWanted` | its owners and dependents, what it scales, and theirs |
 //! | `hostClaims`, `hostClaimants` | who claims what it claims |
 //! | `instances` | the definition of its kind |
 //! | `volume` | claim and volume of each other |
@@ -321,6 +322,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             Inverse::Controllers => keys.extend(may_be.among(&self.touch.controllers)),
             Inverse::References => keys.extend(may_be.among(self.referring().iter())),
             Inverse::Owners => keys.extend(may_be.among(self.owners_and_dependents().iter())),
+            Inverse::Wanting => keys.extend(may_be.among(&inverse::wanting(&self.seeds))),
             Inverse::Hosts => keys.extend(inverse::claimants(&self.seeds)),
             Inverse::Definitions => keys.extend(inverse::definitions(&self.seeds)),
             Inverse::Volumes => keys.extend(inverse::volumes(&self.seeds)),
@@ -338,8 +340,11 @@ impl<'s, 'a> Impact<'s, 'a> {
                 keys.extend(may_be.among(&inverse::volumes(&self.seeds)));
                 if self.touches(|kind| kind.has(KindTraits::runs_pods) || self.adapted.contains(kind)) {
                     let before = self.seeds.before;
+                    // what adapters say is not indexed
+                    let customs = self.of_some_kinds(may_be.analysis, None, |kind| kind.builtin_namespaced().is_none());
+                    let related = before.related_to_pods().into_iter().map(|o| &o.key).chain(&customs);
                     let follows = |key: &Key| before.get(key).is_some_and(|o| navigate::follows_pods(before, o));
-                    keys.extend(self.of_kinds(may_be.analysis, None).into_iter().filter(follows));
+                    keys.extend(may_be.among(related.filter(|key| follows(key))));
                 }
             }
             Inverse::Room => keys.extend(self.of_room(may_be)),
@@ -360,8 +365,9 @@ impl<'s, 'a> Impact<'s, 'a> {
         match room::changed(&self.seeds) {
             Changed::Pods(pods) if pods.is_empty() => {}
             Changed::Pods(pods) => {
-                let all = self.of_kinds(may_be.analysis, None);
-                found.extend(room::meaning(&self.seeds, &pods, all));
+                // what adapters say is not indexed
+                let customs = self.of_some_kinds(may_be.analysis, None, |kind| kind.builtin_namespaced().is_none());
+                found.extend(may_be.among(&room::meaning(&self.seeds, &pods, customs)));
             }
             Changed::Room if !may_be.analysis.footprint.uses.lost_nodes => {
                 let is_kept = |kind: &Kind| lacking_kinds().contains(kind);

@@ -110,6 +110,8 @@ pub enum Inverse {
     References,
     /// As owner or dependent of a touched object.
     Owners,
+    /// As what a touched workload, custom resource or autoscaler may be counted for: owners, dependents, what is scaled.
+    Wanting,
     /// As what claims a host that a changed object claims.
     Hosts,
     /// As the definition of the kind of a touched object.
@@ -152,6 +154,7 @@ impl Inverse {
             | Self::Everything => true,
             Self::Selected
             | Self::Adapted
+            | Self::Wanting
             | Self::Hosts
             | Self::Definitions
             | Self::Rights
@@ -455,7 +458,7 @@ pub const fn relations(func: Func) -> Relations {
         HostClaimants => state(HOSTS, Source::After(HostClaims), Inverse::Hosts, Lift::Claimants),
         Workloads => within(WORKLOADS, WORKLOAD, Lift::Workloads),
         PodsWanted => within(PODS_WANTED, WORKLOAD, Lift::Counted),
-        MostWanted => beside(WORKLOADS, &[WORKLOAD], Lift::Deciding),
+        MostWanted => Relations { inverse: Inverse::Wanting, ..beside(WORKLOADS, &[WORKLOAD], Lift::Deciding) },
         Usage | Counts | Refusals => beside(ADMISSION, ADMITTING, Lift::Admission),
         ListedEndpoints => beside(LISTED_ENDPOINTS, &["EndpointSlice"], Lift::Slices),
         At => swapped(&[], Source::Itself, Inverse::Itself, Lift::Itself, Detail::Names),

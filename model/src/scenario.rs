@@ -77,7 +77,9 @@ impl<'a> Scenario<'a> {
         found.extend(differing(&self.in_deletion_closure, &other.in_deletion_closure));
         found.extend(self.removed.symmetric_difference(&other.removed).cloned());
         found.extend(self.ended_at_once.symmetric_difference(&other.ended_at_once).cloned());
-        let ended = |here: &Self, there: &Self| here.ended.iter().filter(|key| !there.ended.contains(key)).cloned().collect::<Vec<_>>();
+        let ended = |here: &Self, there: &Self| {
+            here.ended.iter().filter(|key| !there.ended.contains(key)).cloned().collect::<Vec<_>>()
+        };
         found.extend(ended(self, other).into_iter().chain(ended(other, self)));
         found.extend(differing(&self.released, &other.released));
         found.extend(differing(&self.counted, &other.counted));

@@ -12,7 +12,7 @@ use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
 use crate::references::named;
 use crate::selector::Selector;
-use crate::snapshot::{Facts, Snapshot, is_ranked};
+use crate::snapshot::{Facts, Snapshot, is_ranked, is_related};
 use crate::steps;
 use crate::value::{Str, Val};
 
@@ -369,6 +369,12 @@ impl<'a> State<'a> {
         let mut found = self.merged(self.base.ranked(), changed);
         found.sort_by(|a, b| a.key.cmp(&b.key));
         found
+    }
+
+    /// What makes pods, and pods that wait for a node, that ask for something of other pods, custom resources aside.
+    pub fn related_to_pods(&self) -> Vec<&Arc<Object>> {
+        let changed = self.indexed(Some(&self.index.keys)).filter(|object| is_related(object));
+        self.merged(self.base.related_to_pods(), changed)
     }
 
     /// The workloads of these kinds in a namespace whose template's labels match, in the order of their keys.

@@ -474,7 +474,15 @@ impl<'e> Walk<'e> {
                 self.listed(origin, now)
             }
             Source::Beside(kinds) => {
-                self.beside(&about, kinds, now);
+                match &about {
+                    // who it is of is found from what changes
+                    Origin::Instance if row.inverse != Inverse::Lists => {
+                        if now {
+                            self.uses.function(func);
+                        }
+                    }
+                    _ => self.beside(&about, kinds, now),
+                }
                 Origin::Plain
             }
             Source::Lookup => {

@@ -125,6 +125,36 @@ pub(super) fn owners_and_dependents(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTr
     found
 }
 
+/// Whose number of pods may be another one: of a touched workload, custom resource or autoscaler, what owns or wants it, what it
+/// scales, and what these own and want. A DaemonSet wants as many pods as there are nodes for it.
+pub(super) fn wanting(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
+    let mut found = BTreeSet::new();
+    let touched: Vec<&Arc<Object>> = seeds.touched_versions().filter(|object| !object.key.kind.is("Pod")).collect();
+    for state in seeds.states() {
+        let mut near: Vec<Arc<Object>> = Vec::new();
+        for object in &touched {
+            near.extend([(*object).clone()].into_iter().chain(navigate::scaled(state, object).cloned()));
+        }
+        let mut above: Vec<Arc<Object>> = Vec::new();
+        for object in &near {
+            let owners = object.owners().iter().filter_map(|owner| navigate::owner_object(state, object, owner));
+            above.extend(owners.chain(navigate::parents(state, object)).cloned());
+        }
+        for object in near.iter().chain(&above) {
+            let children = state.adapter(object).and_then(|facts| facts.children.clone()).unwrap_or_default();
+            let children = children.iter().filter_map(|child| state.resolve(child));
+            let below = state.owned_by(&object.uid).into_iter().chain(children);
+            found.extend(below.filter(|child| !child.key.kind.is("Pod")).map(|child| child.key.clone()));
+            found.insert(object.key.clone());
+        }
+        if touched.iter().any(|object| object.key.kind.is("Node")) {
+            let sets = state.list(&Kind::new("apps", "DaemonSet"), None);
+            found.extend(sets.into_iter().map(|set| set.key.clone()));
+        }
+    }
+    found
+}
+
 /// Who claims a host that a changed object claims.
 pub(super) fn claimants(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();

@@ -55,17 +55,18 @@ fn changes_nodes(seeds: &Seeds<'_, '_>) -> bool {
     seeds.moves_places() || seeds.touched().any(|key| key.kind.is("Node") && recovers(seeds.versions(key)))
 }
 
-/// Those of some objects whose affinity or spreading may mean one of these pods.
-pub(super) fn meaning(seeds: &Seeds<'_, '_>, pods: &[Arc<Object>], keys: BTreeSet<Key>) -> BTreeSet<Key> {
+/// What asks by affinity or spreading for something of one of these pods, as far as it may: of the built-in kinds, and of these
+/// custom resources.
+pub(super) fn meaning(seeds: &Seeds<'_, '_>, pods: &[Arc<Object>], customs: BTreeSet<Key>) -> BTreeSet<Key> {
     let mut distinct: Vec<&Arc<Object>> = pods.iter().collect();
     distinct.dedup_by(|a, b| a.key.ns == b.key.ns && Arc::ptr_eq(&a.body, &b.body));
-    let means = |key: &Key| {
-        seeds
-            .states()
-            .filter_map(|state| Some((state, state.get(key)?)))
-            .any(|(state, object)| distinct.iter().any(|pod| placement::may_mean(state, object, pod)))
-    };
-    keys.into_iter().filter(|key| means(key)).collect()
+    let mut found = BTreeSet::new();
+    for state in seeds.states() {
+        let related = state.related_to_pods().into_iter().chain(customs.iter().filter_map(|key| state.get(key)));
+        let meant = related.filter(|object| distinct.iter().any(|pod| placement::may_mean(state, object, pod)));
+        found.extend(meant.map(|object| object.key.clone()));
+    }
+    found
 }
 
 /// What may want more pods than are placed as it asks once the change has landed: of the kinds of which that is kept, and of
@@ -97,11 +98,14 @@ pub(super) fn preempted(seeds: &Seeds<'_, '_>, touch: &Touch) -> Option<BTreeSet
     Some(found)
 }
 
-/// Whether a pod takes room that it did not take before.
+/// Whether a pod takes room with the change that it does not take without.
 fn comes(seeds: &Seeds<'_, '_>, key: &Key) -> bool {
-    let before = seeds.before.get(key).filter(|pod| !pod.node.is_empty());
-    let takes_more = |pod: &Object| before.is_none_or(|before| before.val().get("spec") != pod.val().get("spec"));
-    seeds.versions(key).iter().any(|pod| !pod.node.is_empty() && takes_more(pod))
+    let placed = |state: &'_ State<'_>| state.get(key).filter(|pod| !pod.node.is_empty()).cloned();
+    let takes_more = |pod: &Object, before: &Object| before.val().get("spec") != pod.val().get("spec");
+    seeds.compared().any(|(with, without)| {
+        let (now, before) = (placed(with), placed(without));
+        now.is_some_and(|now| before.is_none_or(|before| before.node != now.node || takes_more(&now, &before)))
+    })
 }
 
 /// What may preempt others and may lack pods.

@@ -14,6 +14,8 @@ use suture_model::state::State;
 pub(super) struct Seeds<'s, 'a> {
     pub before: &'s State<'a>,
     scenarios: Vec<&'s Scenario<'a>>,
+    /// Each state with the change, and that without it which it is compared with.
+    compared: Vec<(&'s State<'a>, &'s State<'a>)>,
     /// What only what is in flight changes: it is the same with the change and without.
     in_flight: BTreeSet<Key>,
     /// The versions of each changed object.
@@ -31,8 +33,8 @@ impl<'s, 'a> Seeds<'s, 'a> {
         let landed = without.iter().filter(|scenario| scenario.landed != 0);
         let scenarios: Vec<&Scenario<'a>> = with.iter().chain(landed).collect();
         let (mut changed, mut absent) = versions(before, &scenarios);
-        let mut in_flight = BTreeSet::new();
-        if let Some(own) = differences(with, without) {
+        let (mut in_flight, compared) = (BTreeSet::new(), compared(with, without));
+        if let Some(own) = compared.as_deref().and_then(differences) {
             in_flight.extend(changed.keys().filter(|key| !own.contains(*key)).cloned());
             changed.retain(|key, _| own.contains(key));
             absent.retain(|key| own.contains(key));
@@ -40,7 +42,11 @@ impl<'s, 'a> Seeds<'s, 'a> {
                 changed.insert(key.clone(), before.get(key).into_iter().cloned().collect());
             }
         }
-        let mut seeds = Self { before, scenarios, in_flight, changed, absent, followers: BTreeSet::new() };
+        let compared = match compared {
+            Some(compared) => compared.into_iter().map(|(with, without)| (&with.state, &without.state)).collect(),
+            None => with.iter().map(|scenario| (&scenario.state, before)).collect(),
+        };
+        let mut seeds = Self { before, scenarios, compared, in_flight, changed, absent, followers: BTreeSet::new() };
         seeds.followers = seeds.find_followers();
         seeds
     }
@@ -49,6 +55,11 @@ impl<'s, 'a> Seeds<'s, 'a> {
     /// in each state; what leads to one of them may be looked up in the state before, which does not have it so.
     pub fn in_flight(&self) -> impl Iterator<Item = &Key> {
         self.in_flight.iter()
+    }
+
+    /// Each state with the change, and that without it which it is compared with.
+    pub fn compared(&self) -> impl Iterator<Item = (&'s State<'a>, &'s State<'a>)> {
+        self.compared.iter().copied()
     }
 
     /// The states to look in: what the watch shows, and every scenario.
@@ -197,14 +208,21 @@ impl<'s, 'a> Seeds<'s, 'a> {
     }
 }
 
-/// What differs between scenarios with the change and those that they are compared with; `None` where all that any of them
-/// changes may matter: a change in no namespace may matter to objects anywhere, those in flight among them.
-fn differences(with: &[Scenario<'_>], without: &[Scenario<'_>]) -> Option<BTreeSet<Key>> {
-    let mut found = BTreeSet::new();
-    for scenario in with {
-        let same = |other: &&Scenario<'_>| other.landed == scenario.landed || without.len() == 1;
-        found.extend(scenario.differences(without.iter().find(same)?));
-    }
+/// Each scenario with the change, and the one without it where the same has landed of what is in flight, or nothing where there
+/// is no other; `None` where one has none.
+fn compared<'s, 'a>(
+    with: &'s [Scenario<'a>],
+    without: &'s [Scenario<'a>],
+) -> Option<Vec<(&'s Scenario<'a>, &'s Scenario<'a>)>> {
+    let other =
+        |scenario: &Scenario<'a>| without.iter().find(|other| other.landed == scenario.landed || without.len() == 1);
+    with.iter().map(|scenario| Some((scenario, other(scenario)?))).collect()
+}
+
+/// The objects about which scenarios that are compared differ; `None` where all that any of them changes may matter: a change in
+/// no namespace may matter to objects anywhere, those in flight among them.
+fn differences(compared: &[(&Scenario<'_>, &Scenario<'_>)]) -> Option<BTreeSet<Key>> {
+    let found: BTreeSet<Key> = compared.iter().flat_map(|(with, without)| with.differences(without)).collect();
     found.iter().all(|key| !key.ns.is_empty()).then_some(found)
 }
 

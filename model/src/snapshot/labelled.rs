@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::facts::{Fact, note};
-use super::labels::{APART, CLAIM, ENDING, FLEETING, HOST, LEAVING, LabelKey, RANKED, SPREAD};
+use super::labels::{APART, CLAIM, ENDING, FLEETING, HOST, LEAVING, LabelKey, RANKED, RELATED, SPREAD};
 use crate::object::Object;
 use crate::value::Str;
 
@@ -46,6 +46,11 @@ impl Snapshot {
     /// What makes pods of a stated priority or class, and pods of such that wait for a node.
     pub fn ranked(&self) -> Vec<&Arc<Object>> {
         self.marked(RANKED)
+    }
+
+    /// What makes pods, and pods that wait for a node, that ask for something of other pods: affinity, anti-affinity, spreading.
+    pub fn related_to_pods(&self) -> Vec<&Arc<Object>> {
+        self.marked(RELATED)
     }
 
     /// The pods on nodes that end by themselves: they are being deleted, or have a deadline.

@@ -1,7 +1,7 @@
 //! The labels by which objects are found: those that they bear, and others that say what else is looked for.
 
 use crate::fields::hosts::{is_route, places_of};
-use crate::fields::{anti_affinity, hard_spreads, has_deadline, pod_spec, template_path};
+use crate::fields::{anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
 use crate::selector::text;
@@ -29,6 +29,9 @@ pub(super) const SPREAD: &str = "(spread)";
 /// The label under which is found what makes pods of a stated priority or class, and pods of such that wait for a node.
 pub(super) const RANKED: &str = "(ranked)";
 
+/// The label under which is found what makes pods, and pods that wait for a node, that ask for something of other pods.
+pub(super) const RELATED: &str = "(related)";
+
 /// The label under which pods on nodes are found that end by themselves: they are being deleted, or have a deadline.
 pub(super) const FLEETING: &str = "(fleeting)";
 
@@ -47,6 +50,9 @@ pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
     if is_ranked(object) {
         found.push(("".into(), RANKED.into(), "".into()));
     }
+    if is_related(object) {
+        found.push(("".into(), RELATED.into(), "".into()));
+    }
     if spreads(object) {
         found.push(("".into(), SPREAD.into(), "".into()));
     }
@@ -60,6 +66,16 @@ pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
 pub fn is_ranked(object: &Object) -> bool {
     let states = |spec: &Val| spec.name_at(&["priorityClassName"]).is_some() || spec.int_at(&["priority"]).is_some();
     object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty() && pod_spec(object).is_some_and(states)
+}
+
+/// Whether the place of the pods that an object makes, or of a pod that waits for a node, depends on other pods: by affinity,
+/// anti-affinity or spreading.
+pub fn is_related(object: &Object) -> bool {
+    let asks = |spec: &Val| {
+        ["podAffinity", "podAntiAffinity"].iter().any(|kind| !pod_terms(spec, kind).is_empty())
+            || !spec.items_at(&["topologySpreadConstraints"]).is_empty()
+    };
+    object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty() && pod_spec(object).is_some_and(asks)
 }
 
 fn spreads(object: &Object) -> bool {
