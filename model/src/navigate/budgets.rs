@@ -140,8 +140,9 @@ pub fn counted_workloads<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<O
 /// The same of a selector in a namespace.
 pub fn counted<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
     let adapted = state.base().adapters().kinds();
+    let customs: Vec<&Arc<Object>> = adapted.iter().flat_map(|kind| state.list(kind, Some(ns))).collect();
     let mut found: BTreeMap<&Key, &Arc<Object>> = BTreeMap::new();
-    if adapted.is_empty() {
+    if customs.is_empty() {
         let mut pods = state.pods_matching(ns, selector);
         // pods of one body have one controller, if they have any
         pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body) && a.controller().is_some());
@@ -154,7 +155,7 @@ pub fn counted<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s A
         }
         found.retain(|key, _| key.kind.has(KindTraits::makes_pods));
     } else {
-        let all = adapted.iter().chain(&*MAKERS).flat_map(|kind| state.list(kind, Some(ns)));
+        let all = customs.into_iter().chain(MAKERS.iter().flat_map(|kind| state.list(kind, Some(ns))));
         found.extend(all.map(|workload| (&workload.key, workload)));
     }
     let scalers: Vec<&Arc<Object>> = found.keys().flat_map(|key| autoscalers(state, key)).collect();
