@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use facts::{FactIndex, Facts};
-pub use labels::{is_ranked, is_related};
+pub use labels::is_ranked;
 pub use lacking::{Mark, kinds as lacking_kinds, marks};
 pub use pools::{Pool, Pools};
 pub use supposed::asked_by;

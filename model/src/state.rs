@@ -12,7 +12,7 @@ use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
 use crate::references::named;
 use crate::selector::Selector;
-use crate::snapshot::{Facts, Snapshot, is_ranked, is_related};
+use crate::snapshot::{Facts, Snapshot, is_ranked};
 use crate::steps;
 use crate::value::{Str, Val};
 
@@ -371,10 +371,11 @@ impl<'a> State<'a> {
         found
     }
 
-    /// What makes pods, and pods that wait for a node, that ask for something of other pods, custom resources aside.
-    pub fn related_to_pods(&self) -> Vec<&Arc<Object>> {
-        let changed = self.indexed(Some(&self.index.keys)).filter(|object| is_related(object));
-        self.merged(self.base.related_to_pods(), changed)
+    /// What makes pods, and pods that wait for a node, that may ask for something of a pod with these labels in a namespace, custom
+    /// resources aside; and whatever is changed. One may be there several times.
+    pub fn related_to(&self, ns: &str, labels: &Val) -> Vec<&Arc<Object>> {
+        let unchanged = self.base.related_to(ns, labels).into_iter().filter_map(|object| self.marked(object));
+        unchanged.chain(self.indexed(Some(&self.index.keys))).collect()
     }
 
     /// The workloads of these kinds in a namespace whose template's labels match, in the order of their keys.

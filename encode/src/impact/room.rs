@@ -61,10 +61,10 @@ pub(super) fn meaning(seeds: &Seeds<'_, '_>, pods: &[Arc<Object>], customs: BTre
     let mut distinct: Vec<&Arc<Object>> = pods.iter().collect();
     distinct.dedup_by(|a, b| a.key.ns == b.key.ns && Arc::ptr_eq(&a.body, &b.body));
     let mut found = BTreeSet::new();
-    for state in seeds.states() {
-        let related = state.related_to_pods().into_iter().chain(customs.iter().filter_map(|key| state.get(key)));
-        let meant = related.filter(|object| distinct.iter().any(|pod| placement::may_mean(state, object, pod)));
-        found.extend(meant.map(|object| object.key.clone()));
+    for (state, pod) in seeds.states().flat_map(|state| distinct.iter().map(move |pod| (state, pod))) {
+        let customs = customs.iter().filter_map(|key| state.get(key));
+        let related = state.related_to(&pod.key.ns, pod.labels()).into_iter().chain(customs);
+        found.extend(related.filter(|object| placement::may_mean(state, object, pod)).map(|object| object.key.clone()));
     }
     found
 }

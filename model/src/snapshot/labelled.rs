@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::facts::{Fact, note};
-use super::labels::{APART, CLAIM, ENDING, FLEETING, HOST, LEAVING, LabelKey, RANKED, RELATED, SPREAD};
+use super::labels::{APART, CLAIM, ENDING, FLEETING, HOST, LEAVING, LabelKey, RANKED, SPREAD, related_to};
 use crate::object::Object;
-use crate::value::Str;
+use crate::value::{Str, Val};
 
 impl Snapshot {
     /// The objects in a namespace that bear this label: pods, claims, and workloads whose template bears it.
@@ -48,9 +48,10 @@ impl Snapshot {
         self.marked(RANKED)
     }
 
-    /// What makes pods, and pods that wait for a node, that ask for something of other pods: affinity, anti-affinity, spreading.
-    pub fn related_to_pods(&self) -> Vec<&Arc<Object>> {
-        self.marked(RELATED)
+    /// What makes pods, and pods that wait for a node, that may ask for something of a pod with these labels in a namespace, by
+    /// affinity, anti-affinity or spreading. One may be there several times.
+    pub fn related_to(&self, ns: &str, labels: &Val) -> Vec<&Arc<Object>> {
+        related_to(ns, labels).into_iter().flat_map(|label| self.under(label)).collect()
     }
 
     /// The pods on nodes that end by themselves: they are being deleted, or have a deadline.

@@ -1,10 +1,12 @@
 //! The labels by which objects are found: those that they bear, and others that say what else is looked for.
 
+use std::collections::BTreeSet;
+
 use crate::fields::hosts::{is_route, places_of};
 use crate::fields::{anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
-use crate::selector::text;
+use crate::selector::{Selector, text};
 use crate::value::{Str, Val};
 
 /// Namespace, label, value.
@@ -29,8 +31,9 @@ pub(super) const SPREAD: &str = "(spread)";
 /// The label under which is found what makes pods of a stated priority or class, and pods of such that wait for a node.
 pub(super) const RANKED: &str = "(ranked)";
 
-/// The label under which is found what makes pods, and pods that wait for a node, that ask for something of other pods.
-pub(super) const RELATED: &str = "(related)";
+/// With a label that these pods bear, or none: the label under which is found what makes pods, and pods that wait for a node,
+/// that ask for something of other pods: by their namespace, if it is all that they ask in, else without one.
+const RELATED: &str = "(related)";
 
 /// The label under which pods on nodes are found that end by themselves: they are being deleted, or have a deadline.
 pub(super) const FLEETING: &str = "(fleeting)";
@@ -50,9 +53,7 @@ pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
     if is_ranked(object) {
         found.push(("".into(), RANKED.into(), "".into()));
     }
-    if is_related(object) {
-        found.push(("".into(), RELATED.into(), "".into()));
-    }
+    found.extend(related(object));
     if spreads(object) {
         found.push(("".into(), SPREAD.into(), "".into()));
     }
@@ -68,14 +69,39 @@ pub fn is_ranked(object: &Object) -> bool {
     object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty() && pod_spec(object).is_some_and(states)
 }
 
-/// Whether the place of the pods that an object makes, or of a pod that waits for a node, depends on other pods: by affinity,
+/// Under which labels an object is found whose place, or that of the pods which it makes, depends on other pods: by affinity,
 /// anti-affinity or spreading.
-pub fn is_related(object: &Object) -> bool {
-    let asks = |spec: &Val| {
-        ["podAffinity", "podAntiAffinity"].iter().any(|kind| !pod_terms(spec, kind).is_empty())
-            || !spec.items_at(&["topologySpreadConstraints"]).is_empty()
+fn related(object: &Object) -> BTreeSet<LabelKey> {
+    let is_placed = object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty();
+    let Some(spec) = pod_spec(object).filter(|_| is_placed) else { return BTreeSet::new() };
+    let affinity = ["podAffinity", "podAntiAffinity"].into_iter().flat_map(|kind| pod_terms(spec, kind));
+    let label = |term: &Val| {
+        let selector = Selector::from_label_selector(term.at_some(&["labelSelector"])?);
+        let ns = if is_of_one_namespace(term) { object.key.ns.clone() } else { "".into() };
+        Some(match selector.a_pair() {
+            Some((key, value)) => (ns, related_by(key), value.clone()),
+            None => (ns, RELATED.into(), "".into()),
+        })
     };
-    object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty() && pod_spec(object).is_some_and(asks)
+    affinity.chain(spec.items_at(&["topologySpreadConstraints"])).filter_map(label).collect()
+}
+
+/// The label under which is found what asks for something of pods with a label of this name.
+fn related_by(key: &str) -> Str {
+    format!("{RELATED}{key}").into()
+}
+
+/// The labels under which is found what may ask for something of a pod with these labels in a namespace.
+pub(super) fn related_to(ns: &str, labels: &Val) -> Vec<LabelKey> {
+    let pairs = labels.entries().map(|(key, value)| (related_by(key), text(value)));
+    let all: Vec<(Str, Str)> = pairs.chain([(RELATED.into(), "".into())]).collect();
+    let of = |ns: &str| all.iter().map(|(key, value)| (ns.into(), key.clone(), value.clone())).collect::<Vec<_>>();
+    [of(ns), of("")].concat()
+}
+
+/// Whether a term of affinity is about pods of its own namespace only.
+fn is_of_one_namespace(term: &Val) -> bool {
+    term.at_some(&["namespaces"]).is_none() && term.at_some(&["namespaceSelector"]).is_none()
 }
 
 fn spreads(object: &Object) -> bool {
@@ -106,9 +132,7 @@ fn labels_by_kind(object: &Object) -> Vec<LabelKey> {
     let mut found: Vec<LabelKey> = pairs.map(|(k, v)| (object.key.ns.clone(), k.clone(), text(v))).collect();
     let apart = anti_affinity(object);
     if !apart.is_empty() {
-        let is_own =
-            |term: &Val| term.at_some(&["namespaces"]).is_none() && term.at_some(&["namespaceSelector"]).is_none();
-        let ns = if apart.iter().all(is_own) { object.key.ns.clone() } else { "".into() };
+        let ns = if apart.iter().all(is_of_one_namespace) { object.key.ns.clone() } else { "".into() };
         found.push((ns, APART.into(), "".into()));
     }
     found

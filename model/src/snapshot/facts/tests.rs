@@ -103,7 +103,7 @@ const READINGS: &[Reading] = &[
     ("ending", |s| said(s.ending())),
     ("spreading", |s| said(s.spreading())),
     ("ranked", |s| said(s.ranked())),
-    ("related_to_pods", |s| said(s.related_to_pods())),
+    ("related_to", |s| said(s.related_to("a", &labels()))),
     ("fleeting", |s| said(s.fleeting())),
     ("leaving", |s| said(s.leaving())),
     ("missing_owners", |s| format!("{:?}", s.missing_owners())),
