@@ -40,13 +40,7 @@ where
         let outcome = |o: Option<&Arc<Object>>| {
             o.map(|o| (o.live(), fields::finished(o), o.controller().cloned(), o.labels().clone()))
         };
-        // a budget counts no pod that goes or has finished; where only what has no scale is asked for, none without a controller
-        // that has none
-        let budget = relations(func).lift == Lift::Budget;
-        let told =
-            |o: &Object| func != Func::Unscaled || o.controller().is_some_and(|c| !c.kind.has(KindTraits::has_scale));
-        let counted = |o: &Object| o.live() && !fields::finished(o) && told(o);
-        let counts = |o: &Arc<Object>| !(budget && o.key.kind.is("Pod")) || counted(o);
+        let counts = |object: &Arc<Object>| counts(func, object);
         let mut by_class: BTreeMap<ClassId, BTreeSet<Key>> = BTreeMap::new();
         for object in objects {
             if let Some(class) = self.scene.class_of(&object)? {
@@ -169,6 +163,15 @@ where
         }
         Ok(Sym::choice(alternatives, &self.scene.vars)?)
     }
+}
+
+/// Whether a function may count an object: a budget counts no pod that goes or has finished; where only what has no scale is
+/// asked for, none without a controller that has none.
+fn counts(func: Func, object: &Object) -> bool {
+    let is_told =
+        || func != Func::Unscaled || object.controller().is_some_and(|owner| !owner.kind.has(KindTraits::has_scale));
+    let counted = || object.live() && !fields::finished(object) && is_told();
+    relations(func).lift != Lift::Budget || !object.key.kind.is("Pod") || counted()
 }
 
 /// Those of these objects that live: what a deletion takes decides nothing any more.

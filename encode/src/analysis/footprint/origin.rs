@@ -1,0 +1,188 @@
+//! Where the objects come from that a call speaks about, and what it reads of the future.
+
+use suture_model::kinds::Kind;
+use suture_model::value::Str;
+use suture_specs::eval::eval;
+use suture_specs::functions::Func;
+use suture_specs::ir::{Expr, Node};
+use suture_specs::value::{Value, World};
+
+use super::{FieldOf, Part, Walk, holds_objects, is_now, join};
+use crate::analysis::uses::{Origin, Place};
+use crate::relations::{Inverse, KindArgument, Relations, Source, WORKLOAD, relations};
+
+impl<'e> Walk<'e> {
+    /// Notes whether a question about places is also one about nodes that are lost.
+    pub(super) fn losses(&mut self, row: Relations, args: &[Expr]) {
+        if row.inverse == Inverse::Room {
+            let losses = args.get(3).and_then(|losses| eval(losses, &self.env).ok());
+            self.uses.lost_nodes |= !matches!(losses, Some(Value::Int(0)));
+        }
+    }
+
+    /// Notes what a function reads of the future, and says where the objects come from that it gives.
+    pub(super) fn origin(&mut self, func: Func, row: Relations, args: &[Expr], parts: &[Part<'e>]) -> Origin {
+        let now = args.iter().any(is_now);
+        // the object or objects that the function is about: what is no state
+        let about = args.iter().zip(parts).find(|(a, _)| !matches!(&a.node, Node::Var(name) if is_world(name)));
+        let about = about.map_or(Origin::Plain, |(_, part)| part.origin.clone());
+        self.losses(row, args);
+        match row.source {
+            Source::Itself => self.listed(about, now),
+            Source::Presence => {
+                self.listed(about, now);
+                Origin::Plain
+            }
+            Source::Object => self.related(func, row, about, now),
+            Source::After(first) => match about == Origin::Via(first) {
+                true if now => {
+                    self.uses.function(func);
+                    Origin::Via(func)
+                }
+                true => Origin::Via(func),
+                false => {
+                    self.uses.everything |= now;
+                    Origin::Far
+                }
+            },
+            Source::InNamespace(kind) => {
+                let kind = match kind {
+                    KindArgument::Is(kind) => Some(kind.into()),
+                    KindArgument::At(at) => self.named(args.get(at)),
+                };
+                let places = parts.get(1).map(|part| part.places.clone()).unwrap_or_default();
+                self.listed(kind.map_or(Origin::Far, |kind| Origin::Within(kind, places)), now)
+            }
+            Source::OfKind => {
+                let named: Option<Vec<Str>> = args.iter().skip(1).map(|arg| self.named(Some(arg))).collect();
+                let origin = match named.as_deref() {
+                    Some([kind]) => Origin::Named(kind.clone()),
+                    Some([group, kind]) => Origin::List(Kind::new(group, kind)),
+                    _ => Origin::Far,
+                };
+                self.listed(origin, now)
+            }
+            Source::Beside(kinds) => {
+                match &about {
+                    // who it is of is found from what changes
+                    Origin::Instance if row.inverse != Inverse::Lists => {
+                        if now {
+                            self.uses.function(func);
+                        }
+                    }
+                    _ => self.beside(&about, kinds, now),
+                }
+                Origin::Plain
+            }
+            Source::Lookup => {
+                let kind = self.named(args.get(1));
+                self.listed(kind.map_or(Origin::Far, Origin::Named), now);
+                Origin::Plain
+            }
+            Source::Arguments | Source::Node if now => {
+                self.uses.everything = true;
+                Origin::Far
+            }
+            Source::Node => Origin::Far,
+            Source::Arguments => join(parts),
+        }
+    }
+
+    /// [`Self::origin`] of what a state relates to an object.
+    fn related(&mut self, func: Func, row: Relations, about: Origin, now: bool) -> Origin {
+        match &about {
+            _ if row.inverse == Inverse::Nothing => {}
+            Origin::Instance if now => self.uses.function(func),
+            Origin::Via(first) if now && leads_to_nodes(*first, row) => {
+                self.uses.volume_nodes = true;
+                return Origin::Via(func);
+            }
+            // it is read of the object itself, which reaches the instance as one that the function gives
+            Origin::Via(first) if now && leads_to_replicas(*first, func) => self.uses.function(*first),
+            // the same, and of nodes for a DaemonSet: both reach the list
+            Origin::Within(kind, _) if func == Func::WantedReplicas && **kind == *WORKLOAD => {
+                self.listed(about.clone(), now);
+                return Origin::Plain;
+            }
+            _ => self.uses.everything |= now,
+        }
+        match about {
+            Origin::Instance if !now && row.inverse == Inverse::Nodes => Origin::List(Kind::new("", "Node")),
+            Origin::Instance => Origin::Via(func),
+            _ => Origin::Far,
+        }
+    }
+
+    /// Notes that nodes are looked at that a function of the future gives: all of a node may matter then, not only which
+    /// objects it admits.
+    pub(super) fn look_at(&mut self, expr: &Expr, part: &Part<'_>) {
+        if let Origin::Via(func) = &part.origin
+            && relations(*func).inverse == Inverse::Nodes
+            && holds_objects(&expr.ty)
+        {
+            self.uses.read(&part.origin);
+        }
+    }
+
+    /// Notes that objects of these kinds are read in the namespace of an object, or in none if they are in none.
+    fn beside(&mut self, about: &Origin, kinds: &[&str], now: bool) {
+        let places = match about {
+            Origin::Instance => Some([Place::Own].into()),
+            Origin::Within(_, places) => Some(places.clone()),
+            _ => None,
+        };
+        for kind in kinds {
+            let kind = Str::from(*kind);
+            let is_global = Kind::builtin(&kind).and_then(|k| k.builtin_namespaced()) == Some(false);
+            let origin = match &places {
+                _ if is_global || matches!(about, Origin::Named(_)) => Origin::Named(kind),
+                Some(places) => Origin::Within(kind, places.clone()),
+                None => Origin::Far,
+            };
+            self.listed(origin, now);
+        }
+    }
+
+    fn listed(&mut self, origin: Origin, now: bool) -> Origin {
+        if now {
+            self.uses.read(&origin);
+        }
+        origin
+    }
+
+    /// The namespace that a field names.
+    pub(super) fn place(&self, field: &FieldOf<'_>) -> Option<Place> {
+        match (&field.origin, field.path.as_slice()) {
+            (Origin::Instance, ["metadata", "namespace"]) => Some(Place::Own),
+            (Origin::Instance, ["metadata", "name"]) if self.is_namespace => Some(Place::Named),
+            _ => None,
+        }
+    }
+
+    /// The kind or group that an argument names; one that is computed may be any.
+    pub(super) fn named(&mut self, arg: Option<&Expr>) -> Option<Str> {
+        match arg.map(|arg| &arg.node) {
+            Some(Node::Const(Value::String(text))) => Some(text.clone()),
+            Some(Node::Const(_)) => None,
+            Some(_) | None => {
+                self.notes.computed_kind = true;
+                None
+            }
+        }
+    }
+}
+
+/// Whether a function gives the nodes that the volume of the instance admits.
+fn leads_to_nodes(first: Func, row: Relations) -> bool {
+    relations(first).inverse == Inverse::Volumes && row.inverse == Inverse::Nodes
+}
+
+/// Whether a function asks how many pods an owner of the instance wants, or what the instance scales: no DaemonSet is either,
+/// so that nodes do not matter.
+fn leads_to_replicas(first: Func, func: Func) -> bool {
+    func == Func::WantedReplicas && (relations(first).inverse == Inverse::Owners || first == Func::Scaled)
+}
+
+fn is_world(name: &str) -> bool {
+    name == World::Now.name() || name == World::Before.name()
+}
