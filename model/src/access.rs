@@ -45,8 +45,12 @@ impl Access {
                 continue;
             }
             let mut writes = Facts::default();
-            changed.iter().for_each(|object| writes.extend(&snapshot.facts_of(object)));
-            return Self { reads, writes: Some(writes), spreads: changed.iter().any(|o| o.key != request.target) };
+            for (before, after) in &changed {
+                writes.extend(&snapshot.facts_between(before.as_deref(), after.as_deref()));
+            }
+            let mut objects = changed.iter().flat_map(|(before, after)| before.iter().chain(after));
+            let spreads = objects.any(|object| object.key != request.target);
+            return Self { reads, writes: Some(writes), spreads };
         }
     }
 

@@ -341,6 +341,9 @@ pub fn ways_to_land(snapshot: &Snapshot, in_flight: &[&Request], change: &Change
     starts(snapshot, in_flight, proven(in_flight, change), 0).map(|(all, _)| all.len())
 }
 
+/// An object before a request and after it.
+pub type Versions = (Option<Arc<Object>>, Option<Arc<Object>>);
+
 /// The objects that a request changes as it lands, as they are before it and after it, whatever of these in flight
 /// has landed before it.
 ///
@@ -350,22 +353,21 @@ pub fn changes(
     snapshot: &Snapshot,
     in_flight: &[&Request],
     request: &Request,
-) -> Result<Vec<Arc<Object>>, TooManyInFlight> {
+) -> Result<Vec<Versions>, TooManyInFlight> {
     let mut changed = Vec::new();
     for start in starts(snapshot, in_flight, 0, usize::MAX)?.0 {
         let mut end = start.clone();
         end.land(request);
         let keys: BTreeSet<&Key> = start.state.delta().keys().chain(end.state.delta().keys()).collect();
         for key in keys {
-            let versions = [start.state.get(key), end.state.get(key)];
-            if let [Some(before), Some(after)] = versions
-                && Arc::ptr_eq(before, after)
-            {
-                continue;
+            let versions = (start.state.get(key).cloned(), end.state.get(key).cloned());
+            let is_same = |(before, after): (&Arc<Object>, &Arc<Object>)| Arc::ptr_eq(before, after);
+            if !versions.0.as_ref().zip(versions.1.as_ref()).is_some_and(is_same) {
+                changed.push(versions);
             }
-            changed.extend(versions.into_iter().flatten().cloned());
         }
-        changed.extend(end.restarting.keys().filter_map(|key| start.state.get(key)).cloned());
+        let restarting = end.restarting.keys().filter_map(|key| start.state.get(key));
+        changed.extend(restarting.map(|pod| (Some(pod.clone()), Some(pod.clone()))));
     }
     Ok(changed)
 }

@@ -171,12 +171,14 @@ impl Snapshot {
         }
         // the last pod on a node may be another version of itself
         let misses = self.missing_nodes.contains(&object.node);
-        let same = self.get_unread(&object.key).is_some_and(|old| old.uid == object.uid);
-        self.take_out(&object.key, !same);
+        let old = self.get_unread(&object.key);
+        let same = old.is_some_and(|old| old.uid == object.uid);
+        let takes = old.is_none_or(|old| old.node != object.node || Usage::of(old) != Usage::of(&object));
+        self.take_out(&object.key, !same, takes);
         let event = Journal::event();
         let terms = self.terms_of(&object);
         // of the kind, the object itself is not in the list yet
-        self.note_change(&object, &terms, event);
+        self.note_change(&object, &terms, takes, event);
         let slot = self.places.take();
         self.by_key.insert(object.key.clone(), slot);
         if !self.kinds.contains(&object.key.kind) {
@@ -241,15 +243,12 @@ impl Snapshot {
         if self.terms_of(&known) != terms {
             return false;
         }
-        self.note_change(object, &terms, Journal::event());
-        if let Some(mut usage) = self.usage.get(&object.node).copied() {
-            let before = usage;
-            usage.add(&known, -1);
-            usage.add(object, 1);
-            if usage != before {
-                self.usage.insert(object.node.clone(), usage);
-                self.pools.touch(&object.node);
-            }
+        let takes = Usage::of(&known) != Usage::of(object);
+        self.note_change(object, &terms, takes, Journal::event());
+        if let Some(usage) = self.usage.get(&object.node).copied().filter(|_| takes) {
+            let usage = usage.plus(Usage::of(&known), -1).plus(Usage::of(object), 1);
+            self.usage.insert(object.node.clone(), usage);
+            self.pools.touch(&object.node);
         }
         self.places.put(slot, object.clone());
         true
@@ -258,11 +257,11 @@ impl Snapshot {
     /// Takes an object out, if it is there.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         self.mark_lacking(key, None);
-        self.take_out(key, true)
+        self.take_out(key, true, true)
     }
 
-    /// Takes an object out, `as_owner` unless another version of it comes.
-    fn take_out(&mut self, key: &Key, as_owner: bool) -> Option<Arc<Object>> {
+    /// Takes an object out, `as_owner` unless another version of it comes; `takes` unless that takes the same of the same node.
+    fn take_out(&mut self, key: &Key, as_owner: bool, takes: bool) -> Option<Arc<Object>> {
         let slot = self.by_key.remove(key)?;
         let object = self.places.empty(slot)?;
         let event = Journal::event();
@@ -271,7 +270,7 @@ impl Snapshot {
             Arc::make_mut(&mut self.kinds).remove(&object.key.kind);
         }
         // of the kind, the object itself is out of the list by now
-        self.note_change(&object, &terms, event);
+        self.note_change(&object, &terms, takes, event);
         self.named.remove(key, |at| *at == slot);
         self.by_uid.remove(&object.uid, |at| *at == slot);
         let mut orphans = vec![(object.uid.clone(), as_owner && self.by_owner.get(&object.uid).is_some())];
@@ -316,12 +315,12 @@ impl Snapshot {
     }
 
     /// Notes the facts that change with an object that comes or goes.
-    fn note_change(&mut self, object: &Object, terms: &Terms, event: u64) {
+    fn note_change(&mut self, object: &Object, terms: &Terms, takes: bool, event: u64) {
         if !self.kinds.contains(&object.key.kind) {
             self.journal.note(event, Fact::Kinds);
         }
         let journal = &mut self.journal;
-        terms.each_fact(object, |fact| journal.note(event, fact));
+        terms.each_fact(object, takes, |fact| journal.note(event, fact));
     }
 
     /// The places of the objects of a kind.
@@ -339,10 +338,20 @@ impl Snapshot {
         }
     }
 
-    /// The facts that may change when this object comes, goes, or becomes another one.
-    pub fn facts_of(&self, object: &Object) -> Facts {
+    /// The facts that may change when an object becomes another one, comes or goes.
+    pub fn facts_between(&self, before: Option<&Object>, after: Option<&Object>) -> Facts {
+        let place = |object: Option<&Object>| object.map(|object| (object.node.clone(), Usage::of(object)));
+        let takes = place(before) != place(after);
         let mut facts = Facts::default();
-        self.terms_of(object).each_fact(object, |fact| facts.add(fact));
+        [before, after].into_iter().flatten().for_each(|object| facts.extend(&self.facts_of(object, takes)));
+        facts
+    }
+
+    /// The facts that may change when this object comes, goes, or becomes another one; `takes` says whether what it takes of its
+    /// node is among them.
+    fn facts_of(&self, object: &Object, takes: bool) -> Facts {
+        let mut facts = Facts::default();
+        self.terms_of(object).each_fact(object, takes, |fact| facts.add(fact));
         object.owners().iter().for_each(|owner| facts.add(Fact::OwnerKind(&owner.kind)));
         // a kind without objects is listed as nothing, so that two that go together make no difference
         if self.of_kind(&object.key.kind).nth(1).is_none() {
@@ -465,7 +474,7 @@ impl Snapshot {
 
     /// What the pods on this node take of it.
     pub fn usage(&self, node: &str) -> Usage {
-        note(Fact::Node(node));
+        note(Fact::Usage(node));
         self.usage.get(node).copied().unwrap_or_default()
     }
 

@@ -67,15 +67,18 @@ pub fn outranks_any(state: &State, spec: &Val) -> bool {
 /// The workloads of a state whose new pods may preempt others, since their priority is above a value, in the order of
 /// their keys.
 pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
-    let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None).into_iter();
-    let outranks = |class: &&Arc<Object>| class.val().int_at(&["value"]).is_some_and(|of| of > value);
-    let mut names: Vec<Str> =
-        classes.filter(|class| class.live()).filter(outranks).map(|c| c.key.name.clone()).collect();
+    let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None);
+    let above = |class: &Object, bound: i64| class.val().int_at(&["value"]).is_some_and(|of| of > bound);
+    // 0, which is that of pods without a class, is above some then
+    let is_any_below = value < 0 && classes.iter().any(|class| !above(class, -1));
+    let live = classes.into_iter().filter(|class| class.live());
+    let mut names: Vec<Str> = live.filter(|class| above(class, value)).map(|c| c.key.name.clone()).collect();
     names.extend(["system-node-critical", "system-cluster-critical"].map(Str::from));
     let default = navigate::default_class(state).is_some_and(|class| names.contains(&class.key.name));
+    let unnamed = default || is_any_below;
     let customs = state.base().adapters().kinds();
-    // without a default none is above that names no class
-    let mut all = if default {
+    // else none is above that names no class
+    let mut all = if unnamed {
         Kind::with(KindTraits::runs_pods).flat_map(|kind| state.list(&kind, None)).collect()
     } else {
         state.ranked()
@@ -85,7 +88,7 @@ pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
     // most objects are told by the name of their class, which is looked up of few
     let is_named = |spec: &Val| match spec.name_at(&["priorityClassName"]) {
         Some(name) => names.iter().any(|known| **known == *name),
-        None => default || spec.int_at(&["priority"]).is_some_and(|of| of > value),
+        None => unnamed || spec.int_at(&["priority"]).is_some_and(|of| of > value),
     };
     let is_above = |spec: &Val| {
         let own = of_spec(state, spec);

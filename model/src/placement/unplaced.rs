@@ -145,7 +145,11 @@ fn is_plain(cluster: &Cluster<'_, '_>, object: &Object, wants: &Wants) -> bool {
     }
     let closed = closed(cluster, &only.template, &object.key.ns, &wants.leaving, &wants.alike);
     let mut missing = only.number;
-    for node in cluster.state.admitted(only.template.spec()).iter() {
+    let nodes = cluster.state.admitted(only.template.spec());
+    // each begins elsewhere, so that few read of the same nodes what requests in flight change there
+    let first = object.key.name.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let first = first.checked_rem(nodes.len()).unwrap_or_default();
+    for node in nodes.iter().cycle().skip(first).take(nodes.len()) {
         if missing <= 0 {
             break;
         }

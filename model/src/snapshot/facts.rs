@@ -36,9 +36,11 @@ pub(super) enum Fact<'f> {
     OwnerKind(&'f Kind),
     /// The pods on a node.
     Node(&'f str),
+    /// What the pods on a node take of it.
+    Usage(&'f str),
     /// The nodes.
     Nodes,
-    /// What runs on the nodes.
+    /// What pods take of the nodes.
     Busy,
     /// The objects under a label.
     Label(&'f LabelKey),

@@ -63,9 +63,12 @@ pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
     found
 }
 
-/// Whether an object makes pods of a stated priority or class, or is one that waits for a node.
+/// Whether an object makes pods of a stated priority or class, or is one that waits for a node. 0 is what the API server states
+/// for pods without a class.
 pub fn is_ranked(object: &Object) -> bool {
-    let states = |spec: &Val| spec.name_at(&["priorityClassName"]).is_some() || spec.int_at(&["priority"]).is_some();
+    let states = |spec: &Val| {
+        spec.name_at(&["priorityClassName"]).is_some() || spec.int_at(&["priority"]).is_some_and(|of| of != 0)
+    };
     object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty() && pod_spec(object).is_some_and(states)
 }
 

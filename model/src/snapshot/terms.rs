@@ -19,8 +19,9 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Each fact that an object says by being there, being another one or being there no more, whatever else there is.
-    pub fn each_fact(&self, object: &Object, mut note: impl FnMut(Fact<'_>)) {
+    /// Each fact that an object says by being there, being another one or being there no more, whatever else there is; `takes` says
+    /// whether it takes something else of its node then.
+    pub fn each_fact(&self, object: &Object, takes: bool, mut note: impl FnMut(Fact<'_>)) {
         let Key { kind, ns, .. } = &object.key;
         let of_all = [Fact::Objects, Fact::Object(&object.key), Fact::Kind(kind), Fact::KindIn(kind, ns)];
         of_all.into_iter().for_each(&mut note);
@@ -30,6 +31,9 @@ impl Terms {
         object.owners().iter().for_each(|owner| note(Fact::Owned(&owner.uid)));
         if !object.node.is_empty() {
             note(Fact::Node(&object.node));
+        }
+        if !object.node.is_empty() && takes {
+            note(Fact::Usage(&object.node));
             note(Fact::Busy);
         }
         if kind.is("Node") {

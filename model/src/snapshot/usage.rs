@@ -22,6 +22,13 @@ impl Usage {
         Self { pods: sum(self.pods, other.pods), cpu: sum(self.cpu, other.cpu), memory: sum(self.memory, other.memory) }
     }
 
+    /// What a pod takes.
+    pub fn of(pod: &Object) -> Self {
+        let mut usage = Self::default();
+        usage.add(pod, 1);
+        usage
+    }
+
     /// Adds a pod so many times.
     pub fn add(&mut self, pod: &Object, times: i64) {
         if !pod.key.kind.is("Pod") || finished(pod) {
