@@ -214,6 +214,27 @@ impl<'s, 'a> Impact<'s, 'a> {
         found
     }
 
+    /// The namespaces in which an object of a kind selects pods that may meet other fates, or be made.
+    fn namespaces_selecting(&self, kind: &str) -> BTreeSet<Str> {
+        if self.seeds.touched().any(|key| key.kind.is("Node")) {
+            // a DaemonSet wants as many pods as there are nodes for it
+            return self.namespaces_of(WORKLOAD);
+        }
+        let mut found = BTreeSet::new();
+        let Some(kind) = Kind::builtin(kind) else { return found };
+        for (ns, labels) in &self.touch.labels {
+            let selects = |state: &State<'a>| {
+                let selecting = state.selecting(&kind, ns, labels).into_iter();
+                let mut selectors = selecting.filter_map(|object| navigate::selector_of(state, object));
+                selectors.any(|selector| selector.matches(labels))
+            };
+            if !found.contains(ns) && self.seeds.states().any(selects) {
+                found.insert(ns.clone());
+            }
+        }
+        found
+    }
+
     /// What the pods that the change may touch own: it goes with them.
     fn follow_pods(&mut self) {
         if self.seeds.states().any(|state| state.owns(&Kind::new("", "Pod"))) {
@@ -388,8 +409,10 @@ impl<'s, 'a> Impact<'s, 'a> {
         if listed || (uses.everything && !self.seeds.changed.is_empty()) {
             keys.extend(self.of_kinds(analysis, None));
         }
-        for (kind, place) in &uses.within {
-            for ns in self.namespaces_of(kind) {
+        let within = uses.within.iter().map(|(kind, place)| (self.namespaces_of(kind), place));
+        let selected = uses.selected.iter().map(|(kind, place)| (self.namespaces_selecting(kind), place));
+        for (namespaces, place) in within.chain(selected) {
+            for ns in namespaces {
                 match place {
                     Place::Own => keys.extend(self.of_kinds(analysis, Some(&ns))),
                     Place::Named => drop(keys.insert(Key::of("Namespace", "", &ns))),

@@ -13,6 +13,7 @@
 use std::collections::BTreeSet;
 
 use suture_model::kinds::{Kind, KindTraits};
+use suture_model::value::Str;
 use suture_specs::compile::{CompiledInvariant, Kinds};
 use suture_specs::functions::Func;
 
@@ -96,7 +97,8 @@ impl Reads {
             self.function(*func);
         }
         self.kinds.extend(uses.lists.iter().cloned().map(grouped));
-        for name in uses.named.iter().chain(uses.within.iter().map(|(kind, _)| kind)) {
+        let workloads = (!uses.selected.is_empty()).then(|| Str::from(WORKLOAD));
+        for name in uses.named.iter().chain(uses.within.iter().map(|(kind, _)| kind)).chain(&workloads) {
             self.kind(name);
         }
         if uses.volume_nodes {

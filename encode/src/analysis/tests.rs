@@ -4,11 +4,11 @@ use suture_model::value::{Str, Val};
 use suture_specs::compile::compile_invariant;
 use suture_specs::library::Library;
 use suture_specs::spec::{Invariant, InvariantSpec, Origin, Spec, parse_specs};
+use suture_specs::value::MapKey;
 
 use super::annotations::Annotations;
 use super::instances::{InstanceKind, instance_kind, reads_nodes_only};
 use super::*;
-use crate::relations::WORKLOAD;
 
 fn shipped(name: &str) -> CompiledInvariant {
     let library = Library::shipped().expect("the shipped library compiles");
@@ -167,9 +167,8 @@ fn all_of_a_node_matters_only_where_nodes_are_looked_at() {
 fn a_namespace_is_known_by_whatever_name_it_has() {
     let own = |kind: &str| (Str::from(kind), Place::Own);
     let quorum = Footprint::of(&shipped("quorum-has-pdb")).uses;
-    let kinds = ["PodDisruptionBudget", WORKLOAD].into_iter();
-    let within = kinds.flat_map(|kind| [own(kind), (kind.into(), Place::Named)]).collect();
-    assert_eq!(quorum.within, within, "by a `let`, one of two");
+    let budgets = [own("PodDisruptionBudget"), ("PodDisruptionBudget".into(), Place::Named)].into();
+    assert_eq!((&quorum.within, &quorum.selected), (&budgets, &budgets), "by a `let`, one of two");
     assert!(quorum.named.is_empty());
     let uses = |kind: &str, ns: &str| {
         let text = format!("now.inNamespace({ns}, 'Pod').size() > 0");
@@ -204,6 +203,41 @@ fn how_many_a_listed_workload_wants_matters_in_its_namespace_only() {
     assert_eq!((own.everything, own.within), (false, [("Workload".into(), Place::Own)].into()));
     let selected = uses("now.workloads(o.metadata.namespace).all(w, w.at(now).selects(now).size() > 0)");
     assert!(selected.everything, "what else is asked of one may depend on anything");
+}
+
+#[test]
+fn pods_that_a_budget_of_its_namespace_selects_are_not_all_of_the_namespace() {
+    let uses = |ns: &str, list: &str| {
+        let wanted = format!("now.podsWanted({ns}, b.spec.selector) > 0");
+        let budgets = format!("now.inNamespace({list}, 'PodDisruptionBudget').all(b, {wanted})");
+        let text = format!("{{forEach: {{var: o, kind: StatefulSet}}, require: [{{expression: \"{budgets}\"}}]}}");
+        Footprint::of(&of(&text)).uses
+    };
+    let (own, workload) = ("o.metadata.namespace", ("Workload".into(), Place::Own));
+    let of_own = uses(own, own);
+    assert_eq!(of_own.selected, [("PodDisruptionBudget".into(), Place::Own)].into());
+    assert!(!of_own.within.contains(&workload));
+    let of_others = uses(own, "'b'");
+    assert!(of_others.selected.is_empty(), "its budgets select pods of another namespace");
+    assert!(of_others.within.contains(&workload));
+    let quorum = Footprint::of(&shipped("quorum-has-pdb")).uses;
+    assert!(quorum.selected.len() == 2 && !quorum.within.iter().any(|(kind, _)| &**kind == "Workload"));
+}
+
+#[test]
+fn what_only_the_requests_tell_switches_an_invariant_off() {
+    let text = "{forEach: {var: o, kind: Pod, where: \"!requests.exists(r, r.subresource == 'binding')\"},
+        require: [{expression: 'false'}]}";
+    let analysis = Analysis::of(of(text).into());
+    assert!(!analysis.never_applies);
+    let inputs = |subresource: &str| {
+        let field = MapKey::from_value(&Value::str("subresource")).expect("a text is a key");
+        let request = Value::map([(field, Value::str(subresource))].into());
+        let requests = Value::list(vec![request.clone()]);
+        Inputs { request, requests, time: Err(suture_specs::error::EvalError::invalid("no clock")) }
+    };
+    assert!(analysis.never_applies_to(&inputs("binding")));
+    assert!(!analysis.never_applies_to(&inputs("status")));
 }
 
 #[test]

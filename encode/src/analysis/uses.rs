@@ -64,6 +64,8 @@ pub(crate) struct Uses {
     pub named: BTreeSet<Str>,
     /// Objects of a kind in a namespace of these.
     pub within: BTreeSet<(Str, Place)>,
+    /// Pods that the selectors of objects of a kind mean, in a namespace of these.
+    pub selected: BTreeSet<(Str, Place)>,
     /// Which nodes the instance's volume admits.
     pub volume_nodes: bool,
     /// Whether pods find a place once nodes are gone.
@@ -75,14 +77,19 @@ pub(crate) struct Uses {
 impl Uses {
     /// Whether all of it is about the instance, and what functions of it give.
     pub(super) fn is_near(&self) -> bool {
-        let Self { funcs: _, inverses: _, lists, named, within, volume_nodes, lost_nodes: _, everything } = self;
-        lists.is_empty() && named.is_empty() && within.is_empty() && !volume_nodes && !everything
+        let Self { funcs: _, inverses: _, lists, named, within, selected, volume_nodes, lost_nodes: _, everything } =
+            self;
+        let listed = !(lists.is_empty() && named.is_empty() && within.is_empty() && selected.is_empty());
+        !listed && !volume_nodes && !everything
     }
 
     /// Whether any of it may depend on pods.
     pub(crate) fn pods(&self) -> bool {
         let lists = !(self.lists.is_empty() && self.named.is_empty() && self.within.is_empty());
-        lists || self.everything || self.inverses.iter().any(|inverse| inverse.is_over_pods())
+        lists
+            || !self.selected.is_empty()
+            || self.everything
+            || self.inverses.iter().any(|inverse| inverse.is_over_pods())
     }
 
     /// Adds a function of the instance, or of what one gives.

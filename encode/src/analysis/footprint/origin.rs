@@ -1,6 +1,8 @@
 //! Where the objects come from that a call speaks about, and what it reads of the future.
 
-use suture_model::kinds::Kind;
+use std::collections::BTreeSet;
+
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::value::Str;
 use suture_specs::eval::eval;
 use suture_specs::functions::Func;
@@ -51,6 +53,10 @@ impl<'e> Walk<'e> {
                     KindArgument::At(at) => self.named(args.get(at)),
                 };
                 let places = parts.get(1).map(|part| part.places.clone()).unwrap_or_default();
+                if let Some(selecting) = parts.get(2).and_then(|part| selecting(part, &places)).filter(|_| now) {
+                    self.uses.selected.extend(places.iter().map(|place| (selecting.clone(), *place)));
+                    return Origin::Plain;
+                }
                 self.listed(kind.map_or(Origin::Far, |kind| Origin::Within(kind, places)), now)
             }
             Source::OfKind => {
@@ -170,6 +176,13 @@ impl<'e> Walk<'e> {
             }
         }
     }
+}
+
+/// The kind of an object of these namespaces, if a part of an expression is the selector by which it means pods.
+fn selecting(part: &Part<'_>, places: &BTreeSet<Place>) -> Option<Str> {
+    let FieldOf { path, origin: Origin::Within(kind, of), .. } = part.field.as_ref()? else { return None };
+    let selects = Kind::builtin(kind).is_some_and(|kind| kind.has(KindTraits::only_selects_pods));
+    (selects && *path == ["spec", "selector"] && of == places && !places.is_empty()).then(|| kind.clone())
 }
 
 /// Whether a function gives the nodes that the volume of the instance admits.
