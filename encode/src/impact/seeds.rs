@@ -16,8 +16,8 @@ pub(super) struct Seeds<'s, 'a> {
     scenarios: Vec<&'s Scenario<'a>>,
     /// Each state with the change, and that without it which it is compared with.
     compared: Vec<(&'s State<'a>, &'s State<'a>)>,
-    /// What only what is in flight changes: it is the same with the change and without.
-    in_flight: BTreeSet<Key>,
+    /// The versions of what only what is in flight changes: it is the same with the change and without.
+    in_flight: BTreeMap<Key, Vec<Arc<Object>>>,
     /// The versions of each changed object.
     pub changed: BTreeMap<Key, Vec<Arc<Object>>>,
     /// Those of the changed objects that some state does not have.
@@ -33,10 +33,9 @@ impl<'s, 'a> Seeds<'s, 'a> {
         let landed = without.iter().filter(|scenario| scenario.landed != 0);
         let scenarios: Vec<&Scenario<'a>> = with.iter().chain(landed).collect();
         let (mut changed, mut absent) = versions(before, &scenarios);
-        let (mut in_flight, compared) = (BTreeSet::new(), compared(with, without));
+        let (mut in_flight, compared) = (BTreeMap::new(), compared(with, without));
         if let Some(own) = compared.as_deref().and_then(differences) {
-            in_flight.extend(changed.keys().filter(|key| !own.contains(*key)).cloned());
-            changed.retain(|key, _| own.contains(key));
+            (changed, in_flight) = changed.into_iter().partition(|(key, _)| own.contains(key));
             absent.retain(|key| own.contains(key));
             for key in own.difference(&changed.keys().cloned().collect()) {
                 changed.insert(key.clone(), before.get(key).into_iter().cloned().collect());
@@ -54,7 +53,7 @@ impl<'s, 'a> Seeds<'s, 'a> {
     /// The keys of what only what is in flight changes. What leads from one of them to an object that is as it was is looked up
     /// in each state; what leads to one of them may be looked up in the state before, which does not have it so.
     pub fn in_flight(&self) -> impl Iterator<Item = &Key> {
-        self.in_flight.iter()
+        self.in_flight.keys()
     }
 
     /// Each state with the change, and that without it which it is compared with.
@@ -90,7 +89,7 @@ impl<'s, 'a> Seeds<'s, 'a> {
 
     /// An object as each state has it, as far as they differ.
     pub fn versions(&self, key: &Key) -> &[Arc<Object>] {
-        match self.changed.get(key) {
+        match self.changed.get(key).or_else(|| self.in_flight.get(key)) {
             Some(versions) => versions,
             None => self.before.get(key).map_or(&[], std::slice::from_ref),
         }
