@@ -64,10 +64,12 @@ impl<'a> Scenario<'a> {
     /// The objects about which two scenarios of one snapshot differ. What depends on no other object has the same futures in both.
     pub fn differences(&self, other: &Self) -> BTreeSet<Key> {
         let mut found = BTreeSet::new();
-        for key in self.state.delta().keys().chain(other.state.delta().keys()) {
-            let same = match (self.state.get(key), other.state.get(key)) {
-                (Some(here), Some(there)) => Arc::ptr_eq(here, there) || here == there,
-                (None, None) => true,
+        let (here, there) = (self.state.delta(), other.state.delta());
+        for key in here.keys().chain(there.keys()) {
+            // what a request wrote as it was concerns it all the same
+            let same = match (here.get(key), there.get(key)) {
+                (Some(Some(here)), Some(Some(there))) => Arc::ptr_eq(here, there) || here == there,
+                (Some(None), Some(None)) => true,
                 _ => false,
             };
             if !same {
