@@ -43,9 +43,7 @@ fn first_to_blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Blame<'s, 'a>
         if compiled.violations == Violations::Strict {
             return Ok(Blame::Change(violation));
         }
-        // where what is in flight may be refused yet, nothing of it has landed without the change
-        let same = |without: &&Scenario<'a>| without.landed == scenario.landed || baseline.len() == 1;
-        let Some(without) = baseline.iter().find(same).filter(|without| without.ever_existed(key)) else {
+        let Some(without) = scenario.counterpart(baseline).filter(|without| without.ever_existed(key)) else {
             return Ok(Blame::Change(violation));
         };
         let before = match proof.examine(without, None) {

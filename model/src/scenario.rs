@@ -61,21 +61,16 @@ impl<'a> Scenario<'a> {
         }
     }
 
+    /// That of these scenarios without the change with which this one, with it, is compared: the same has landed there of what is
+    /// in flight. Where what is in flight may be refused yet, nothing of it has landed without the change, and there is but one.
+    pub fn counterpart<'s>(&self, without: &'s [Self]) -> Option<&'s Self> {
+        without.iter().find(|other| other.landed == self.landed || without.len() == 1)
+    }
+
     /// The objects about which two scenarios of one snapshot differ. What depends on no other object has the same futures in both.
     pub fn differences(&self, other: &Self) -> BTreeSet<Key> {
-        let mut found = BTreeSet::new();
-        let (here, there) = (self.state.delta(), other.state.delta());
-        for key in here.keys().chain(there.keys()) {
-            // what a request wrote as it was concerns it all the same
-            let same = match (here.get(key), there.get(key)) {
-                (Some(Some(here)), Some(Some(there))) => Arc::ptr_eq(here, there) || here == there,
-                (Some(None), Some(None)) => true,
-                _ => false,
-            };
-            if !same {
-                found.insert(key.clone());
-            }
-        }
+        // what a request wrote as it was concerns it all the same
+        let mut found = differing(self.state.delta(), other.state.delta());
         found.extend(differing(&self.in_deletion_closure, &other.in_deletion_closure));
         found.extend(self.removed.symmetric_difference(&other.removed).cloned());
         found.extend(self.ended_at_once.symmetric_difference(&other.ended_at_once).cloned());

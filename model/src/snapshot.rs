@@ -173,7 +173,7 @@ impl Snapshot {
         let misses = self.missing_nodes.contains(&object.node);
         let old = self.get_unread(&object.key);
         let same = old.is_some_and(|old| old.uid == object.uid);
-        let takes = old.is_none_or(|old| old.node != object.node || Usage::of(old) != Usage::of(&object));
+        let takes = Usage::differs(old.map(|old| &**old), Some(&object));
         self.take_out(&object.key, !same, takes);
         let event = Journal::event();
         let terms = self.terms_of(&object);
@@ -243,7 +243,7 @@ impl Snapshot {
         if self.terms_of(&known) != terms {
             return false;
         }
-        let takes = Usage::of(&known) != Usage::of(object);
+        let takes = Usage::differs(Some(&known), Some(object));
         self.note_change(object, &terms, takes, Journal::event());
         if let Some(usage) = self.usage.get(&object.node).copied().filter(|_| takes) {
             let usage = usage.plus(Usage::of(&known), -1).plus(Usage::of(object), 1);
@@ -340,8 +340,7 @@ impl Snapshot {
 
     /// The facts that may change when an object becomes another one, comes or goes.
     pub fn facts_between(&self, before: Option<&Object>, after: Option<&Object>) -> Facts {
-        let place = |object: Option<&Object>| object.map(|object| (object.node.clone(), Usage::of(object)));
-        let takes = place(before) != place(after);
+        let takes = Usage::differs(before, after);
         let mut facts = Facts::default();
         [before, after].into_iter().flatten().for_each(|object| facts.extend(&self.facts_of(object, takes)));
         facts

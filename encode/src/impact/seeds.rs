@@ -37,8 +37,8 @@ impl<'s, 'a> Seeds<'s, 'a> {
         if let Some(own) = compared.as_deref().and_then(differences) {
             (changed, in_flight) = changed.into_iter().partition(|(key, _)| own.contains(key));
             absent.retain(|key| own.contains(key));
-            for key in own.difference(&changed.keys().cloned().collect()) {
-                changed.insert(key.clone(), before.get(key).into_iter().cloned().collect());
+            for key in own {
+                changed.entry(key).or_insert_with_key(|key| before.get(key).into_iter().cloned().collect());
             }
         }
         let compared = match compared {
@@ -207,15 +207,12 @@ impl<'s, 'a> Seeds<'s, 'a> {
     }
 }
 
-/// Each scenario with the change, and the one without it where the same has landed of what is in flight, or nothing where there
-/// is no other; `None` where one has none.
+/// Each scenario with the change, and the one without it that it is compared with; `None` where one has none.
 fn compared<'s, 'a>(
     with: &'s [Scenario<'a>],
     without: &'s [Scenario<'a>],
 ) -> Option<Vec<(&'s Scenario<'a>, &'s Scenario<'a>)>> {
-    let other =
-        |scenario: &Scenario<'a>| without.iter().find(|other| other.landed == scenario.landed || without.len() == 1);
-    with.iter().map(|scenario| Some((scenario, other(scenario)?))).collect()
+    with.iter().map(|scenario| Some((scenario, scenario.counterpart(without)?))).collect()
 }
 
 /// The objects about which scenarios that are compared differ; `None` where all that any of them changes may matter: a change in

@@ -31,10 +31,10 @@ impl Terms {
         object.owners().iter().for_each(|owner| note(Fact::Owned(&owner.uid)));
         if !object.node.is_empty() {
             note(Fact::Node(&object.node));
-        }
-        if !object.node.is_empty() && takes {
-            note(Fact::Usage(&object.node));
-            note(Fact::Busy);
+            if takes {
+                note(Fact::Usage(&object.node));
+                note(Fact::Busy);
+            }
         }
         if kind.is("Node") {
             note(Fact::Nodes);

@@ -29,6 +29,12 @@ impl Usage {
         usage
     }
 
+    /// Whether something else is taken of a node once an object is another one, came or went.
+    pub fn differs(before: Option<&Object>, after: Option<&Object>) -> bool {
+        let taken = |object: Option<&Object>| object.map(|object| (object.node.clone(), Self::of(object)));
+        taken(before) != taken(after)
+    }
+
     /// Adds a pod so many times.
     pub fn add(&mut self, pod: &Object, times: i64) {
         if !pod.key.kind.is("Pod") || finished(pod) {
