@@ -214,25 +214,16 @@ impl<'s, 'a> Impact<'s, 'a> {
         found
     }
 
-    /// The namespaces in which an object of a kind selects pods that may meet other fates, or be made.
-    fn namespaces_selecting(&self, kind: &str) -> BTreeSet<Str> {
+    /// The namespaces in which an object of a kind selects pods that may meet other fates, or be made; of one that is in flight
+    /// it is not looked up what it selects.
+    fn namespaces_selecting(&mut self, kind: &str) -> BTreeSet<Str> {
         if self.seeds.touched().any(|key| key.kind.is("Node")) {
             // a DaemonSet wants as many pods as there are nodes for it
             return self.namespaces_of(WORKLOAD);
         }
-        let mut found = BTreeSet::new();
-        let Some(kind) = Kind::builtin(kind) else { return found };
-        for (ns, labels) in &self.touch.labels {
-            let selects = |state: &State<'a>| {
-                let selecting = state.selecting(&kind, ns, labels).into_iter();
-                let mut selectors = selecting.filter_map(|object| navigate::selector_of(state, object));
-                selectors.any(|selector| selector.matches(labels))
-            };
-            if !found.contains(ns) && self.seeds.states().any(selects) {
-                found.insert(ns.clone());
-            }
-        }
-        found
+        let selecting = self.selecting();
+        let keys = selecting.iter().chain(self.seeds.in_flight()).filter(|key| *key.kind.kind == *kind);
+        keys.map(|key| key.ns.clone()).collect()
     }
 
     /// What the pods that the change may touch own: it goes with them.
@@ -399,7 +390,7 @@ impl<'s, 'a> Impact<'s, 'a> {
     }
 
     /// Adds the instances that read a list of the state which has something else in it.
-    fn add_listed(&self, analysis: &Analysis, keys: &mut BTreeSet<Key>) {
+    fn add_listed(&mut self, analysis: &Analysis, keys: &mut BTreeSet<Key>) {
         let uses = &analysis.footprint.uses;
         let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
             || uses
@@ -409,9 +400,10 @@ impl<'s, 'a> Impact<'s, 'a> {
         if listed || (uses.everything && !self.seeds.changed.is_empty()) {
             keys.extend(self.of_kinds(analysis, None));
         }
-        let within = uses.within.iter().map(|(kind, place)| (self.namespaces_of(kind), place));
-        let selected = uses.selected.iter().map(|(kind, place)| (self.namespaces_selecting(kind), place));
-        for (namespaces, place) in within.chain(selected) {
+        let mut listed: Vec<(BTreeSet<Str>, Place)> =
+            uses.within.iter().map(|(kind, place)| (self.namespaces_of(kind), *place)).collect();
+        listed.extend(uses.selected.iter().map(|(kind, place)| (self.namespaces_selecting(kind), *place)));
+        for (namespaces, place) in listed {
             for ns in namespaces {
                 match place {
                     Place::Own => keys.extend(self.of_kinds(analysis, Some(&ns))),
