@@ -4,13 +4,16 @@
 //! failure goes into the facts' `errors`: about such an object nothing is decided.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use lru::LruCache;
 use suture_model::adapter::{AdapterFacts, Adapters};
 use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
 use suture_model::references::Reference;
 use suture_model::selector::Selector;
+use suture_model::steps;
 use suture_model::value::{Str, Val};
 
 use crate::cel::{self, Scope};
@@ -31,12 +34,29 @@ static SHIPPED_COMPILED: LazyLock<Result<ByKind, Vec<SpecError>>> =
 
 type ByKind = BTreeMap<Kind, Arc<Compiled>>;
 
+/// Of so many custom resources it is kept what their adapters say.
+const KNOWN_MAX: NonZeroUsize = NonZeroUsize::new(16_384).expect("it is not zero");
+/// What reading one custom resource may cost, in steps, whoever asks first; beyond that it decides nothing.
+const READING_STEPS_MAX: u64 = 1_000_000;
+
 /// The loaded adapters, by the kind that each is for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct AdapterSet {
     adapters: ByKind,
     /// The shipped ones among them, as they were written.
     shipped: BTreeMap<Kind, &'static ResourceAdapter>,
+    /// What they said, by where the body of the object is in memory, its namespace and its name. The object is kept, so that
+    /// nothing else comes there.
+    known: Mutex<LruCache<(usize, Str, Str), Known>>,
+}
+
+/// A custom resource, and what its adapter says of it.
+type Known = (Object, Arc<AdapterFacts>);
+
+impl Default for AdapterSet {
+    fn default() -> Self {
+        Self { adapters: ByKind::new(), shipped: BTreeMap::new(), known: Mutex::new(LruCache::new(KNOWN_MAX)) }
+    }
 }
 
 /// The kind that an adapter is for.
@@ -133,7 +153,16 @@ impl AdapterSet {
 impl Adapters for AdapterSet {
     fn facts(&self, object: &Object) -> Option<Arc<AdapterFacts>> {
         let adapter = self.adapters.get(&object.key.kind)?;
-        Some(Arc::new(Reading::new(object).facts(adapter)))
+        steps::count(1);
+        let place = (Arc::as_ptr(&object.body) as usize, object.key.ns.clone(), object.key.name.clone());
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, facts)) = known().get(&place).filter(|(known, _)| known.is_same(object)) {
+            return Some(facts.clone());
+        }
+        let read = || Arc::new(Reading::new(object).facts(adapter));
+        let facts = steps::aside(|| steps::within(READING_STEPS_MAX, read));
+        known().put(place, (object.clone(), facts.clone()));
+        Some(facts)
     }
 
     fn kinds(&self) -> Vec<Kind> {

@@ -238,14 +238,9 @@ const CHILDREN: Edge = Edge {
             None => state.owned_by(&going.object.uid),
         }
     },
-    goes: |state, under_way, object, ends| {
-        let lists = |custom: &Object| {
-            let facts = state.adapter(custom).filter(|facts| facts.cascades);
-            let children = facts.and_then(|facts| facts.children.clone()).unwrap_or_default();
-            children.iter().any(|child| child.means(&object.key))
-        };
-        // nothing but what all have that are alike decides about pods
-        !object.key.kind.is("Pod") && under_way.custom.iter().any(|custom| lists(custom) && ends(End::Gone))
+    // nothing but what all have that are alike decides about pods
+    goes: |_, under_way, object, ends| {
+        !object.key.kind.is("Pod") && under_way.is_listed(&object.key) && ends(End::Gone)
     },
 };
 
@@ -264,15 +259,12 @@ const OPERATOR_CLAIMS: Edge = Edge {
         None => Vec::new(),
     },
     goes: |state, under_way, object, ends| {
-        let takes = |custom: &Object| {
-            let facts = state.adapter(custom).filter(|facts| facts.deletes_volumes);
-            facts.is_some_and(|facts| match &facts.claim_selector {
-                Some(selector) => selector.matches(object.labels()),
-                None => claims_below(state, custom, &facts).iter().any(|below| below.key == object.key),
-            })
+        let takes = |custom: &Object, facts: &AdapterFacts| match &facts.claim_selector {
+            Some(selector) => selector.matches(object.labels()),
+            None => claims_below(state, custom, facts).iter().any(|below| below.key == object.key),
         };
-        let mut here = under_way.custom.iter().filter(|custom| custom.key.ns == object.key.ns);
-        here.any(|custom| takes(custom) && ends(End::Gone))
+        let mut here = under_way.without_claims(&object.key.ns).iter();
+        here.any(|(custom, facts)| takes(custom, facts) && ends(End::Gone))
     },
 };
 

@@ -234,8 +234,8 @@ impl<'s, 'a> Expected<'s, 'a> {
                 found.kinds.insert(defined);
             }
             open.extend(state.owned_by(&object.uid).into_iter().filter(|o| adapted.contains(&o.key.kind)).cloned());
-            if adapted.contains(&object.key.kind) {
-                found.custom.push(object);
+            if let Some(facts) = state.adapter(&object) {
+                found.add(&object, &facts);
             }
         }
         found

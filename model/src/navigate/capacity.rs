@@ -1,5 +1,6 @@
 //! How much the workloads of a namespace ask for: who makes pods there, how many at most, and what one of them counts.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::autoscalers::{autoscalers, replica_range};
@@ -11,7 +12,7 @@ use crate::controllers::daemonset;
 use crate::controllers::deployment::max_surge;
 use crate::fields::{self, finished, template_path};
 use crate::kinds::{Kind, KindTraits};
-use crate::object::Object;
+use crate::object::{Key, Object};
 use crate::state::State;
 use crate::value::Val;
 
@@ -97,22 +98,21 @@ fn owned<'s>(state: &'s State, owner: &Object, kind: &str, of: &str) -> Vec<&'s 
 
 /// The custom resources whose only workload is this.
 fn parents<'s>(state: &'s State, workload: &Object) -> Vec<&'s Arc<Object>> {
-    let adapters = state.base().adapters();
-    let (listing, others): (Vec<Kind>, Vec<Kind>) =
-        adapters.kinds().into_iter().partition(|kind| adapters.lists_children(kind));
     let ns = &workload.key.ns;
-    // those of other kinds have what names them as an owner
-    let owners = workload.owners().iter().filter_map(|owner| state.by_uid(&owner.uid));
-    let owners = owners.filter(|owner| owner.key.ns == *ns && others.contains(&owner.key.kind));
-    let mut customs: Vec<&Arc<Object>> =
-        listing.iter().flat_map(|kind| state.list(kind, Some(ns))).chain(owners).collect();
-    customs.sort_by(|a, b| a.key.cmp(&b.key));
-    customs.dedup_by(|a, b| a.key == b.key);
-    customs
-        .into_iter()
-        .filter(|custom| custom.key != workload.key)
-        .filter(|custom| matches!(child_workloads(state, custom).as_slice(), [only] if only.key == workload.key))
-        .collect()
+    let parents = state.once("only parents", ns, || only_parents(state, ns));
+    let found = parents.get(&workload.key).into_iter().flatten();
+    found.filter(|custom| **custom != workload.key).filter_map(|custom| state.get(custom)).collect()
+}
+
+/// The custom resources of a namespace that have one workload, by that.
+fn only_parents(state: &State, ns: &str) -> BTreeMap<Key, Vec<Key>> {
+    let mut found: BTreeMap<Key, Vec<Key>> = BTreeMap::new();
+    for custom in state.base().adapters().kinds().iter().flat_map(|kind| state.list(kind, Some(ns))) {
+        if let [only] = child_workloads(state, custom).as_slice() {
+            found.entry(only.key.clone()).or_default().push(custom.key.clone());
+        }
+    }
+    found
 }
 
 /// How many pods one run of a CronJob has at a time; none while it is suspended.

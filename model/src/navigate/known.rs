@@ -1,6 +1,10 @@
 //! What may not be concluded, since a kind was not read.
 
+use std::sync::Arc;
+
+use crate::adapter::AdapterFacts;
 use crate::kinds::Kind;
+use crate::object::Key;
 use crate::state::State;
 use crate::value::Str;
 
@@ -18,4 +22,16 @@ pub struct UnknownKind(
 /// When they were not: nothing may be concluded from their absence.
 pub fn known(state: &State, kind: &Kind) -> Result<(), UnknownKind> {
     if state.base().unknown().contains(&kind.kind) { Err(UnknownKind(kind.kind.clone())) } else { Ok(()) }
+}
+
+/// The custom resources of a namespace, or of none, of which an expression of their adapter failed; all there are for what is
+/// in no namespace.
+pub fn failing_adapters(state: &State, ns: &str) -> Arc<Vec<(Key, Arc<AdapterFacts>)>> {
+    state.once("failing adapters", ns, || {
+        let near: &[Option<&str>] = if ns.is_empty() { &[None] } else { &[Some(ns), Some("")] };
+        let kinds = state.base().adapters().kinds();
+        let customs = kinds.iter().flat_map(|kind| near.iter().flat_map(|ns| state.list(kind, *ns)));
+        let failing = customs.filter_map(|custom| Some((custom.key.clone(), state.adapter(custom)?)));
+        failing.filter(|(_, facts)| !facts.errors.is_empty()).collect()
+    })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use suture_model::adapter::AdapterFacts;
 use suture_model::kinds::{Kind, KindTraits};
-use suture_model::navigate::known;
+use suture_model::navigate::{self, known};
 use suture_model::object::{Key, Object};
 use suture_model::state::State;
 
@@ -46,13 +46,10 @@ pub(super) fn adapter(state: &State, o: &Object) -> Result<Option<Facts>, EvalEr
 /// That no custom resource which may speak of this object, by one of these fields of its adapter, leaves open what it says: one in the
 /// same namespace, or in none.
 pub(super) fn told_by_all(state: &State, told: &Key, fields: &[&str]) -> Result<(), EvalError> {
-    let kinds = state.base().adapters().kinds();
-    let is_near = |custom: &Object| custom.key.ns == told.ns || custom.key.ns.is_empty() || told.ns.is_empty();
-    for custom in kinds.iter().flat_map(|kind| state.list(kind, None)).filter(|custom| is_near(custom)) {
-        let facts = state.adapter(custom);
-        let is_told = |error: &&String| fields.iter().any(|field| error.starts_with(field));
-        if let Some(error) = facts.iter().flat_map(|facts| &facts.errors).find(is_told) {
-            return Err(EvalError::invalid(format!("adapter of {}: {error}", custom.key)));
+    let is_told = |error: &&String| fields.iter().any(|field| error.starts_with(field));
+    for (custom, facts) in navigate::failing_adapters(state, &told.ns).iter() {
+        if let Some(error) = facts.errors.iter().find(is_told) {
+            return Err(EvalError::invalid(format!("adapter of {custom}: {error}")));
         }
     }
     Ok(())
