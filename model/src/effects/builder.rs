@@ -229,7 +229,9 @@ impl<'s, 'a> Builder<'s, 'a> {
             FateKind::Ends => self.changed(kind, object, Object::failed),
             FateKind::Stays | FateKind::BecomesReady | FateKind::NewUnready | FateKind::NewReady => Remains::Itself,
         };
-        Fate { kind, place: None, remains }
+        let was_ready = || matches!(kind, FateKind::BecomesReady) || (kind == FateKind::Stays && object.ready());
+        let place = (down && self.view.coarse && was_ready()).then_some(DOWN);
+        Fate { kind, place, remains }
     }
 
     fn changed(&self, kind: FateKind, object: &Arc<Object>, change: impl FnOnce(&Object) -> Object) -> Remains {
@@ -382,6 +384,9 @@ impl Described<'_, '_> {
     }
 }
 
+/// With a coarse view, the place of pods that were ready when their node failed.
+pub const DOWN: usize = 1;
+
 /// The deletionTimestamp of a pod that an effect removes; only its presence matters.
 pub const DELETION_TIME: &str = "1970-01-01T00:00:00Z";
 
@@ -409,7 +414,8 @@ pub fn when_down(memo: &Memo, pod: &Entity) -> Vec<Fate> {
             | FateKind::NewUnready
             | FateKind::NewReady => fate.remains.clone(),
         };
-        Fate { remains, ..fate.clone() }
+        let place = if remains == fate.remains { fate.place } else { Some(DOWN) };
+        Fate { remains, place, ..fate.clone() }
     };
     pod.fates.iter().map(down).collect()
 }

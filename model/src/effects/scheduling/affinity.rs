@@ -63,9 +63,9 @@ fn own_terms(own: &Template) -> impl Iterator<Item = &Term> {
     own.terms.iter().filter(|term| term.max_skew.is_none())
 }
 
-/// Whether no node takes two pods of a template: they keep apart by hostname.
-pub fn is_alone_on_its_node(own: &Template) -> bool {
-    own_terms(own).any(|term| &*term.topology == HOSTNAME && term.selector.matches(own.labels()))
+/// The term by which no node takes two pods of a template: they keep apart by hostname.
+pub fn alone_on_its_node(own: &Template) -> Option<&Term> {
+    own_terms(own).find(|term| &*term.topology == HOSTNAME && term.selector.matches(own.labels()))
 }
 
 /// What one term of required anti-affinity of the new pods' own limits.
