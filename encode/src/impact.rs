@@ -352,8 +352,11 @@ impl<'s, 'a> Impact<'s, 'a> {
                 keys.extend(may_be.among(&inverse::volumes(&self.seeds)));
                 if self.touches(|kind| kind.has(KindTraits::runs_pods) || self.adapted.contains(kind)) {
                     let before = self.seeds.before;
+                    keys.extend(may_be.among(before.base().following().into_iter().map(|object| &object.key)));
+                    // what adapters say is not indexed
+                    let customs = self.of_some_kinds(may_be.analysis, None, |kind| kind.builtin_namespaced().is_none());
                     let follows = |key: &Key| before.get(key).is_some_and(|o| navigate::follows_pods(before, o));
-                    keys.extend(self.of_kinds(may_be.analysis, None).into_iter().filter(follows));
+                    keys.extend(customs.into_iter().filter(follows));
                 }
             }
             Inverse::Room => keys.extend(self.of_room(may_be)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::facts::{Fact, note};
-use super::labels::{APART, CLAIM, ENDING, FLEETING, HOST, LEAVING, LabelKey, RANKED, SPREAD, related_to};
+use super::labels::{APART, CLAIM, ENDING, FLEETING, FOLLOWING, HOST, LEAVING, LabelKey, RANKED, SPREAD, related_to};
 use crate::object::Object;
 use crate::value::{Str, Val};
 
@@ -41,6 +41,11 @@ impl Snapshot {
     /// The workloads whose pods a hard spread constraint keeps alike in number over domains.
     pub fn spreading(&self) -> Vec<&Arc<Object>> {
         self.marked(SPREAD)
+    }
+
+    /// What makes pods, and pods that wait for a node, that a required pod affinity places.
+    pub fn following(&self) -> Vec<&Arc<Object>> {
+        self.marked(FOLLOWING)
     }
 
     /// What makes pods of a stated priority or class, and pods of such that wait for a node.

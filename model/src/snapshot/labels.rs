@@ -35,6 +35,9 @@ pub(super) const RANKED: &str = "(ranked)";
 /// that ask for something of other pods: by their namespace, if it is all that they ask in, else without one.
 const RELATED: &str = "(related)";
 
+/// The label under which is found what makes pods, and pods that wait for a node, that are placed where others are.
+pub(super) const FOLLOWING: &str = "(following)";
+
 /// The label under which pods on nodes are found that end by themselves: they are being deleted, or have a deadline.
 pub(super) const FLEETING: &str = "(fleeting)";
 
@@ -54,6 +57,9 @@ pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
         found.push(("".into(), RANKED.into(), "".into()));
     }
     found.extend(related(object));
+    if follows(object) {
+        found.push(("".into(), FOLLOWING.into(), "".into()));
+    }
     if spreads(object) {
         found.push(("".into(), SPREAD.into(), "".into()));
     }
@@ -87,6 +93,12 @@ fn related(object: &Object) -> BTreeSet<LabelKey> {
         })
     };
     affinity.chain(spec.items_at(&["topologySpreadConstraints"])).filter_map(label).collect()
+}
+
+/// Whether a required pod affinity places an object, or the pods which it makes.
+fn follows(object: &Object) -> bool {
+    let is_placed = object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty();
+    is_placed && pod_spec(object).is_some_and(|spec| !pod_terms(spec, "podAffinity").is_empty())
 }
 
 /// The label under which is found what asks for something of pods with a label of this name.
