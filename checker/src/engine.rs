@@ -20,7 +20,7 @@ use crate::audit;
 use crate::cache::Verdicts;
 use crate::causes::narrow;
 use crate::clock::Stopwatch;
-use crate::decision::{Decision, Duration, Effort, Finding, Outcome};
+use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
 use crate::decision_cache::{CacheKey, DecisionCache, repeatable};
 use crate::judge::{Findings, Judge, SHARES, Scope};
 use crate::suggest::suggest;
@@ -32,6 +32,8 @@ pub use crate::request::{Input, STEPS_WEBHOOK, Settings};
 
 /// So many instances are judged at most to find what would have been allowed: each suggestion is a decision of its own.
 const SUGGEST_INSTANCES_MAX: u64 = 2048;
+/// One of so many parts of the steps of a decision may be taken for that: whoever is denied waits for it.
+const SUGGEST_SHARES: u64 = 20;
 
 /// Decides changes against a set of invariants. A clone shares what is kept from one decision to the next.
 #[derive(Clone)]
@@ -123,16 +125,20 @@ impl Engine {
             if self.settings.suggest && !found.cut_short {
                 let trials = SUGGEST_INSTANCES_MAX / effort.instances.max(1);
                 narrow(input, &mut found.verdicts, trials, |input, scope| judge_all(&mut self.judge(), input, scope));
-                let analyses = self.analyses.clone();
-                let places = |name: &str| analyses.iter().any(|a| *a.compiled.name == *name && a.is_about_places());
-                suggest(input, &mut found.verdicts, trials, places, |input, scope| {
-                    judge_all(&mut self.judge(), input, scope)
-                });
+                let share = self.settings.steps / SUGGEST_SHARES;
+                steps::within(share, || self.suggest(input, &mut found.verdicts, trials));
             }
             effort.steps = self.settings.steps.saturating_sub(steps::left());
             (found, effort)
         });
         self.decision(&input.uid(), found, effort, &watch)
+    }
+
+    /// Adds what would have been allowed, found in so many trials for each cause.
+    fn suggest(&mut self, input: &Input<'_>, verdicts: &mut [Verdict], trials: u64) {
+        let analyses = self.analyses.clone();
+        let places = |name: &str| analyses.iter().any(|a| *a.compiled.name == *name && a.is_about_places());
+        suggest(input, verdicts, trials, places, |input, scope| judge_all(&mut self.judge(), input, scope));
     }
 
     /// What is violated in the cluster as it is.
