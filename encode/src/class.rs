@@ -13,6 +13,15 @@ use suture_model::value::Str;
 
 use crate::term::Int;
 
+/// Which group: the pods of a workload, or the fate of one object itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupId {
+    /// The group of this name.
+    Pods(Key),
+    /// The object alone, whatever becomes of its pods.
+    Own(Key),
+}
+
 /// Where an entity is: group and class.
 pub type ClassId = (usize, usize);
 

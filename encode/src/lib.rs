@@ -11,6 +11,7 @@ pub mod eval;
 pub mod impact;
 mod navigate;
 pub mod outage;
+mod preparations;
 pub mod problem;
 pub mod question;
 mod reading;

@@ -9,7 +9,6 @@
 //!
 //! Groups are added when something first asks about one of their entities: what nothing reads is not encoded.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +24,10 @@ use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::ir::Expr;
 
+pub use crate::class::GroupId;
 use crate::class::{Class, ClassId, EncodedGroup, Members, Prepared, one_by_one};
+use crate::preparations::Preparation;
+pub use crate::preparations::Preparations;
 use crate::problem::Label;
 use crate::sym::Sym;
 use crate::term::{Assignment, Bool, Int, TermError, Vars};
@@ -33,6 +35,8 @@ use crate::term::{Assignment, Bool, Int, TermError, Vars};
 /// So many groups that a selector means are encoded where the rest is left open: with fewer, pods that go or are lost with
 /// a node would be most of them.
 const GROUPS_ENCODED_FIRST: usize = 8;
+/// With more classes in its group, an object is encoded by itself there.
+const CLASSES_ENCODED_WHOLE: usize = 16;
 /// No list of the future is longer.
 const OPEN_MAX: i64 = 1 << 32;
 
@@ -45,44 +49,6 @@ pub struct Grain {
     pub nodes: bool,
     /// This one by itself: the instance.
     pub instance_key: Option<Key>,
-}
-
-/// By scenario, namespace and selector.
-type Selected = BTreeMap<(usize, Str, Selector), Rc<BTreeSet<Key>>>;
-
-/// By scenario and expression, each by where it is in memory.
-type Timeless = BTreeMap<(usize, usize), Sym>;
-
-/// Scenario, group, view and grain.
-type Preparation = (usize, GroupId, View, bool, bool);
-
-/// What one decision has prepared. Valid as long as the scenarios and the invariants stay where they are.
-#[derive(Debug, Default)]
-pub struct Preparations {
-    groups: RefCell<BTreeMap<Preparation, Rc<Prepared>>>,
-    /// What effects worked out, by scenario.
-    memos: RefCell<BTreeMap<usize, Rc<Memo>>>,
-    /// The groups of the pods that a selector means in a namespace, by scenario.
-    selected: RefCell<Selected>,
-    /// The values of expressions that ask nothing about the future nor about an instance, by scenario.
-    shared: RefCell<Timeless>,
-    /// The same of those about the instance at hand.
-    timeless: RefCell<(Option<Key>, Timeless)>,
-}
-
-impl Preparations {
-    fn memo(&self, scenario: &Scenario<'_>) -> Rc<Memo> {
-        self.memos.borrow_mut().entry(std::ptr::from_ref(scenario) as usize).or_default().clone()
-    }
-}
-
-/// Which group: the pods of a workload, or the fate of one object itself.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GroupId {
-    /// The group of this name.
-    Pods(Key),
-    /// The object alone, whatever becomes of its pods.
-    Own(Key),
 }
 
 /// A scenario under a view, with what has been encoded of it so far.
@@ -103,6 +69,8 @@ pub struct Scene<'s, 'a> {
     pub reads_nodes: bool,
     encoded_groups: Vec<EncodedGroup>,
     by_name: BTreeMap<GroupId, usize>,
+    /// Objects that are encoded by themselves, out of their groups.
+    alone: BTreeMap<Key, usize>,
     preparations: &'s Preparations,
     /// What effects worked out about the scenario.
     pub memo: Rc<Memo>,
@@ -142,6 +110,7 @@ impl<'s, 'a> Scene<'s, 'a> {
             reads_nodes: false,
             encoded_groups: Vec::new(),
             by_name: BTreeMap::new(),
+            alone: BTreeMap::new(),
             preparations,
             memo: preparations.memo(scenario),
             controller_group: BTreeMap::new(),
@@ -248,6 +217,9 @@ impl<'s, 'a> Scene<'s, 'a> {
         } else {
             return Ok(None);
         };
+        if let Some(at) = self.add_alone(&id, &object.key)? {
+            return Ok(Some((at, 0)));
+        }
         let at = self.add(id)?;
         let Some(encoded) = self.encoded_groups.get(at) else { return Ok(None) };
         let Some((_, class)) = encoded.prepared.entity_of(&object.key) else { return Ok(None) };
@@ -362,6 +334,32 @@ impl<'s, 'a> Scene<'s, 'a> {
         self.add_limits(&prepared.group, &classes)?;
         self.encoded_groups.push(EncodedGroup { group: prepared.group.clone(), classes, prepared });
         Ok(at)
+    }
+
+    /// Encodes an object of a group of very many classes by itself, if the rest may be left open: it meets any of its fates,
+    /// whatever the others of its group do.
+    fn add_alone(&mut self, id: &GroupId, key: &Key) -> Result<Option<usize>, TermError> {
+        // which pods fail with their nodes is bounded over all of a group
+        if !self.rest_open || self.may_fail || self.by_name.contains_key(id) {
+            return Ok(None);
+        }
+        if let Some(known) = self.alone.get(key) {
+            return Ok(Some(*known));
+        }
+        let prepared = self.prepare(id);
+        if prepared.classes.len() <= CLASSES_ENCODED_WHOLE {
+            return Ok(None);
+        }
+        let entity = prepared.entity_of(key).and_then(|(at, _)| Some((at, prepared.group.entities.get(at)?)));
+        let Some((entity, Entity { fates, object, count, .. })) = entity else { return Ok(None) };
+        let at = self.encoded_groups.len();
+        let (entities, counts) = (Rc::from([entity]), self.counts(fates, *count, key, 0)?);
+        let (fates, object) = (fates.clone(), object.clone());
+        let class = Class { entities, fates, object, counts, total: *count, failing_from: None };
+        self.encoded_groups.push(EncodedGroup { group: prepared.group.clone(), classes: vec![class], prepared });
+        self.alone.insert(key.clone(), at);
+        self.left_open = true;
+        Ok(Some(at))
     }
 
     /// A group and its quotient.
