@@ -429,6 +429,16 @@ impl<'a> State<'a> {
         self.merged(self.base.claimed_by(&claim.ns, &claim.name), changed)
     }
 
+    /// The bindings that may mean a ServiceAccount, in the order of their keys.
+    pub fn binding(&self, ns: &str, account: &str) -> Vec<&Arc<Object>> {
+        let changed = ["RoleBinding", "ClusterRoleBinding"].into_iter().filter_map(Kind::builtin);
+        let changed = changed.flat_map(|kind| self.changed_in(&kind, None).collect::<Vec<_>>());
+        let mut found = self.merged(self.base.binding(ns, account), changed);
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found.dedup_by(|a, b| a.key == b.key);
+        found
+    }
+
     /// The objects that refer to this key or scale it, or another that is [partially](Key::partial_key) the same, each once.
     pub fn referrers(&self, key: &Key) -> Vec<&Arc<Object>> {
         let changed = self.indexed(self.index.by_reference.get(&key.clone().partial_key()));

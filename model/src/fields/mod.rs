@@ -2,6 +2,7 @@
 
 pub(crate) mod hosts;
 
+mod accounts;
 mod budget;
 mod definition;
 mod finalizers;
@@ -14,6 +15,7 @@ mod storage;
 mod taints;
 mod workload;
 
+pub use accounts::Accounts;
 pub use budget::disruptions_allowed;
 pub use definition::{defined_kind, served_versions};
 pub use finalizers::orphans;

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::template::pod_spec;
+use crate::fields::Accounts;
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::references::references;
@@ -83,33 +84,18 @@ fn allows(rule: &Val, right: &Right) -> bool {
 }
 
 /// The grants of an account by live bindings to live roles.
-fn grants<'s>(state: &'s State, account: &(Str, Str)) -> Vec<Grant<'s>> {
-    let mut found = Vec::new();
-    for kind in ["RoleBinding", "ClusterRoleBinding"] {
-        for binding in state.list(&Kind::new(GROUP, kind), None).into_iter().filter(|binding| binding.live()) {
-            if !binding.val().items_at(&["subjects"]).iter().any(|subject| means(subject, &binding.key.ns, account)) {
-                continue;
-            }
-            let ns = (kind == "RoleBinding").then_some(&binding.key.ns);
-            found.push(Grant { ns, rules: rules_of(state, binding) });
-        }
-    }
-    found
-}
-
-/// Whether a subject of a binding is an account, or a group that it is in.
-fn means(subject: &Val, ns: &str, account: &(Str, Str)) -> bool {
-    let (own, name) = account;
-    let named = subject.str_at(&["name"]).map_or("", |name| name);
-    match subject.str_at(&["kind"]).map_or("", |kind| kind) {
-        "ServiceAccount" => named == &**name && subject.name_at(&["namespace"]).unwrap_or(ns) == &**own,
-        "User" => named.strip_prefix("system:serviceaccount:") == Some(&*format!("{own}:{name}")),
-        "Group" => {
-            matches!(named, "system:serviceaccounts" | "system:authenticated")
-                || named.strip_prefix("system:serviceaccounts:") == Some(&**own)
-        }
-        _ => false,
-    }
+fn grants<'s>(state: &'s State, (own, name): &(Str, Str)) -> Vec<Grant<'s>> {
+    let means = |binding: &Object| {
+        let subjects = binding.val().items_at(&["subjects"]).iter();
+        let mut accounts = subjects.filter_map(|subject| Accounts::of(subject, &binding.key.ns));
+        accounts.any(|accounts| accounts.mean(own, name))
+    };
+    let bindings = state.binding(own, name).into_iter().filter(|binding| binding.live() && means(binding));
+    let grant = |binding: &'s Arc<Object>| Grant {
+        ns: binding.key.kind.is("RoleBinding").then_some(&binding.key.ns),
+        rules: rules_of(state, binding),
+    };
+    bindings.map(grant).collect()
 }
 
 /// The rules of a binding's role.
@@ -215,19 +201,10 @@ pub fn entitled(state: &State, changed: &Object) -> Option<BTreeSet<Str>> {
     let mut found = BTreeSet::new();
     for binding in bindings.into_iter().map(|binding| &**binding).chain([changed]) {
         for subject in binding.val().items_at(&["subjects"]) {
-            let named = subject.name_at(&["name"]).unwrap_or("");
-            match subject.str_at(&["kind"]).map_or("", |kind| kind) {
-                "ServiceAccount" => {
-                    found.insert(subject.name_at(&["namespace"]).unwrap_or(&binding.key.ns).into());
-                }
-                "User" => found.extend(
-                    named.strip_prefix("system:serviceaccount:").and_then(|n| n.split(':').next()).map(Str::from),
-                ),
-                _ => match named.strip_prefix("system:serviceaccounts:") {
-                    Some(ns) => drop(found.insert(ns.into())),
-                    None if matches!(named, "system:serviceaccounts" | "system:authenticated") => return None,
-                    None => {}
-                },
+            match Accounts::of(subject, &binding.key.ns) {
+                Some(Accounts { ns, .. }) if ns.is_empty() => return None,
+                Some(Accounts { ns, .. }) => drop(found.insert(ns)),
+                None => {}
             }
         }
     }

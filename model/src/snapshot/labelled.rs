@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::facts::{Fact, note};
-use super::labels::{APART, CLAIM, ENDING, FLEETING, FOLLOWING, HOST, LEAVING, LabelKey, RANKED, SPREAD, related_to};
+use super::labels::{
+    APART, BINDING, CLAIM, ENDING, FLEETING, FOLLOWING, HOST, LEAVING, LabelKey, RANKED, SPREAD, related_to,
+};
 use crate::object::Object;
 use crate::value::{Str, Val};
 
@@ -31,6 +33,12 @@ impl Snapshot {
     /// The PersistentVolumes whose claimRef is of this namespace and name.
     pub fn claimed_by(&self, ns: &str, name: &str) -> Vec<&Arc<Object>> {
         self.under((Str::from(ns), CLAIM.into(), name.into()))
+    }
+
+    /// The bindings that mean a ServiceAccount. One may be there several times.
+    pub fn binding(&self, ns: &str, account: &str) -> Vec<&Arc<Object>> {
+        let meaning = [(ns, account), (ns, ""), ("", "")].into_iter();
+        meaning.flat_map(|(ns, name)| self.under((ns.into(), BINDING.into(), name.into()))).collect()
     }
 
     /// The custom resources, definitions and StatefulSets that are being deleted.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::fields::hosts::{is_route, places_of};
-use crate::fields::{anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, template_path};
+use crate::fields::{Accounts, anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
 use crate::selector::{Selector, text};
@@ -38,6 +38,10 @@ const RELATED: &str = "(related)";
 /// The label under which is found what makes pods, and pods that wait for a node, that are placed where others are.
 pub(super) const FOLLOWING: &str = "(following)";
 
+/// The label under which bindings are found: by the namespace and the name of a ServiceAccount that they mean, without the name
+/// by a namespace all of whose accounts they mean, without both where they mean all.
+pub(super) const BINDING: &str = "(binding)";
+
 /// The label under which pods on nodes are found that end by themselves: they are being deleted, or have a deadline.
 pub(super) const FLEETING: &str = "(fleeting)";
 
@@ -57,6 +61,7 @@ pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
         found.push(("".into(), RANKED.into(), "".into()));
     }
     found.extend(related(object));
+    found.extend(bound(object));
     if follows(object) {
         found.push(("".into(), FOLLOWING.into(), "".into()));
     }
@@ -93,6 +98,14 @@ fn related(object: &Object) -> BTreeSet<LabelKey> {
         })
     };
     affinity.chain(spec.items_at(&["topologySpreadConstraints"])).filter_map(label).collect()
+}
+
+/// Under which labels a RoleBinding or ClusterRoleBinding is found.
+fn bound(object: &Object) -> BTreeSet<LabelKey> {
+    let is_binding = object.key.kind.is("RoleBinding") || object.key.kind.is("ClusterRoleBinding");
+    let subjects = if is_binding { object.val().items_at(&["subjects"]) } else { &[] };
+    let accounts = subjects.iter().filter_map(|subject| Accounts::of(subject, &object.key.ns));
+    accounts.map(|Accounts { ns, name }| (ns, BINDING.into(), name)).collect()
 }
 
 /// Whether a required pod affinity places an object, or the pods which it makes.

@@ -13,7 +13,7 @@ use crate::testing::{key, val};
 use crate::value::Val;
 
 /// Versions of objects, of several keys.
-const VERSIONS: [&str; 23] = [
+const VERSIONS: [&str; 24] = [
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: x}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}",
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p, deletionTimestamp: x, labels: {app: y}}, spec: {nodeName: m, nodeSelector: {pool: x}, volumes: [{name: v, configMap: {name: c}}]}}",
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p2, labels: {app: x}}, spec: {priorityClassName: high, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}}}}",
@@ -33,6 +33,7 @@ const VERSIONS: [&str; 23] = [
     "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r}, spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {nodeSelector: {pool: x}}}}}",
     "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r}, spec: {selector: {matchLabels: {app: x}}, replicas: 0, template: {metadata: {labels: {app: y}}, spec: {topologySpreadConstraints: [{topologyKey: zone}], affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}}}}}",
     "{kind: Secret, metadata: {name: k, namespace: b, uid: k}}",
+    "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: b, namespace: a}, subjects: [{kind: ServiceAccount, name: s}]}",
     "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: b, uid: w, deletionTimestamp: x}}",
     "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: b, uid: w}}",
     "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: a, uid: h}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: ReplicaSet, name: r}}}",
@@ -102,6 +103,7 @@ const READINGS: &[Reading] = &[
     ("missing_nodes", |s| format!("{:?}", s.missing_nodes())),
     ("ending", |s| said(s.ending())),
     ("spreading", |s| said(s.spreading())),
+    ("binding", |s| said(s.binding("a", "s"))),
     ("following", |s| said(s.following())),
     ("ranked", |s| said(s.ranked())),
     ("related_to", |s| said(s.related_to("a", &labels()))),
