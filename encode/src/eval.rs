@@ -92,17 +92,26 @@ where
         if let Some(known) = keeps.then(|| self.scene.kept(expr)).flatten() {
             return Ok(known);
         }
+        let asked = if keeps { None } else { self.scene.asked(expr, &self.locals, self.compiled) };
+        if let Some(known) = asked.as_ref().and_then(|asked| self.scene.known_of(asked)) {
+            return Ok(Sym::Known(known));
+        }
         // what names the future itself is asked part by part, whatever else it names
-        if !expr.names(World::Now.name(), &BTreeSet::new()) && self.ground(expr, &mut Vec::new())? {
+        let sym = if !expr.names(World::Now.name(), &BTreeSet::new()) && self.ground(expr, &mut Vec::new())? {
             let sym = self.concrete(expr)?;
             let CompiledInvariant { for_each, lets_of_future, lets_of_instance, .. } = self.compiled;
             if keeps && !expr.names(World::Now.name(), lets_of_future) {
                 let shared = !expr.names(&for_each.var, lets_of_instance);
                 self.scene.keep(expr, sym.clone(), shared);
             }
-            return Ok(sym);
+            sym
+        } else {
+            self.checked(expr)?
+        };
+        if let (Some(asked), Sym::Known(value)) = (asked, &sym) {
+            self.scene.keep_of(asked, value.clone());
         }
-        self.checked(expr)
+        Ok(sym)
     }
 
     /// The value of an expression by its parts.

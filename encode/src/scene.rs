@@ -22,15 +22,15 @@ use suture_model::scenario::Scenario;
 use suture_model::selector::Selector;
 use suture_model::state::State;
 use suture_model::value::Str;
-use suture_specs::ir::Expr;
 
 pub use crate::class::GroupId;
 use crate::class::{Class, ClassId, EncodedGroup, Members, Prepared, one_by_one};
 use crate::preparations::Preparation;
 pub use crate::preparations::Preparations;
 use crate::problem::Label;
-use crate::sym::Sym;
 use crate::term::{Assignment, Bool, Int, TermError, Vars};
+
+mod kept;
 
 /// So many groups that a selector means are encoded where the rest is left open: with fewer, pods that go or are lost with
 /// a node would be most of them.
@@ -254,35 +254,6 @@ impl<'s, 'a> Scene<'s, 'a> {
             self.controller_group.insert(controller, name.clone());
         }
         name
-    }
-
-    /// What [`Self::keep`] was given for this expression in the same scenario, about the same instance or about none.
-    pub fn kept(&self, expr: &Expr) -> Option<Sym> {
-        let at = self.place(expr);
-        let kept = self.preparations.timeless.borrow();
-        let (instance, values) = &*kept;
-        let about_it = values.get(&at).filter(|_| *instance == self.grain.instance_key).cloned();
-        about_it.or_else(|| self.preparations.shared.borrow().get(&at).cloned())
-    }
-
-    /// Keeps the value of an expression that is the same in all futures of the scenario; if it is `shared`, also for all
-    /// instances.
-    pub fn keep(&self, expr: &Expr, value: Sym, shared: bool) {
-        let at = self.place(expr);
-        if shared {
-            self.preparations.shared.borrow_mut().insert(at, value);
-            return;
-        }
-        let mut kept = self.preparations.timeless.borrow_mut();
-        if kept.0 != self.grain.instance_key {
-            *kept = (self.grain.instance_key.clone(), BTreeMap::new());
-        }
-        kept.1.insert(at, value);
-    }
-
-    /// Where an expression and the scenario are in memory.
-    fn place(&self, expr: &Expr) -> (usize, usize) {
-        (std::ptr::from_ref(self.scenario) as usize, std::ptr::from_ref(expr) as usize)
     }
 
     /// The names of the groups of the pods that a selector means in a namespace: worked out once.
