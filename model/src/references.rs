@@ -40,6 +40,17 @@ pub(crate) fn named(object: &Object, adapters: &dyn Adapters) -> Vec<Key> {
     found
 }
 
+/// What the adapter of a custom resource lists as made by its operator, as far as [every key](Key::partial_key) of it says; sorted,
+/// each once.
+pub(crate) fn children(object: &Object, adapters: &dyn Adapters) -> Vec<Key> {
+    let facts = adapters.facts(object);
+    let listed = facts.iter().flat_map(|facts| facts.children.iter().flatten());
+    let mut found: Vec<Key> = listed.cloned().map(Key::partial_key).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
 fn with_facts(object: &Object, facts: Option<&AdapterFacts>) -> Vec<Reference> {
     let mut found = Vec::new();
     match (&*object.key.kind.group, &*object.key.kind.kind) {

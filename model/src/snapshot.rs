@@ -19,7 +19,7 @@ use crate::fields::{self, NodeConstraint};
 use crate::intern::Interner;
 use crate::kinds::Kind;
 use crate::object::{Key, Object, Owner};
-use crate::references::named;
+use crate::references::{children, named};
 use crate::selector::text;
 use crate::value::{Str, Val};
 use facts::{Fact, Journal, note};
@@ -68,6 +68,7 @@ pub struct Snapshot {
     by_label: Names<LabelKey, Found>,
     by_selector: Names<LabelKey, Found>,
     by_reference: Names<Key, Found>,
+    by_child: Names<Key, Found>,
     interner: Interner,
     by_constraint: PersistentMap<NodeConstraint, PersistentMap<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
@@ -103,6 +104,7 @@ impl Snapshot {
             by_label: Names::default(),
             by_selector: Names::default(),
             by_reference: Names::default(),
+            by_child: Names::default(),
             interner: Interner::default(),
             by_constraint: PersistentMap::default(),
             adapters,
@@ -221,6 +223,7 @@ impl Snapshot {
             self.by_constraint.insert(constraint, alike);
         }
         terms.references.into_iter().for_each(|target| place.enter(&mut self.by_reference, target));
+        terms.children.into_iter().for_each(|child| place.enter(&mut self.by_child, child));
         if object.key.kind.is("Node") {
             self.miss(&object.key.name, false, event);
         } else if misses {
@@ -310,6 +313,7 @@ impl Snapshot {
             }
         }
         terms.references.iter().for_each(|target| drop_slot(&mut self.by_reference, target, slot));
+        terms.children.iter().for_each(|child| drop_slot(&mut self.by_child, child, slot));
         self.orphan(orphans, event);
         Some(object)
     }
@@ -335,6 +339,7 @@ impl Snapshot {
             selector: self.selector_pair(object),
             constraint: NodeConstraint::of(object).filter(NodeConstraint::restricts),
             references: named(object, self.adapters.as_ref()),
+            children: children(object, self.adapters.as_ref()),
         }
     }
 
@@ -535,6 +540,14 @@ impl Snapshot {
         let target = key.clone().partial_key();
         note(Fact::Reference(&target));
         self.slots_of(self.by_reference.get(&target))
+    }
+
+    /// The custom resources whose adapter lists this key among what their operator makes, or another that is
+    /// [partially](Key::partial_key) the same.
+    pub fn listing(&self, key: &Key) -> Vec<&Arc<Object>> {
+        let child = key.clone().partial_key();
+        note(Fact::Child(&child));
+        self.slots_of(self.by_child.get(&child))
     }
 
     /// How many objects there are.

@@ -10,7 +10,7 @@ use crate::fields::hosts::places_of;
 use crate::fields::{anti_affinity, node_constraint, node_matches, template_labels_by};
 use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
-use crate::references::named;
+use crate::references::{children, named};
 use crate::selector::Selector;
 use crate::snapshot::{Facts, Snapshot, is_ranked};
 use crate::steps;
@@ -52,6 +52,8 @@ struct Index {
     by_owner: BTreeMap<Str, BTreeSet<Key>>,
     by_node: BTreeMap<Str, BTreeSet<Key>>,
     by_reference: BTreeMap<Key, BTreeSet<Key>>,
+    /// Custom resources by what their adapters list as made by their operators.
+    by_child: BTreeMap<Key, BTreeSet<Key>>,
     /// Ingresses and routes by host and path.
     by_place: BTreeMap<(Str, Str), BTreeSet<Key>>,
 }
@@ -72,6 +74,9 @@ impl Index {
         for target in named(object, adapters) {
             self.by_reference.entry(target).or_default().insert(key.clone());
         }
+        for child in children(object, adapters) {
+            self.by_child.entry(child).or_default().insert(key.clone());
+        }
         for place in places_of(object) {
             self.by_place.entry(place).or_default().insert(key.clone());
         }
@@ -88,6 +93,9 @@ impl Index {
         drop_key(&mut self.by_node, &object.node, key);
         for target in named(object, adapters) {
             drop_key(&mut self.by_reference, &target, key);
+        }
+        for child in children(object, adapters) {
+            drop_key(&mut self.by_child, &child, key);
         }
         for place in places_of(object) {
             drop_key(&mut self.by_place, &place, key);
@@ -444,6 +452,15 @@ impl<'a> State<'a> {
         let changed = self.indexed(self.index.by_reference.get(&key.clone().partial_key()));
         let mut found = self.merged(self.base.referrers(key), changed);
         found.dedup_by(|a, b| a.key == b.key);
+        found
+    }
+
+    /// The custom resources whose adapter lists this key among what their operator makes, or another that is
+    /// [partially](Key::partial_key) the same, in the order of their keys.
+    pub fn listing(&self, key: &Key) -> Vec<&Arc<Object>> {
+        let changed = self.indexed(self.index.by_child.get(&key.clone().partial_key()));
+        let mut found = self.merged(self.base.listing(key), changed);
+        found.sort_by(|a, b| a.key.cmp(&b.key));
         found
     }
 

@@ -130,14 +130,11 @@ pub fn wanted_by<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> 
 /// The custom resources whose adapter lists an object among the children that their operator makes, live or not, in the
 /// order of their keys.
 pub fn parents<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
-    let kinds = state.base().adapters().kinds();
-    let listing = kinds.iter().flat_map(|kind| state.list(kind, None)).filter(|parent| {
-        let children = state.adapter(parent).and_then(|facts| facts.children.clone());
-        children.is_some_and(|children| lists(&children, object))
-    });
-    let mut found: Vec<&Arc<Object>> = listing.collect();
-    found.sort_by(|a, b| a.key.cmp(&b.key));
-    found
+    let lists = |parent: &Object| {
+        let facts = state.adapter(parent);
+        facts.is_some_and(|facts| facts.children.as_ref().is_some_and(|children| lists(children, object)))
+    };
+    state.listing(&object.key).into_iter().filter(|parent| lists(parent)).collect()
 }
 
 /// Whether one of these children is the object.

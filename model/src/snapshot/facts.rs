@@ -48,6 +48,8 @@ pub(super) enum Fact<'f> {
     Selector(&'f LabelKey),
     /// The objects that refer to a key.
     Reference(&'f Key),
+    /// The custom resources whose adapter lists a key among what their operator makes.
+    Child(&'f Key),
     /// Which constraints on nodes there are, and of which objects.
     Constraints,
     /// Which workloads lack pods.

@@ -16,6 +16,8 @@ pub(super) struct Terms {
     pub constraint: Option<NodeConstraint>,
     /// What it refers to.
     pub references: Vec<Key>,
+    /// What its adapter lists as made by its operator.
+    pub children: Vec<Key>,
 }
 
 impl Terms {
@@ -46,5 +48,6 @@ impl Terms {
         self.selector.iter().for_each(|pair| note(Fact::Selector(pair)));
         self.constraint.iter().for_each(|_| note(Fact::Constraints));
         self.references.iter().for_each(|target| note(Fact::Reference(target)));
+        self.children.iter().for_each(|child| note(Fact::Child(child)));
     }
 }
