@@ -14,6 +14,7 @@ use crate::decision::Verdict;
 use crate::explain;
 use crate::instance::{Undecided, judges};
 use crate::request::expression_inputs;
+use crate::suppose::judge_present;
 
 /// What an invariant may take for each of its instances, beside its share: an evaluation that looks at some hundred objects.
 const STEPS_PER_INSTANCE: u64 = 20_000;
@@ -38,17 +39,20 @@ pub(crate) fn audit(analyses: &[Analysis], snapshot: &Snapshot, time: Option<&st
         steps::within(share.saturating_add(for_all), || {
             for key in &keys {
                 let Some(object) = state.get(key).filter(|o| judges(compiled, o)) else { continue };
-                let judged = replay(compiled, object, &inputs, Worlds { before: &state, now: &state });
+                let judged_in =
+                    |state: &State<'_>| replay(compiled, object, &inputs, Worlds { before: state, now: state });
+                let judged = judge_present(&state, judged_in);
                 if steps::check().is_err() {
                     verdicts.push(explain::undecided(compiled, key, &Undecided::AuditOverran));
                     return;
                 }
                 match judged {
-                    Judged::Holds => proved += 1,
-                    Judged::Violated { clause, message, .. } => {
+                    Ok(Judged::Holds) => proved += 1,
+                    Ok(Judged::Violated { clause, message, .. }) => {
                         verdicts.push(explain::violated_now(compiled, object, clause, &message));
                     }
-                    Judged::Fails(why) => verdicts.push(explain::undecided(compiled, key, &Undecided::Fails(why))),
+                    Ok(Judged::Fails(why)) => verdicts.push(explain::undecided(compiled, key, &Undecided::Fails(why))),
+                    Err(why) => verdicts.push(explain::undecided(compiled, key, &why)),
                 }
             }
         });

@@ -1,14 +1,15 @@
-//! What was not read may be one thing or another. Whether an owner exists whose kind was not read decides whether its dependents
-//! are collected: what is asked is answered as if it existed and as if it did not, and only what is so either way is said.
+//! What was not read may be one thing or another: an owner may be there or gone, which decides whether its dependents are
+//! collected; pods may leave their node or not. What is asked is answered as if it were the one and as if it were the other, and
+//! only what is so either way is said.
 //!
-//! Owners about which nothing was asked make no difference. Where there are too many to try all, they are tried for each
-//! instance alone.
+//! What nothing asks for makes no difference. Where there is too much to try all, it is tried for each instance alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use suture_encode::question::Judged;
 use suture_model::navigate::UnknownKind;
-use suture_model::object::Owner;
-use suture_model::snapshot::{Snapshot, asked_by};
+use suture_model::snapshot::{Snapshot, Supposition, asked_by};
+use suture_model::state::State;
 use suture_model::steps;
 
 use crate::causes::{is_refuted, named};
@@ -18,30 +19,33 @@ use crate::instance::Undecided;
 use crate::judge::{Findings, Judge, Scope};
 use crate::request::{Input, Settings};
 
-/// So many suppositions are tried at most: that each of three owners is there or not.
+/// So many sets of suppositions are tried at most: each of three or not.
 const TRIED_MAX: usize = 8;
 
-/// What was found out where these owners are gone, and all others there.
+/// What was found out where these are supposed, and no others.
 struct Supposed<T> {
-    gone: BTreeSet<Owner>,
+    supposed: BTreeSet<Supposition>,
     found: T,
 }
 
-/// What is found out under each supposition that makes a difference; that nobody is gone is the first. Where there are too
-/// many, the owners that were asked about so far.
-fn each<T>(snapshot: &Snapshot, mut find: impl FnMut(&Snapshot) -> T) -> Result<Vec<Supposed<T>>, BTreeSet<Owner>> {
+/// What is found out under each set of suppositions that makes a difference; without any is the first. Where there are too
+/// many, those that were asked for so far.
+fn each<T>(
+    snapshot: &Snapshot,
+    mut find: impl FnMut(&Snapshot) -> T,
+) -> Result<Vec<Supposed<T>>, BTreeSet<Supposition>> {
     let (mut all, mut known) = (Vec::new(), BTreeSet::new());
     let mut open = vec![(BTreeSet::new(), BTreeSet::new())];
-    while let Some((mut there, gone)) = open.pop() {
-        let (found, asked) = asked_by(|| find(&snapshot.without_owners(gone.clone())));
-        for owner in asked.difference(&gone) {
-            if !there.contains(owner) {
-                open.push((there.clone(), gone.iter().chain([owner]).cloned().collect()));
-                there.insert(owner.clone());
+    while let Some((mut not, supposed)) = open.pop() {
+        let (found, asked) = asked_by(|| find(&snapshot.supposing(supposed.clone())));
+        for one in asked.difference(&supposed) {
+            if !not.contains(one) {
+                open.push((not.clone(), supposed.iter().chain([one]).cloned().collect()));
+                not.insert(one.clone());
             }
         }
         known.extend(asked);
-        all.push(Supposed { gone, found });
+        all.push(Supposed { supposed, found });
         if all.len() + open.len() > TRIED_MAX {
             return Err(known);
         }
@@ -49,11 +53,11 @@ fn each<T>(snapshot: &Snapshot, mut find: impl FnMut(&Snapshot) -> T) -> Result<
     Ok(all)
 }
 
-fn unread(owner: &Owner) -> Undecided {
-    Undecided::Refused(UnknownKind(owner.kind.kind.clone()).to_string())
+fn unread(supposition: &Supposition) -> Undecided {
+    Undecided::Refused(UnknownKind(supposition.kind().kind).to_string())
 }
 
-/// [`Judge::all`], where what is said of an instance is so whichever owners there are of the kinds that were not read.
+/// [`Judge::all`], where what is said of an instance is so whatever was not read.
 pub(crate) fn judge_all(judge: &mut Judge<'_>, input: &Input<'_>, scope: Scope<'_>) -> Findings {
     let (found, asked) = asked_by(|| judge.all(input, scope));
     if asked.is_empty() {
@@ -70,18 +74,32 @@ pub(crate) fn judge_all(judge: &mut Judge<'_>, input: &Input<'_>, scope: Scope<'
     found
 }
 
+/// How an instance fares in the cluster as it is, if that is so whatever was not read.
+pub(crate) fn judge_present(state: &State<'_>, judge: impl Fn(&State<'_>) -> Judged) -> Result<Judged, Undecided> {
+    let (judged, asked) = asked_by(|| judge(state));
+    let Some(first) = asked.first() else { return Ok(judged) };
+    let all = each(state.base(), |snapshot| judge(&State::new(snapshot))).map_err(|_| unread(first))?;
+    if let Some(failed) = all.iter().find(|supposed| matches!(supposed.found, Judged::Fails(_))) {
+        return Ok(failed.found.clone());
+    }
+    let is_violated = |at: &usize| all.get(*at).is_some_and(|s| matches!(s.found, Judged::Violated { .. }));
+    let violated: BTreeSet<usize> = (0..all.len()).filter(is_violated).collect();
+    let suppositions: Vec<_> = all.into_iter().map(|supposed| supposed.supposed).collect();
+    deciding(&suppositions, &violated).map_or(Ok(judged), Err)
+}
+
 /// The verdicts that are the same under each supposition.
-fn under_each(judge: &mut Judge<'_>, input: &Input<'_>, scope: Scope<'_>) -> Result<Findings, BTreeSet<Owner>> {
+fn under_each(judge: &mut Judge<'_>, input: &Input<'_>, scope: Scope<'_>) -> Result<Findings, BTreeSet<Supposition>> {
     each(input.snapshot, |snapshot| judge.all(&Input { snapshot, ..*input }, scope)).map(agreed)
 }
 
-/// The same for each instance alone, of all that are reached if all these owners are there, or gone.
-fn one_by_one(judge: &mut Judge<'_>, input: &Input<'_>, scope: Scope<'_>, asked: BTreeSet<Owner>) -> Findings {
+/// The same for each instance alone, of all that are reached if all these are supposed, or none.
+fn one_by_one(judge: &mut Judge<'_>, input: &Input<'_>, scope: Scope<'_>, asked: BTreeSet<Supposition>) -> Findings {
     let why = asked.first().map(unread);
     let mut reached: BTreeMap<(String, String), Verdict> = BTreeMap::new();
     let mut all = Findings::default();
-    for gone in [BTreeSet::new(), asked] {
-        let snapshot = &input.snapshot.without_owners(gone);
+    for supposed in [BTreeSet::new(), asked] {
+        let snapshot = &input.snapshot.supposing(supposed);
         let found = judge.all(&Input { snapshot, ..*input }, scope);
         reached.extend(found.verdicts.iter().map(|verdict| (named(verdict), verdict.clone())));
         all = Findings { verdicts: Vec::new(), proved: 0, not_worse: 0, ..found };
@@ -106,8 +124,8 @@ fn agreed(all: Vec<Supposed<Findings>>) -> Findings {
     let mut agreed = Findings::default();
     let mut suppositions = Vec::new();
     let mut decided: BTreeMap<(String, String), Vec<(usize, Verdict)>> = BTreeMap::new();
-    for (at, Supposed { gone, found }) in all.into_iter().enumerate() {
-        suppositions.push(gone);
+    for (at, Supposed { supposed, found }) in all.into_iter().enumerate() {
+        suppositions.push(supposed);
         agreed.overran.extend(found.overran);
         agreed.exempted.extend(found.exempted);
         agreed.operators.unmodelled.extend(found.operators.unmodelled);
@@ -138,11 +156,12 @@ fn agreed(all: Vec<Supposed<Findings>>) -> Findings {
     agreed
 }
 
-/// Why nothing is said of what some suppositions refute, and others do not: one owner at least that is there under the ones
-/// and gone under the others.
-fn deciding(suppositions: &[BTreeSet<Owner>], refuted: &BTreeSet<usize>) -> Option<Undecided> {
+/// Why nothing is said of what some suppositions refute, and others do not: one at least that is among the ones and not among
+/// the others.
+fn deciding(suppositions: &[BTreeSet<Supposition>], refuted: &BTreeSet<usize>) -> Option<Undecided> {
     let (with, without): (Vec<_>, Vec<_>) = (0..).zip(suppositions).partition(|(at, _)| refuted.contains(at));
-    let differ = |a: &BTreeSet<Owner>, b: &BTreeSet<Owner>| a.symmetric_difference(b).cloned().collect::<Vec<_>>();
+    let differ =
+        |a: &BTreeSet<Supposition>, b: &BTreeSet<Supposition>| a.symmetric_difference(b).cloned().collect::<Vec<_>>();
     let pairs = with.iter().flat_map(|(_, a)| without.iter().map(|(_, b)| differ(a, b)));
     pairs.min_by_key(Vec::len)?.first().map(unread)
 }

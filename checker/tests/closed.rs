@@ -75,3 +75,29 @@ fn nodes_that_were_not_read_may_fail() {
     let input = Input { snapshot: &snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
     assert_eq!(engine.decide(&input).decision, Outcome::Undecided);
 }
+
+#[test]
+fn an_audit_says_what_is_so_whichever_owners_were_not_read() {
+    let owned = "ownerReferences: [{apiVersion: example.com/v1, kind: Widget, name: w, uid: w}]";
+    let pod = format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{namespace: a, name: p, uid: p, {owned}}}, spec: {{nodeName: n1, \
+         containers: [{{name: c, image: i, envFrom: [{{configMapRef: {{name: m}}}}]}}]}}}}"
+    );
+    let mut snapshot = cluster(&["name: m, uid: m"]);
+    ingest::ingest(&mut snapshot, &pod, "cluster").expect("it is a pod");
+    let audited = |snapshot: &Snapshot, needed: &str| {
+        let require = format!("[{{expression: 'm.referrers(now).size() {needed}'}}]");
+        let decision =
+            engine(&format!("{{forEach: {{var: m, kind: ConfigMap}}, require: {require}}}")).audit(snapshot, None);
+        let reasons = decision.verdicts.iter().filter_map(|verdict| verdict.reason.clone()).collect::<Vec<_>>();
+        (decision.decision, decision.proved, reasons)
+    };
+    // an owner of a kind that was read, and of which there are none, is gone
+    assert_eq!(audited(&snapshot, "== 0"), (Outcome::Allowed, 1, Vec::new()));
+    snapshot.mark_unknown("Widget");
+    let why = vec!["objects of kind `Widget` were not read".to_owned()];
+    assert_eq!(audited(&snapshot, "== 0"), (Outcome::Undecided, 0, why.clone()));
+    assert_eq!(audited(&snapshot, "== 1"), (Outcome::Undecided, 0, why));
+    assert_eq!(audited(&snapshot, "<= 1"), (Outcome::Allowed, 1, Vec::new()));
+    assert_eq!(audited(&snapshot, "> 1"), (Outcome::Denied, 0, Vec::new()));
+}

@@ -11,14 +11,15 @@ pub use facts::{FactIndex, Facts};
 pub use labels::is_ranked;
 pub use lacking::{Mark, kinds as lacking_kinds, marks};
 pub use pools::{Pool, Pools};
-pub use supposed::asked_by;
+pub(crate) use supposed::ask_again;
+pub use supposed::{Supposition, asked_by};
 pub use usage::Usage;
 
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
 use crate::fields::{self, NodeConstraint};
 use crate::intern::Interner;
 use crate::kinds::Kind;
-use crate::object::{Key, Object, Owner};
+use crate::object::{Key, Object};
 use crate::references::{children, named};
 use crate::selector::text;
 use crate::value::{Str, Val};
@@ -73,8 +74,8 @@ pub struct Snapshot {
     by_constraint: PersistentMap<NodeConstraint, PersistentMap<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
-    /// Owners of these kinds that are supposed to be gone.
-    gone: BTreeSet<Owner>,
+    /// What is supposed of them.
+    supposed: BTreeSet<Supposition>,
     journal: Journal,
     lacking: lacking::Known,
 }
@@ -109,7 +110,7 @@ impl Snapshot {
             by_constraint: PersistentMap::default(),
             adapters,
             unknown: BTreeSet::new(),
-            gone: BTreeSet::new(),
+            supposed: BTreeSet::new(),
             journal: Journal::new(),
             lacking: lacking::Known::default(),
         }
@@ -135,8 +136,8 @@ impl Snapshot {
     #[must_use]
     pub fn with_adapters(&self, adapters: Arc<dyn Adapters>) -> Self {
         let missing_nodes = self.missing_nodes.clone();
-        let (unknown, gone) = (self.unknown.clone(), self.gone.clone());
-        let mut other = Self { unknown, gone, missing_nodes, ..Self::new(adapters) };
+        let (unknown, supposed) = (self.unknown.clone(), self.supposed.clone());
+        let mut other = Self { unknown, supposed, missing_nodes, ..Self::new(adapters) };
         self.iter().for_each(|object| other.insert_shared(object.clone()));
         other
     }

@@ -12,7 +12,7 @@ use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
 use crate::references::{children, named};
 use crate::selector::Selector;
-use crate::snapshot::{Facts, Snapshot, is_ranked};
+use crate::snapshot::{Facts, Snapshot, Supposition, ask_again, asked_by, is_ranked};
 use crate::steps;
 use crate::value::{Str, Val};
 
@@ -34,14 +34,14 @@ pub struct State<'a> {
     index: Arc<Index>,
     /// The nodes that match a constraint, where nodes differ; until another one does.
     admitted: RefCell<BTreeMap<Val, Arc<[Arc<Object>]>>>,
-    /// The deletions under way, until something differs.
-    under_way: OnceCell<Arc<UnderWay>>,
+    /// The deletions under way, until something differs, and what was supposed to find them.
+    under_way: OnceCell<Arc<(UnderWay, BTreeSet<Supposition>)>>,
     /// What was found out once for all who ask, until something differs: by what it is and about whom.
     found: RefCell<BTreeMap<(&'static str, Str), Found>>,
 }
 
-/// What was found out, and the facts that were read for it.
-type Found = (Arc<dyn Any + Send + Sync>, Facts);
+/// What was found out, the facts that were read for it, and what was supposed.
+type Found = (Arc<dyn Any + Send + Sync>, Facts, BTreeSet<Supposition>);
 
 /// The changed objects by what the snapshot is navigated by. An object that is only marked (same body, uid and node) is
 /// not among them: the snapshot's own index finds it.
@@ -166,22 +166,25 @@ impl<'a> State<'a> {
 
     /// The deletions under way, as they are found once.
     pub(crate) fn under_way(&self, find: impl FnOnce() -> UnderWay) -> &UnderWay {
-        self.under_way.get_or_init(|| Arc::new(find()))
+        let (found, asked) = &**self.under_way.get_or_init(|| Arc::new(asked_by(find)));
+        ask_again(asked);
+        found
     }
 
     /// What is found out about this state by `find`, once for all who ask for the same of it.
     pub(crate) fn once<T: Any + Send + Sync>(&self, what: &'static str, of: &str, find: impl FnOnce() -> T) -> Arc<T> {
         let at = (what, Str::from(of));
         let known = self.found.borrow().get(&at).cloned();
-        if let Some((found, facts)) = known
+        if let Some((found, facts, asked)) = known
             && let Ok(found) = found.downcast::<T>()
         {
             facts.read();
+            ask_again(&asked);
             return found;
         }
-        let (found, facts) = Facts::read_by(find);
+        let ((found, asked), facts) = Facts::read_by(|| asked_by(find));
         let found = Arc::new(found);
-        self.found.borrow_mut().insert(at, (found.clone(), facts));
+        self.found.borrow_mut().insert(at, (found.clone(), facts, asked));
         found
     }
 

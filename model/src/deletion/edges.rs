@@ -424,7 +424,7 @@ pub(super) fn keeps<'o>(
 ) -> bool {
     let solid = |owner| navigate::owner_object(state, dependent, owner).is_some_and(|solid| !solid.in_deletion_closure);
     let unread = |owner: &&Owner| is_unread(state, dependent, owner);
-    owners.clone().any(solid) || owners.filter(unread).any(|owner| state.base().supposes(owner))
+    owners.clone().any(solid) || owners.filter(unread).any(|owner| state.base().supposes_there(owner))
 }
 
 /// Whether it is unknown whether an owner is there, since its kind was not read.

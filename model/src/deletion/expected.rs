@@ -127,7 +127,7 @@ impl<'s, 'a> Expected<'s, 'a> {
 
     /// Whether an owner of a kind that was not read counts as gone.
     fn lacks(&self, owner: &Owner) -> bool {
-        self.at_worst || !self.state.base().supposes(owner)
+        self.at_worst || !self.state.base().supposes_there(owner)
     }
 
     fn surely(&self, object: &Object, depth: usize) -> bool {

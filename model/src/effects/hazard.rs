@@ -14,16 +14,19 @@ pub fn at_risk(state: &State<'_>, pod: &Object) -> bool {
         return false;
     }
     match node_of(state, pod) {
-        // a Node that was not read is unremarkable, as is one that pods only ever named; pods of one that was seen to go
-        // follow it, after a while (`pkg/controller/podgc/gc_controller.go`, `gcOrphaned`)
-        None => state.base().missing_nodes().contains(&pod.node),
+        // one that pods only ever named is unremarkable; pods of one that was seen to go follow it, after a while
+        // (`pkg/controller/podgc/gc_controller.go`, `gcOrphaned`)
+        None => state.base().missing_nodes().contains(&pod.node) || state.base().supposes_failing(&pod.node),
         Some(node) => !node.live() || not_ready(&node) == Some(true) || evicted_by_taint(pod, &node),
     }
 }
 
 /// Whether the pod's node reports that it is not Ready.
 pub fn on_failing_node(state: &State<'_>, pod: &Object) -> bool {
-    node_of(state, pod).is_some_and(|node| !node.live() || not_ready(&node) == Some(true))
+    match node_of(state, pod) {
+        None => state.base().supposes_failing(&pod.node),
+        Some(node) => !node.live() || not_ready(&node) == Some(true),
+    }
 }
 
 fn node_of(state: &State<'_>, pod: &Object) -> Option<std::sync::Arc<Object>> {

@@ -50,7 +50,8 @@ impl Memo {
     /// Whether a pod is on a node of the scenario's state that is not plainly well.
     pub fn on_unhealthy_node(&self, state: &State<'_>, pod: &Object) -> bool {
         let unhealthy = self.unhealthy(state);
-        !unhealthy.is_empty() && unhealthy.contains(&pod.node)
+        let is_unread = || !pod.node.is_empty() && state.base().unknown().contains("Node");
+        (!unhealthy.is_empty() && unhealthy.contains(&pod.node)) || is_unread()
     }
 
     /// The nodes of the scenario's state that are not plainly well.

@@ -100,7 +100,7 @@ impl Confirmation<'_, '_> {
         let owned = || {
             let covered = object.owners().iter().map(|owner| match owner_object(state, object, owner) {
                 Some(found) => self.covers(found, depth + 1),
-                None if state.base().unknown().contains(&owner.kind.kind) && state.base().supposes(owner) => {
+                None if state.base().unknown().contains(&owner.kind.kind) && state.base().supposes_there(owner) => {
                     self.lacks(&owner.kind)
                 }
                 None => Ok(false),

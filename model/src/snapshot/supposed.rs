@@ -1,44 +1,76 @@
-//! Whether an owner exists whose kind was not read: it may or may not. One or the other is supposed, and what depends on it is
-//! found out for both.
+//! What may be one way or another, since a kind was not read: one or the other is supposed, and what depends on it is found out
+//! for both.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::Snapshot;
 use super::facts::{Fact, Journal, note};
+use crate::kinds::Kind;
 use crate::object::Owner;
+use crate::value::Str;
+
+/// What may be supposed; all that is not is well.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Supposition {
+    /// An owner whose kind was not read is gone.
+    OwnerGone(Owner),
+    /// Pods may leave this node and lose readiness on it: it is not Ready, or has taints. Nodes were not read.
+    NodeFails(Str),
+}
+
+impl Supposition {
+    /// The kind that was not read.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::OwnerGone(owner) => owner.kind.clone(),
+            Self::NodeFails(_) => Kind::new("", "Node"),
+        }
+    }
+}
 
 thread_local! {
-    static ASKED: RefCell<BTreeSet<Owner>> = const { RefCell::new(BTreeSet::new()) };
+    /// What was asked for on this thread, while somebody wants to know.
+    static ASKED: RefCell<Option<BTreeSet<Supposition>>> = const { RefCell::new(None) };
 }
 
-/// Does some work on this thread, and says of which owners, whose kinds were not read, it asked whether they exist.
-pub fn asked_by<T>(work: impl FnOnce() -> T) -> (T, BTreeSet<Owner>) {
-    let outer = ASKED.take();
+/// Does some work on this thread, and says which suppositions it asked for. Work within work is told to both.
+pub fn asked_by<T>(work: impl FnOnce() -> T) -> (T, BTreeSet<Supposition>) {
+    let outer = ASKED.replace(Some(BTreeSet::new()));
     let done = work();
-    (done, ASKED.replace(outer))
+    let asked = ASKED.replace(outer).unwrap_or_default();
+    ask_again(&asked);
+    (done, asked)
 }
 
-/// An owner, whoever names it.
-fn itself(owner: &Owner) -> Owner {
-    Owner { controller: false, ..owner.clone() }
+/// Says to whoever wants to know that these were asked for, as what was found out by that is used.
+pub(crate) fn ask_again(asked: &BTreeSet<Supposition>) {
+    ASKED.with_borrow_mut(|all| all.iter_mut().for_each(|all| all.extend(asked.iter().cloned())));
 }
 
 impl Snapshot {
-    /// The same where these owners, whose kinds were not read, are gone. All others of such kinds are there.
+    /// The same where these are supposed, and no others.
     #[must_use]
-    pub fn without_owners(&self, gone: BTreeSet<Owner>) -> Self {
+    pub fn supposing(&self, supposed: BTreeSet<Supposition>) -> Self {
         let mut other = self.clone();
         other.journal.note(Journal::event(), Fact::Readings);
-        Self { gone, ..other }
+        Self { supposed, ..other }
     }
 
-    /// Whether an owner whose kind was not read is supposed to exist. Who asks is told so by [`asked_by`].
-    pub(crate) fn supposes(&self, owner: &Owner) -> bool {
+    /// Whether an owner whose kind was not read is supposed to exist, whoever names it. Who asks is told so by [`asked_by`].
+    pub(crate) fn supposes_there(&self, owner: &Owner) -> bool {
+        !self.supposes(Supposition::OwnerGone(Owner { controller: false, ..owner.clone() }))
+    }
+
+    /// Whether a node is supposed to fail: none that was read, or that is missed where nodes were.
+    pub(crate) fn supposes_failing(&self, node: &Str) -> bool {
+        self.unknown().contains("Node") && self.supposes(Supposition::NodeFails(node.clone()))
+    }
+
+    fn supposes(&self, supposition: Supposition) -> bool {
         note(Fact::Readings);
-        let owner = itself(owner);
-        let there = !self.gone.contains(&owner);
-        ASKED.with_borrow_mut(|asked| asked.insert(owner));
-        there
+        let supposed = self.supposed.contains(&supposition);
+        ask_again(&BTreeSet::from([supposition]));
+        supposed
     }
 }
