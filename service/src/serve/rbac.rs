@@ -14,7 +14,7 @@ use super::resources::{GROUP, RESOURCES};
 use super::secret;
 use super::store::AGGREGATED;
 use crate::policy::Policy;
-use crate::rules::watched;
+use crate::rules::{watched, watches_every};
 
 /// The role that aggregates what Suture may read, and what the names of those that it aggregates begin with.
 pub const READS: &str = "suture-read";
@@ -24,6 +24,21 @@ pub const WRITES: &str = "suture-write";
 pub const VIEWS: &str = "suture-view";
 /// By this label a role is part of `view`, `edit` and `admin` (`plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go`).
 const VIEWED: &str = "rbac.authorization.k8s.io/aggregate-to-view";
+
+/// The other resources that API servers have built in and that can be listed and watched (`kubectl api-resources` of Kubernetes
+/// 1.33 to 1.36, with what is beta there). They play no role in the table of kinds; what is about objects of every kind is about
+/// these too, and could say nothing about any if they were not read.
+const BESIDE: [(&str, &[&str]); 9] = [
+    ("admissionregistration.k8s.io", &["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"]),
+    ("certificates.k8s.io", &["certificatesigningrequests", "clustertrustbundles", "podcertificaterequests"]),
+    ("coordination.k8s.io", &["leasecandidates"]),
+    ("flowcontrol.apiserver.k8s.io", &["flowschemas", "prioritylevelconfigurations"]),
+    ("networking.k8s.io", &["ipaddresses", "servicecidrs"]),
+    ("resource.k8s.io", &["deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"]),
+    ("scheduling.k8s.io", &["workloads"]),
+    ("storage.k8s.io", &["csinodes", "csistoragecapacities", "volumeattributesclasses"]),
+    ("storagemigration.k8s.io", &["storageversionmigrations"]),
+];
 
 /// The service account, its roles, and what binds them.
 pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
@@ -79,6 +94,11 @@ fn reads(policy: &Policy) -> Vec<Json> {
     // whether the cluster asks, beside what is watched
     for kind in watched(policy).into_iter().chain(Kind::builtin("ValidatingWebhookConfiguration")) {
         groups.entry(kind.group.to_string()).or_default().insert(resource_of(policy, &kind));
+    }
+    if watches_every(policy) {
+        for (group, resources) in BESIDE {
+            groups.entry(group.to_owned()).or_default().extend(resources.iter().map(ToString::to_string));
+        }
     }
     groups.entry(GROUP.to_owned()).or_default().extend(RESOURCES.iter().map(|r| r.plural.to_owned()));
     let rule = |(group, resources): (String, BTreeSet<String>)| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
@@ -148,7 +168,7 @@ mod tests {
             kind: Widget, replicas: self.spec.replicas}}";
         documents.extend(Documents::read(&[Source { name: "a test".into(), text: adapter.into() }]).unwrap());
         let policy = documents.compile().unwrap();
-        assert!(watches_every(&policy), "of what reads every kind nothing else is granted");
+        assert!(watches_every(&policy), "of what reads every kind all that is built in is granted");
         let manifests = manifests(&policy, &Installation::default());
         let role = |name: &str| {
             manifests.iter().find(|m| m["kind"] == "ClusterRole" && m["metadata"]["name"] == name).unwrap()
@@ -171,7 +191,14 @@ mod tests {
                 texts(rule, "apiGroups").contains(&group.into()) && texts(rule, "resources").contains(&resource.into())
             })
         };
-        for (group, resource) in [("", "pods"), ("apps", "deployments"), ("example.com", "widgets"), ("", "secrets")] {
+        for (group, resource) in [
+            ("", "pods"),
+            ("apps", "deployments"),
+            ("example.com", "widgets"),
+            ("", "secrets"),
+            ("storage.k8s.io", "csinodes"),
+            ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+        ] {
             assert!(granted(group, resource), "{group}/{resource}");
         }
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use super::conditions::{SUBRESOURCE, builtin_groups, list, quote};
 use crate::never_asked::own_group;
-use crate::serve::rbac::{READS, WRITES};
+use crate::serve::rbac::{READS, VIEWS, WRITES};
 
 /// The namespaces of the system that every cluster has (`k8s.io/api/core/v1` `NamespaceNodeLease`, `metav1.NamespaceSystem`
 /// and `NamespacePublic`).
@@ -37,7 +37,7 @@ pub fn expression(namespaces: &[String]) -> String {
         "(has(request.name) && (request.resource.group == 'apiextensions.k8s.io' \
          && request.resource.resource == 'customresourcedefinitions' && request.name.endsWith({}) \
          || request.resource.group == 'rbac.authorization.k8s.io' && request.resource.resource in \
-         ['clusterroles', 'clusterrolebindings'] && (request.name == '{WRITES}' || request.name.startsWith('{READS}'))))",
+         ['clusterroles', 'clusterrolebindings'] && (request.name in ['{WRITES}', '{VIEWS}'] || request.name.startsWith('{READS}'))))",
         quote(&format!(".{}", own_group()))
     );
     [inside, by_accounts(&all), nodes(), own].join(" || ")
