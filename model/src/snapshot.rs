@@ -11,8 +11,8 @@ pub use facts::{FactIndex, Facts};
 pub use labels::is_ranked;
 pub use lacking::{Mark, kinds as lacking_kinds, marks};
 pub use pools::{Pool, Pools};
-pub(crate) use supposed::ask_again;
-pub use supposed::{Supposition, asked_by};
+pub(crate) use supposition::ask_again;
+pub use supposition::{Supposition, asked_by};
 pub use usage::Usage;
 
 use crate::adapter::{AdapterFacts, Adapters, NoAdapters};
@@ -43,6 +43,7 @@ mod persistent_map;
 mod places;
 mod pools;
 mod supposed;
+mod supposition;
 mod terms;
 mod usage;
 
