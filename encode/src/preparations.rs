@@ -28,8 +28,8 @@ pub(crate) enum Local {
     Text(Str),
     /// An integer.
     Int(i64),
-    /// An object, and where its body is in memory: [`AboutLocals`] keeps the object there.
-    Object(Key, usize),
+    /// An object, by where it is in memory: [`AboutLocals`] keeps it there. Another one of its name and body may be on its way out.
+    Object(usize),
 }
 
 impl Local {
@@ -38,7 +38,7 @@ impl Local {
         match value {
             Value::String(text) => Some(Self::Text(text.clone())),
             Value::Int(number) => Some(Self::Int(*number)),
-            Value::Object(object) => Some(Self::Object(object.key.clone(), Arc::as_ptr(&object.body) as usize)),
+            Value::Object(object) => Some(Self::Object(Arc::as_ptr(object) as usize)),
             _ => None,
         }
     }
@@ -115,5 +115,30 @@ pub struct Preparations {
 impl Preparations {
     pub(crate) fn memo(&self, scenario: &Scenario<'_>) -> Rc<Memo> {
         self.memos.borrow_mut().entry(std::ptr::from_ref(scenario) as usize).or_default().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use suture_model::object::Object;
+    use suture_model::value::Val;
+
+    use super::*;
+
+    #[test]
+    fn objects_that_differ_in_their_header_only_are_asked_about_apart() {
+        let fields = [("apiVersion", Val::str("v1")), ("kind", Val::str("Pod"))];
+        let pod = Val::object(fields).with("metadata", Val::object([("name", Val::str("p"))]));
+        let pod = Arc::new(Object::from_val(&pod).unwrap());
+        let going = Arc::new(Object { in_deletion_closure: true, ..(*pod).clone() });
+        let mut kept = AboutLocals::default();
+        let ask = |kept: &mut AboutLocals, object: &Arc<Object>| {
+            let locals = [("p".into(), Sym::Known(Value::Object(object.clone())))];
+            kept.asked((0, 0), &locals, || Some(Rc::from(["p".into()]))).unwrap()
+        };
+        let asked = ask(&mut kept, &pod);
+        kept.keep(asked, Value::Int(1));
+        let asked = [&pod, &going].map(|object| ask(&mut kept, object));
+        assert_eq!(asked.map(|asked| kept.find(&asked).is_some()), [true, false]);
     }
 }
