@@ -80,7 +80,11 @@ pub fn calm(group: &Group) -> Group {
     for entity in calm.entities.iter_mut().filter(|entity| entity.fates.iter().any(is_down)) {
         Rc::make_mut(&mut entity.fates).retain(|fate| !is_down(fate));
     }
-    calm.limits.retain(|limit| !matches!(limit.label, LimitLabel::NodesTake { .. }));
+    // what limits pods on such nodes counts them there, and nothing else counts by place
+    calm.limits.retain(|limit| {
+        let mut counted = limit.any_of.iter().flat_map(|linear| &linear.terms);
+        counted.all(|(_, count)| count.places.is_none())
+    });
     calm.places.truncate(DOWN);
     calm
 }

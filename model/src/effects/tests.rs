@@ -113,7 +113,11 @@ fn which_node_fails_changes_nothing_but_the_pods_on_it() {
     let pods = |owner: &'static str| {
         (0..6).map(move |at| pod(&format!("{}-{at}", &owner[owner.len() - 1..]), owner, ["n", "m"][at % 2], at != 3))
     };
-    let made = [workload("Deployment", "d", "", 6, "new", ""), workload("ReplicaSet", "r", "d", 6, "old", "")];
+    let apart = val(r#"{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+        {"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":"x"}}}]}}"#);
+    let alone = workload("Deployment", "d", "", 6, "new", "");
+    let alone = alone.with_at(&["spec", "template", "spec", "affinity"], apart);
+    let made = [alone, workload("ReplicaSet", "r", "d", 6, "old", "")];
     let set = workload("StatefulSet", "s", "", 8, "new", "").with_at(&["spec", "selector"], Val::Null);
     let all = pods("ReplicaSet/r").chain(pods("StatefulSet/s")).chain(made).chain([set]);
     let snapshot = snapshot(all.collect());
