@@ -40,8 +40,11 @@ pub struct State<'a> {
     found: RefCell<BTreeMap<(&'static str, Str), Found>>,
 }
 
-/// What was found out, the facts that were read for it, and what was supposed.
-type Found = (Arc<dyn Any + Send + Sync>, Facts, BTreeSet<Supposition>);
+/// What was found out, and from what; who asks again copies no facts.
+type Found = (Arc<dyn Any + Send + Sync>, Arc<Sources>);
+
+/// The facts that were read for something, and what was supposed.
+type Sources = (Facts, BTreeSet<Supposition>);
 
 /// The changed objects by what the snapshot is navigated by. An object that is only marked (same body, uid and node) is
 /// not among them: the snapshot's own index finds it.
@@ -175,16 +178,17 @@ impl<'a> State<'a> {
     pub(crate) fn once<T: Any + Send + Sync>(&self, what: &'static str, of: &str, find: impl FnOnce() -> T) -> Arc<T> {
         let at = (what, Str::from(of));
         let known = self.found.borrow().get(&at).cloned();
-        if let Some((found, facts, asked)) = known
+        if let Some((found, sources)) = known
             && let Ok(found) = found.downcast::<T>()
         {
+            let (facts, asked) = &*sources;
             facts.read();
-            ask_again(&asked);
+            ask_again(asked);
             return found;
         }
         let ((found, asked), facts) = Facts::read_by(|| asked_by(find));
         let found = Arc::new(found);
-        self.found.borrow_mut().insert(at, (found.clone(), facts, asked));
+        self.found.borrow_mut().insert(at, (found.clone(), Arc::new((facts, asked))));
         found
     }
 

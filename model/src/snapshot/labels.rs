@@ -80,14 +80,19 @@ pub fn is_ranked(object: &Object) -> bool {
     let states = |spec: &Val| {
         spec.name_at(&["priorityClassName"]).is_some() || spec.int_at(&["priority"]).is_some_and(|of| of != 0)
     };
-    object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty() && pod_spec(object).is_some_and(states)
+    spec_to_place(object).is_some_and(states)
+}
+
+/// The spec of the pods that an object makes, or of a pod that waits for a node.
+fn spec_to_place(object: &Object) -> Option<&Val> {
+    let is_to_place = object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty();
+    pod_spec(object).filter(|_| is_to_place)
 }
 
 /// Under which labels an object is found whose place, or that of the pods which it makes, depends on other pods: by affinity,
 /// anti-affinity or spreading.
 fn related(object: &Object) -> BTreeSet<LabelKey> {
-    let is_placed = object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty();
-    let Some(spec) = pod_spec(object).filter(|_| is_placed) else { return BTreeSet::new() };
+    let Some(spec) = spec_to_place(object) else { return BTreeSet::new() };
     let affinity = ["podAffinity", "podAntiAffinity"].into_iter().flat_map(|kind| pod_terms(spec, kind));
     let label = |term: &Val| {
         let selector = Selector::from_label_selector(term.at_some(&["labelSelector"])?);
@@ -110,8 +115,7 @@ fn bound(object: &Object) -> BTreeSet<LabelKey> {
 
 /// Whether a required pod affinity places an object, or the pods which it makes.
 fn follows(object: &Object) -> bool {
-    let is_placed = object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty();
-    is_placed && pod_spec(object).is_some_and(|spec| !pod_terms(spec, "podAffinity").is_empty())
+    spec_to_place(object).is_some_and(|spec| !pod_terms(spec, "podAffinity").is_empty())
 }
 
 /// The label under which is found what asks for something of pods with a label of this name.
