@@ -62,8 +62,10 @@ soak: plane build ## churns a cluster for SUTURE_SOAK_MINUTES [20], and judges S
 	$(E2E) --test soak -- $(PRINT)
 
 bench: export SUTURE_REPLAY_ENTRIES ?= 100000
-bench: build ## measures decision time and memory on a generated cluster, and the replay of a log
+bench: export SUTURE_COST_ITEMS ?= 10000
+bench: build ## measures decision time and memory on a generated cluster, by each list of an object, and the replay of a log
 	$(SUTURE) bench
+	cargo test --release --locked --package suture-tests --test cost -- each_template --nocapture
 	cargo test --release --locked --package suture-tests --test replay_rate -- --nocapture
 
 oracle: export SUTURE_ORACLE_CASES ?= 200000
@@ -71,8 +73,9 @@ oracle: $(Z3) ## compares verdicts with brute force, SUTURE_ORACLE_CASES random 
 	cargo test --release --locked --package suture-tests --test oracle -- --nocapture
 
 hostile: export SUTURE_HOSTILE_CASES ?= 10000
-hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES random cases [10000]
-	cargo test --release --locked --package suture-tests --test hostile -- --nocapture
+hostile: export SUTURE_HOSTILE_SECONDS ?= 1800
+hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES cases [10000], and SUTURE_HOSTILE_SECONDS [1800]
+	cargo test --release --locked --package suture-tests --test hostile --test deadline -- --nocapture
 
 controlplane: plane ## starts a real control plane with SUTURE_NODES nodes and kubeconfigs to try it, until Ctrl-C
 	cargo run --locked --package suture-e2e --bin controlplane -- $(SUTURE_NODES)

@@ -22,7 +22,8 @@ use crate::causes::narrow;
 use crate::clock::Stopwatch;
 use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
 use crate::decision_cache::{CacheKey, DecisionCache, repeatable};
-use crate::judge::{Findings, Judge, SHARES, Scope};
+use crate::judge::{Findings, Judge, Scope};
+use crate::shares::SHARES;
 use crate::suggest::suggest;
 use crate::suppose::judge_all;
 use crate::version::{VersionError, z3_version};
@@ -106,7 +107,10 @@ impl Engine {
             return Decision { uid: input.uid(), duration, effort, ..known };
         }
         let (decision, facts) = Facts::read_by(|| self.decide_anew(input));
-        self.decisions.keep(asked, facts, input.snapshot, &decision);
+        // one that was ended from outside might have said more
+        if !steps::ended() {
+            self.decisions.keep(asked, facts, input.snapshot, &decision);
+        }
         decision
     }
 

@@ -30,6 +30,9 @@ pub enum Undecided {
         "it takes too long: what it may cost of one decision is spent before all that the change reaches is looked at"
     )]
     Overran,
+    /// Nobody waits for the decision any longer.
+    #[error("there is no time left: the answer is due before all that the change reaches is looked at")]
+    Late,
     /// What the invariant may cost of an audit is spent.
     #[error("it takes too long: what it may cost of an audit is spent before all its instances are looked at")]
     AuditOverran,

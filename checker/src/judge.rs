@@ -25,6 +25,7 @@ use crate::explain::{self, StepCache};
 use crate::instance::{InvariantRun, Undecided, judges};
 use crate::prove::Proof;
 use crate::request::{DecisionContext, Input, NoScenarios, ScenarioSet, ScenarioSource, Settings, expression_inputs};
+use crate::shares::Shares;
 use crate::symmetry_memo::{ClassKey, ClassVerdict, SharedVerdict, SymmetryMemo};
 use crate::unmodelled::Operators;
 
@@ -33,11 +34,6 @@ use crate::unmodelled::Operators;
 const REFUSALS_MAX: usize = 64;
 /// A deletion that takes more objects along than these is first judged without them: to mark them takes a millisecond.
 const FOLLOWERS_MAX: usize = 512;
-
-/// An invariant takes no more than this part of the steps of a decision: one that overruns leaves enough for the others.
-pub(crate) const SHARES: u64 = 2;
-/// The same of one that has overrun of late: about ten times what everyday changes take.
-const HURRIED_SHARES: u64 = 64;
 
 /// What is judged.
 #[derive(Clone, Copy, Debug, Default)]
@@ -147,18 +143,29 @@ impl<'e> Judge<'e> {
         let context =
             DecisionContext { input, in_flight, inputs, before: &before, preparations: Preparations::default() };
         let told = StepCache::default();
-        let analyses = self.analyses;
-        for analysis in analyses {
+        let (analyses, mut shares) = (self.analyses, Shares::new(self.settings.steps, self.hurried));
+        let is_own = |analysis: &&Analysis| analysis.compiled.namespaced.is_some();
+        let wide = analyses.iter().filter(|analysis| !is_own(analysis));
+        for analysis in wide.chain(analyses.iter().filter(is_own)) {
             if !self.asks(analysis, &context, scope) {
                 continue;
             }
             let with = set.at(analysis.compiled.hold);
             let run = InvariantRun { context: &context, analysis, with, baseline: &set.baseline };
             let memo = SymmetryMemo::new(run);
-            let is_hurried = self.hurried.contains(&analysis.compiled.name);
-            let share = self.settings.steps / if is_hurried { HURRIED_SHARES } else { SHARES };
-            let mut judged = InvariantJudge { judge: self, run, memo, scope, told: &told, found: &mut found };
-            if steps::within(share, || judged.all(&mut impact)).is_break() {
+            let little = shares.hurried();
+            let mut judged = InvariantJudge {
+                judge: self,
+                run,
+                memo,
+                scope,
+                told: &told,
+                found: &mut found,
+                little,
+                began: 0,
+                is_spent: false,
+            };
+            if shares.within(&analysis.compiled, || judged.all(&mut impact)).is_break() {
                 break;
             }
         }
@@ -190,11 +197,18 @@ struct InvariantJudge<'j, 'e, 's, 'a> {
     scope: Scope<'j>,
     told: &'j StepCache,
     found: &'j mut Findings,
+    /// What it may take without having overrun, where the answer is due before it is done.
+    little: u64,
+    /// What was left when it began; nothing before that.
+    began: u64,
+    /// Whether it was told to be undecided, since no step is left.
+    is_spent: bool,
 }
 
 impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
     /// Judges all instances that the change reaches.
     fn all(&mut self, impact: &mut Impact<'s, 'a>) -> ControlFlow<()> {
+        self.began = steps::left();
         let Reached { mut keys, pod_classes, admitting } = match self.scope.present {
             true => Reached::of(impact.of_kinds(self.run.analysis, None)),
             false => impact.reached(self.run.analysis),
@@ -230,13 +244,20 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         ControlFlow::Continue(())
     }
 
-    /// Whether the invariant has taken its share of the decision: then it is undecided, and its other instances are left out.
+    /// Whether no step is left: the invariant has taken its share of the decision, or the answer is due. Then it is undecided,
+    /// and its other instances are left out.
     fn overran(&mut self) -> bool {
         let (spent, compiled) = (steps::check().is_err(), self.run.compiled());
-        if spent && !self.found.overran.contains(&compiled.name) {
+        if spent && !self.is_spent {
+            self.is_spent = true;
+            let (late, taken) = (steps::ended(), self.began.saturating_sub(steps::left()));
+            let why = if late { Undecided::Late } else { Undecided::Overran };
             let target = self.run.context.input.target();
-            self.found.verdicts.push(explain::undecided(compiled, &target, &Undecided::Overran));
-            self.found.overran.insert(compiled.name.clone());
+            self.found.verdicts.push(explain::undecided(compiled, &target, &why));
+            // whoever took the time is to blame for it, and not those that come after
+            if !late || taken > self.little {
+                self.found.overran.insert(compiled.name.clone());
+            }
         }
         spent
     }

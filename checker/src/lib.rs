@@ -18,6 +18,7 @@ mod minimize;
 pub mod pool;
 mod prove;
 mod request;
+mod shares;
 pub mod solve;
 mod suggest;
 mod suppose;

@@ -3,6 +3,7 @@
 
 use suture_specs::error::EvalError;
 use suture_specs::functions::{Func, Worlds, call_nav};
+use suture_specs::members::Members;
 use suture_specs::value::{Value, World};
 
 use crate::eval::{Evaluator, Refusal, VALUES_MAX, check_absence, not_linear};
@@ -95,6 +96,11 @@ where
         if let [Sym::Bag(items)] = args.as_slice() {
             return self.of_bag(func, items);
         }
+        if let (Func::Without, [items, others]) = (func, args.as_slice())
+            && let (Some(items), Some(others)) = (as_bag(items), as_bag(others))
+        {
+            return self.without(&items, &others);
+        }
         match (func, args.as_slice()) {
             (Func::Neg, [Sym::Int(x)]) => return Ok(Sym::int(x.scale(-1)?)),
             (Func::Add, [a, b]) => {
@@ -164,11 +170,14 @@ where
 
     /// The known values of a bag, each once with how often it is there.
     fn totals(&self, func: Func, items: &[Item]) -> Result<Vec<(Value, Int)>, Refusal> {
-        let mut totals: Vec<(Value, Int)> = Vec::new();
+        let (mut totals, mut places): (Vec<(Value, Int)>, _) = (Vec::new(), Members::default());
         let mut add = |value: &Value, count: &Int| -> Result<(), Refusal> {
-            match totals.iter_mut().find(|(known, _)| known == value) {
+            match places.get(value).and_then(|at: &usize| totals.get_mut(*at)) {
                 Some((_, total)) => *total = total.add(count)?,
-                None => totals.push((value.clone(), count.clone())),
+                None => {
+                    places.add(value, totals.len());
+                    totals.push((value.clone(), count.clone()));
+                }
             }
             Ok(())
         };
@@ -203,6 +212,26 @@ where
             once.push(Item { count, value: Sym::Known(value) });
         }
         Ok(Sym::Bag(once))
+    }
+
+    /// The items of a bag that equal none of another one.
+    fn without(&self, items: &[Item], others: &[Item]) -> Answer {
+        let (one, none) = (Int::constant(1), Int::constant(0));
+        let others = self.totals(Func::Without, others)?;
+        let mut known = Members::default();
+        for (value, total) in &others {
+            known.add(value, Bool::ge(total, &one, &self.scene.vars)?);
+        }
+        let mut left = Vec::new();
+        for Item { count, value } in items {
+            let Sym::Known(known_value) = value else { return Err(not_linear(Func::Without.name())) };
+            let count = match known.get(known_value) {
+                Some(there) => Int::ite(there, &none, count, &self.scene.vars)?,
+                None => count.clone(),
+            };
+            left.push(Item { count, value: value.clone() });
+        }
+        Ok(Sym::Bag(left))
     }
 
     /// The values of a bag in ascending order, each once with how often it is there; refused where they have no order.

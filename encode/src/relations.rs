@@ -432,9 +432,9 @@ pub const fn relations(func: Func) -> Relations {
     match func {
         Add | Sub | Mul | Div | Rem | Neg | Eq | Ne | Lt | Le | Gt | Ge | In | Contains | StartsWith | EndsWith
         | Matches | CharAt | IndexOf | LastIndexOf | LowerAscii | UpperAscii | Replace | Split | Join | Substring
-        | Trim | Reverse | Sum | Min | Max | Distinct | Sort | Slice | Greatest | Least | Abs | ToInt | ToUInt
-        | ToDouble | ToString | ToBytes | ToBool | ToTimestamp | ToDuration | TypeOf | GetFullYear | GetMonth
-        | GetDate | GetDayOfMonth | GetDayOfWeek | GetDayOfYear | GetHours | GetMinutes | GetSeconds
+        | Trim | Reverse | Sum | Min | Max | Distinct | Without | Sort | Slice | Greatest | Least | Abs | ToInt
+        | ToUInt | ToDouble | ToString | ToBytes | ToBool | ToTimestamp | ToDuration | TypeOf | GetFullYear
+        | GetMonth | GetDate | GetDayOfMonth | GetDayOfWeek | GetDayOfYear | GetHours | GetMinutes | GetSeconds
         | GetMilliseconds | DueWithin | OptionalOfNonZero | Floor | Amount => values(Detail::All, AllAnnotations),
         // these hand an object on as it is
         Flatten | OptionalOf | OptionalNone | HasValue | OptionalValue | OrOptional | OrValue => {

@@ -2,12 +2,39 @@
 //!
 //! A step is about the work of one node of an expression: some tens of nanoseconds. Whoever walks what a client can make
 //! long counts a step for each item; whoever can fail looks whether any are left, and gives up if not.
+//!
+//! On a machine that is slower than that, or does much else, the steps may last longer than anybody waits. Who waits may
+//! end them from outside ([`until`]): then none is left, as if they had been taken.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
     /// The steps that this thread may still take; all the time in the world where nothing is being decided.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    /// With so many left it is looked whether somebody ended them.
+    static LOOK: Cell<u64> = const { Cell::new(0) };
+    /// By what somebody may end them.
+    static END: RefCell<Option<End>> = const { RefCell::new(None) };
+}
+
+/// After so many steps it is looked whether somebody ended them: about a millisecond.
+const LOOK_EVERY: u64 = 32_768;
+
+/// Ends steps from another thread; clones end the same.
+#[derive(Clone, Debug, Default)]
+pub struct End(Arc<AtomicBool>);
+
+impl End {
+    /// From now on no step is left.
+    pub fn end(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn is_ended(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// No step is left.
@@ -30,7 +57,35 @@ pub fn count_items(items: usize) {
 /// # Errors
 /// When none is.
 pub fn check() -> Result<(), Spent> {
-    if LEFT.get() == 0 { Err(Spent) } else { Ok(()) }
+    let left = LEFT.get();
+    if left > LOOK.get() {
+        return Ok(());
+    }
+    if left == 0 || ended() {
+        return Err(Spent);
+    }
+    LOOK.set(left.saturating_sub(LOOK_EVERY));
+    Ok(())
+}
+
+/// Whether somebody ended the steps that are taken here.
+pub fn ended() -> bool {
+    END.with_borrow(|end| end.as_ref().is_some_and(End::is_ended))
+}
+
+/// Runs something whose steps `end` ends.
+pub fn until<R>(end: &End, run: impl FnOnce() -> R) -> R {
+    /// Takes it away, also where `run` panics.
+    struct Rest(Option<End>);
+    impl Drop for Rest {
+        fn drop(&mut self) {
+            END.set(self.0.take());
+            LOOK.set(0);
+        }
+    }
+    let _rest = Rest(END.replace(Some(end.clone())));
+    LOOK.set(u64::MAX);
+    run()
 }
 
 /// How many are left.
@@ -49,25 +104,30 @@ pub fn within<R>(most: u64, run: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             let taken = self.share.saturating_sub(LEFT.get());
             LEFT.set(self.outer.saturating_sub(taken));
+            LOOK.set(u64::MAX);
         }
     }
     let outer = LEFT.get();
     let share = most.min(outer);
     LEFT.set(share);
+    LOOK.set(u64::MAX);
     let _rest = Rest { outer, share };
     run()
 }
 
-/// Runs something whose result is kept for all who ask later: it counts for nobody, whoever happens to ask first.
+/// Runs something whose result is kept for all who ask later: it counts for nobody, whoever happens to ask first, and nobody
+/// ends it.
 pub fn aside<R>(run: impl FnOnce() -> R) -> R {
     /// Gives back what was left, also where `run` panics.
-    struct Rest(u64);
+    struct Rest(u64, Option<End>);
     impl Drop for Rest {
         fn drop(&mut self) {
             LEFT.set(self.0);
+            END.set(self.1.take());
+            LOOK.set(u64::MAX);
         }
     }
-    let _rest = Rest(LEFT.replace(u64::MAX));
+    let _rest = Rest(LEFT.replace(u64::MAX), END.take());
     run()
 }
 
@@ -93,6 +153,24 @@ mod tests {
             aside(|| count(100));
             assert_eq!(left(), 10);
         });
+    }
+
+    #[test]
+    fn who_waits_may_end_them() {
+        let end = End::default();
+        until(&end, || {
+            within(1_000_000, || {
+                count(10);
+                assert_eq!((check(), ended()), (Ok(()), false));
+                end.end();
+                aside(|| assert_eq!(check(), Ok(()), "what is kept is found to its end"));
+                count(LOOK_EVERY);
+                assert_eq!((check(), ended()), (Err(Spent), true));
+                assert_eq!(within(10, check), Err(Spent));
+            });
+            assert_eq!(within(1_000, check), Err(Spent), "nor is any left for what comes after");
+        });
+        assert_eq!((check(), ended()), (Ok(()), false));
     }
 
     #[test]

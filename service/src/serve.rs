@@ -52,7 +52,7 @@ pub mod maintenance;
 pub mod metrics;
 pub mod off;
 pub mod options;
-mod overruns;
+pub mod overruns;
 pub mod page;
 pub mod paths;
 pub mod pauses;
@@ -92,6 +92,7 @@ use maintenance::Maintenance;
 use metrics::Metrics;
 use off::Off;
 use options::{Options, ReplicasMode};
+use overruns::Overruns;
 use paths::Segments;
 use peers::{Peer, There};
 use policies::Policies;
@@ -122,6 +123,8 @@ const CORES_PER_IO_THREAD: usize = 2;
 const VAULT_TRIES_MAX: usize = 5;
 /// How often files with certificates are looked at.
 const FILES_EVERY: Duration = Duration::from_secs(5);
+/// Threads for Suture's own resources, which never wait for decisions: so many that no namespace takes all.
+const OWN_WORKERS: usize = 2;
 /// How long it waits for reports to be kept when it leaves.
 const REPORTS_SETTLE_MAX: Duration = Duration::from_secs(3);
 
@@ -177,6 +180,7 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     };
     let mut shared = SharedState::new(store.clone(), in_flight_log, replicas.clone());
     shared.unmodelled = options.unmodelled.into();
+    shared.overruns = Arc::new(Overruns::counted(metrics.clone()));
     let mut kept = Kept::start(options, &config, &metrics)?;
     shared.reports = kept.as_ref().map(|kept| kept.reports.clone());
     let shared = Arc::new(shared);
@@ -185,15 +189,14 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
         move || again.send_modify(|times| *times += 1)
     });
     follow(&client, policies, &shared, &again, options, &readiness, &metrics);
-    let limits = Limits { workers: options.workers(), queue_len_max: options.queue };
-    let workers = Workers::start(Arc::new(JudgePool(shared)), limits, metrics.clone());
+    let [workers, own] = crews(options, &shared, &metrics);
     let segments = Segments::default();
     let (tls, bundle, published) = certificates(options, &client, &readiness, &metrics, &segments).await?;
     if let Some(kept) = &mut kept {
         kept.serve(options.identity(), &client, &tls)?;
     }
     let followers = succession.as_mut().and_then(|succession| succession.follow(copying, &store, &tls));
-    let registered = report(options, &client, &store, &replicas, &metrics, kept.as_ref());
+    let registered = report(options, &client, &shared, &metrics, kept.as_ref());
     if let Some(target) = options.target() {
         let segments = segments.clone();
         let registrar =
@@ -206,7 +209,7 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
         on_overload: options.on_overload.into(),
     };
     let disclosure = Disclosure::by(Arc::new(ApiServer(client.clone())));
-    let webhook = router::router(workers.clone(), terms, metrics.clone(), followers, segments, Some(disclosure));
+    let webhook = router::router([workers.clone(), own], terms, metrics.clone(), followers, segments, Some(disclosure));
     let health = health::router(readiness.clone(), metrics, workers);
     let said = |address: io::Result<SocketAddr>| address.map(|a| a.to_string()).unwrap_or_default();
     tracing::info!(webhook = said(listeners.webhook()), health = said(listeners.health()), "serving");
@@ -229,6 +232,14 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     }
     Peer::new(client, &options.namespace, options.identity()).leave().await;
     served.map_err(Failure::invalid)
+}
+
+/// Who decides about requests, and who about Suture's own resources.
+fn crews(options: &Options, shared: &Arc<SharedState>, metrics: &Metrics) -> [Workers; 2] {
+    [options.workers(), OWN_WORKERS].map(|workers| {
+        let limits = Limits { workers, queue_len_max: options.queue };
+        Workers::start(Arc::new(JudgePool(shared.clone())), limits, metrics.clone())
+    })
 }
 
 /// Where reports are kept, if they are.
@@ -439,8 +450,7 @@ fn follow(
 fn report(
     options: &Options,
     client: &Client,
-    store: &Arc<Store>,
-    replicas: &Replicas,
+    shared: &SharedState,
     metrics: &Metrics,
     kept: Option<&Kept>,
 ) -> latest::Sender<Result<(), String>> {
@@ -451,9 +461,17 @@ fn report(
     // where somebody else registers the webhook, requests come or they do not
     let standing = if options.target().is_some() { Err("not registered yet".to_owned()) } else { Ok(()) };
     let (teller, registered) = latest::channel(standing);
-    let (store, replicas, metrics) = (store.clone(), replicas.clone(), metrics.clone());
-    let standings = kept.map(|kept| kept.standings.0.clone());
-    let reporter = Reporter { store, replicas, identity: identity.clone(), there, registered, standings, metrics };
+    let SharedState { store, replicas, overruns, .. } = shared;
+    let reporter = Reporter {
+        store: store.clone(),
+        replicas: replicas.clone(),
+        overruns: overruns.clone(),
+        identity: identity.clone(),
+        there,
+        registered,
+        standings: kept.map(|kept| kept.standings.0.clone()),
+        metrics: metrics.clone(),
+    };
     let (sender, said) = latest::channel(Said::default());
     thread::spawn(move || reporter.run(&sender));
     let time = || Clock::now().to_string();

@@ -268,7 +268,7 @@ impl Evaluator<'_, '_> {
     fn apply(&mut self, func: Func, args: &[Value]) -> Answer {
         if !matches!(func, Func::Size | Func::HasValue | Func::OrValue | Func::At | Func::OptionalOf) {
             let weight = args.iter().fold(0, |sum, a| sum + weight(a, self.env.steps_max));
-            self.charge(if func == Func::Distinct { weight.saturating_mul(weight) } else { weight })?;
+            self.charge(weight)?;
         }
         let result = match (func.class(), self.env.worlds()) {
             (Class::Pure, _) => call_pure(func, args),

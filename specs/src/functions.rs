@@ -47,6 +47,7 @@ impl Func {
             Self::Size
                 | Self::Sum
                 | Self::Distinct
+                | Self::Without
                 | Self::Sort
                 | Self::Min
                 | Self::Max

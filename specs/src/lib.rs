@@ -12,6 +12,7 @@ pub mod globs;
 pub mod ir;
 pub mod library;
 pub mod manifest;
+pub mod members;
 mod schedule;
 pub mod spec;
 mod strings;

@@ -71,6 +71,7 @@ fn what_takes_a_bug_or_a_busy_machine_is_as_shown() {
     let reasons = reasons.chain([
         Undecided::Refused(TooManyOutages.to_string()),
         Undecided::Overran,
+        Undecided::Late,
         Undecided::AuditOverran,
         Undecided::ReplayMismatch("the concrete evaluator finds no violation".to_owned()),
     ]);

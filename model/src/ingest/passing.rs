@@ -1,5 +1,5 @@
 //! Objects as an API server sends them, read in passing: equal texts are one, what is never kept is not made, and what is
-//! nested too deep is left unread, whereby the object says so.
+//! nested too deep or has too many values is left unread, whereby the object says so.
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer};
 
@@ -115,6 +115,37 @@ mod tests {
         let [a, b] = [r#"{"kind":"Pod","spec":{"x":"y"}}"#, r#"{"kind":"Pod","status":{"x":"y"}}"#]
             .map(|text| read(&passing, text));
         assert!(Arc::ptr_eq(a.str_at(&["spec", "x"]).unwrap(), b.str_at(&["status", "x"]).unwrap()));
+    }
+
+    #[test]
+    fn what_has_too_many_values_is_unread_from_there_on_and_its_header_is_read() {
+        let wide = |values: usize| {
+            let (list, map) =
+                (vec!["0"; values].join(","), (0..values).map(|at| format!(r#""k{at}":1,"#)).collect::<String>());
+            let header = r#""apiVersion":"a/v1","kind":"A","metadata":{"name":"a","labels":{"l":"v"}}"#;
+            [
+                format!(r#"{{"a":{{"b":[{list}]}},"b":[1],{header},"spec":{{"x":[1]}}}}"#),
+                format!(r#"{{"a":{{{map}"last":[1]}},{header},"spec":{{"x":[1]}}}}"#),
+                format!(r#"{{{map}{header},"spec":{{"x":[1]}}}}"#),
+            ]
+        };
+        let passing = Passing::default();
+        let count = |val: &Val| {
+            val.entries().len() + val.at(&["a"]).map_or(0, |a| a.entries().len() + a.items_at(&["b"]).len())
+        };
+        for (values, is_unread) in [(1_000, false), (1_000_000, true)] {
+            for text in wide(values) {
+                let val = read(&passing, &text);
+                let object = Object::from_val(&val).unwrap();
+                assert_eq!((object.is_unread(), object.label("l").map(|l| &**l)), (is_unread, Some("v")), "{values}");
+                assert!(count(&val) <= 200_100, "{}", count(&val));
+            }
+        }
+        let labels: String = (0..400_000).map(|at| format!(r#","l{at}":"v""#)).collect();
+        let text = format!(r#"{{"apiVersion":"a/v1","kind":"A","metadata":{{"labels":{{"l":"v"{labels}}}}}}}"#);
+        let told = serde_json::from_str::<Passed>(&text).unwrap_err().to_string();
+        assert!(told.starts_with("its metadata has too many values"), "{told}");
+        assert!(!Object::from_val(&read(&passing, &wide(10)[0])).unwrap().is_unread(), "the next one is read");
     }
 
     #[test]

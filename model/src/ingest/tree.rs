@@ -14,6 +14,14 @@ pub const NESTING_MAX: usize = 64;
 /// What is nested deeper than this in an object of an API server is left unread: the schemas of real definitions have some
 /// eighty levels, a custom resource may have any number, and `serde_json` gives up at 128.
 const OBJECT_NESTING_MAX: usize = 112;
+/// So many values of an object of an API server are read, and the rest of it is left unread: lists of ten thousand items have
+/// fewer, and each takes more memory than the two bytes that it may have in JSON.
+const OBJECT_VALUES_MAX: usize = 200_000;
+/// So many values its `metadata` has at most, of which nothing is left unread: what etcd takes of it has fewer.
+const METADATA_VALUES_MAX: usize = 300_000;
+/// What every object is known by.
+const HEADER: [&str; 3] = ["apiVersion", "kind", METADATA];
+const METADATA: &str = "metadata";
 /// Values beyond one per byte of text: what aliases may add.
 const NODES_EXTRA: usize = 1_000_000;
 /// Bytes of strings beyond those of the text: what aliases may add.
@@ -49,18 +57,34 @@ impl Allowance {
         }
     }
 
-    /// For objects of an API server: they have no aliases, their size is bounded by their source, and one that is nested too
-    /// deep keeps no other from being read.
+    /// For objects of an API server: they have no aliases, the length of their text is bounded by their source, and one that is
+    /// nested too deep, or has too many values, keeps no other from being read.
     pub(super) fn of_objects() -> Self {
-        let (nodes, bytes) = (Cell::new(usize::MAX), Cell::new(usize::MAX));
+        let (nodes, bytes) = (Cell::new(OBJECT_VALUES_MAX), Cell::new(usize::MAX));
         let (texts, unread) = (RefCell::default(), Cell::new(false));
         Self { nesting_max: OBJECT_NESTING_MAX, nodes, bytes, texts, leaves_unread: true, unread }
     }
 
     fn node<E: Error>(&self) -> Result<(), E> {
-        let left = self.nodes.get().checked_sub(1);
-        self.nodes.set(left.ok_or_else(|| E::custom("aliases expand to too many values"))?);
+        match self.nodes.get().checked_sub(1) {
+            Some(left) => self.nodes.set(left),
+            None if self.leaves_unread => return Err(E::custom("its metadata has too many values")),
+            None => return Err(E::custom("aliases expand to too many values")),
+        }
         Ok(())
+    }
+
+    /// Whether no more is read of an object of an API server.
+    fn is_full(&self) -> bool {
+        self.leaves_unread && self.nodes.get() == 0
+    }
+
+    /// Runs what may make so many values, whatever was made before.
+    fn anew<R>(&self, values: usize, read: impl FnOnce() -> R) -> R {
+        let left = self.nodes.replace(values);
+        let result = read();
+        self.nodes.set(left);
+        result
     }
 
     fn text<E: Error>(&self, text: &str) -> Result<Str, E> {
@@ -87,6 +111,8 @@ pub(super) struct Tree<'a> {
     allowance: &'a Allowance,
     depth: usize,
     place: Place,
+    /// Whether it is what an object is known by.
+    in_header: bool,
     /// The parts of an object of which only the keys are made.
     hidden: &'static [&'static str],
 }
@@ -104,18 +130,23 @@ enum Place {
 
 impl Place {
     fn of(self, field: &str) -> Self {
-        if self == Self::Object && field == "metadata" { Self::Metadata } else { Self::Inside }
+        if self == Self::Object && field == METADATA { Self::Metadata } else { Self::Inside }
     }
 }
 
 impl<'a> Tree<'a> {
     pub(super) fn new(allowance: &'a Allowance) -> Self {
-        Self { allowance, depth: 0, place: Place::Inside, hidden: &[] }
+        Self { allowance, depth: 0, place: Place::Inside, in_header: false, hidden: &[] }
     }
 
     /// An object without what no snapshot keeps of any.
     pub(super) fn of_object(allowance: &'a Allowance, hidden: &'static [&'static str]) -> Self {
         Self { place: Place::Object, hidden, ..Self::new(allowance) }
+    }
+
+    /// Whether no more is read, and what comes is left unread. Of an object's header everything is read, or it is none.
+    fn fills(self) -> bool {
+        !self.in_header && self.allowance.is_full()
     }
 
     /// Where the parts of a map or list are read; nothing where they are left unread.
@@ -136,6 +167,9 @@ impl<'de> DeserializeSeed<'de> for Tree<'_> {
     type Value = Val;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
+        if self.place == Place::Object && self.allowance.leaves_unread {
+            return self.allowance.anew(OBJECT_VALUES_MAX, || deserializer.deserialize_any(self));
+        }
         self.allowance.node::<D::Error>()?;
         deserializer.deserialize_any(self)
     }
@@ -197,8 +231,12 @@ impl<'de> Visitor<'de> for Tree<'_> {
             return Ok(Val::Null);
         };
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(inner)? {
+        while !self.fills() {
+            let Some(item) = seq.next_element_seed(inner)? else { return Ok(Val::list(items)) };
             items.push(item);
+        }
+        while seq.next_element::<IgnoredAny>()?.is_some() {
+            self.allowance.unread.set(true);
         }
         Ok(Val::list(items))
     }
@@ -218,8 +256,19 @@ impl<'de> Visitor<'de> for Tree<'_> {
                 entries.extend(map.next_value_seed(Keys(self.allowance))?.map(|keys| (key, keys)));
                 continue;
             }
-            let place = self.place.of(&key);
-            entries.push((key, map.next_value_seed(Self { place, ..inner })?));
+            let inner = Self { place: self.place.of(&key), ..inner };
+            let of_header = self.place == Place::Object && HEADER.contains(&&*key);
+            if of_header && self.allowance.leaves_unread {
+                let inner = Self { in_header: true, ..inner };
+                entries.push((key, self.allowance.anew(METADATA_VALUES_MAX, || map.next_value_seed(inner))?));
+                continue;
+            }
+            if self.fills() {
+                map.next_value::<IgnoredAny>()?;
+                self.allowance.unread.set(true);
+                continue;
+            }
+            entries.push((key, map.next_value_seed(inner)?));
         }
         if self.place == Place::Object && self.allowance.unread.replace(false) {
             entries.retain(|(key, _)| **key != *UNREAD);

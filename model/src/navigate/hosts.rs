@@ -50,9 +50,11 @@ pub fn host_claims(state: &State, object: &Object) -> Vec<HostClaim> {
 
 /// The live objects that take the same, in the order of their keys.
 pub fn host_claimants<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Object>> {
+    // whoever asks about each claim of a route asks about all that it takes as often
+    let attached = |o: &Object| state.once("attachments", &o.key.to_string(), || attachments(state, o));
     let takes = |o: &&Arc<Object>| match is_route(o) {
         Some(Route::Ingress) => ingress_class(state, o) == claim.class,
-        Some(Route::Http) => attachments(state, o).get(&claim.class).is_some_and(|hosts| hosts.contains(&claim.host)),
+        Some(Route::Http) => attached(o).get(&claim.class).is_some_and(|hosts| hosts.contains(&claim.host)),
         None => false,
     };
     host_rivals(state, claim).into_iter().filter(|o| o.live()).filter(takes).collect()

@@ -84,10 +84,7 @@ impl Auditor {
 
 /// The resource that an invariant comes from, if it comes from one.
 pub fn name_of(invariant: &CompiledInvariant) -> ResourceName {
-    let kind = if invariant.namespaced.is_some() { "NamespacedInvariant" } else { "Invariant" };
-    let namespace = invariant.namespaced.as_ref().map(ToString::to_string);
-    let name = invariant.name.rsplit_once('/').map_or(&*invariant.name, |(_, name)| name);
-    ResourceName { kind: kind.to_owned(), namespace, name: name.to_owned() }
+    ResourceName::of_invariant(&invariant.name)
 }
 
 fn look(invariant: Arc<CompiledInvariant>, view: &View) -> Audited {

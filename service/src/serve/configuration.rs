@@ -19,7 +19,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta};
 use suture_model::change::Operation;
 
-use super::paths::path;
+use super::paths::{Door, path};
 use crate::failure_policy::FailurePolicy;
 use crate::never_asked::own_group;
 use crate::policy::Policy;
@@ -106,7 +106,7 @@ fn webhooks(policy: &Policy, target: &Target) -> Vec<ValidatingWebhook> {
         resources: own.iter().map(ToString::to_string).collect(),
         operations: vec![Operation::Create, Operation::Update, Operation::Delete],
     };
-    let mut resources = hook("resources", false, vec![own], Vec::new(), target);
+    let mut resources = hook("resources", Door::Resources, vec![own], Vec::new(), target);
     resources.failure_policy = Some(FailurePolicy::Ignore.as_str().to_owned());
     resources.namespace_selector = Some(LabelSelector::default());
     hooks.push(resources);
@@ -120,8 +120,8 @@ fn pair(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &
     others.push(conditions::condition("not-essential", format!("!({essential})")));
     let mut own = conditions;
     own.push(conditions::condition("essential", essential));
-    let others = hook(name, false, rules.clone(), others, target);
-    let mut own = hook(&format!("{name}-essential"), true, rules, own, target);
+    let others = hook(name, Door::Decide, rules.clone(), others, target);
+    let mut own = hook(&format!("{name}-essential"), Door::Essential, rules, own, target);
     own.failure_policy = Some(FailurePolicy::Ignore.as_str().to_owned());
     own.timeout_seconds = Some(target.timeout_seconds.min(ESSENTIAL_TIMEOUT_SECONDS));
     [others, own]
@@ -129,7 +129,7 @@ fn pair(name: &str, rules: Vec<Rule>, conditions: Vec<MatchCondition>, target: &
 
 fn hook(
     name: &str,
-    essential: bool,
+    door: Door,
     rules: Vec<Rule>,
     conditions: Vec<MatchCondition>,
     target: &Target,
@@ -142,7 +142,7 @@ fn hook(
     ValidatingWebhook {
         name: format!("{name}.suture.dev"),
         admission_review_versions: vec!["v1".to_owned()],
-        client_config: client_config(&path(target.segment.as_deref(), essential), target),
+        client_config: client_config(&path(target.segment.as_deref(), door), target),
         failure_policy: Some(target.failure_policy.as_str().to_owned()),
         match_conditions: (!conditions.is_empty()).then_some(conditions),
         match_policy: Some("Equivalent".to_owned()),

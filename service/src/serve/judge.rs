@@ -88,7 +88,7 @@ pub struct SharedState {
     /// What the last decisions about objects read.
     last_reads: LastReads,
     /// Which invariants overran of late.
-    overruns: Overruns,
+    pub overruns: Arc<Overruns>,
     /// The engine of the latest generation of the policy that was asked for: its clones share what they keep.
     engine: Mutex<Option<(u64, Engine)>>,
 }
@@ -185,7 +185,7 @@ impl SharedState {
     /// What judges share before anything was decided.
     pub fn new(store: Arc<Store>, in_flight_log: Arc<InFlightLog>, replicas: Replicas) -> Self {
         let (unmodelled, last_reads, engine) = (OnUndecided::Allow, LastReads::default(), Mutex::default());
-        let (pauses, overruns) = (Pauses::default(), Overruns::default());
+        let (pauses, overruns) = (Pauses::default(), Arc::default());
         Self { store, in_flight_log, replicas, pauses, unmodelled, reports: None, last_reads, overruns, engine }
     }
 

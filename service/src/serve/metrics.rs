@@ -88,6 +88,7 @@ struct Series {
     forbidden: Family<ByResource, Gauge>,
     violations: Family<ByInvariant, Gauge>,
     not_audited: Family<ByInvariant, Gauge>,
+    invariant_overruns: Family<ByInvariant, Counter>,
     watch_lag: Family<ByKind, Seconds>,
     ledger_entries: Gauge,
     ready: Gauge,
@@ -125,6 +126,7 @@ impl Default for Metrics {
             forbidden: Family::default(),
             violations: Family::default(),
             not_audited: Family::default(),
+            invariant_overruns: Family::default(),
             watch_lag: Family::default(),
             ledger_entries: Gauge::default(),
             ready: Gauge::default(),
@@ -175,6 +177,8 @@ impl Series {
         r.register("violations", help, self.violations.clone());
         let help = "1 for an invariant of which it is not known what is violated";
         r.register("not_audited", help, self.not_audited.clone());
+        let help = "Decisions of which an invariant took all that it may take";
+        r.register("invariant_overruns", help, self.invariant_overruns.clone());
         let help = "How far a watch may be behind, by kind";
         r.register_with_unit("watch_lag", help, Unit::Seconds, self.watch_lag.clone());
         r.register("ledger_entries", "Admitted changes that no watch has shown yet", self.ledger_entries.clone());
@@ -251,9 +255,14 @@ impl Metrics {
         self.series().workers_replaced.inc();
     }
 
-    /// So many requests wait.
-    pub fn queued(&self, length: usize) {
-        self.series().queue_length.set(gauge(length));
+    /// So many requests waited for workers of some kind, and so many do now.
+    pub fn queued(&self, before: usize, now: usize) {
+        self.series().queue_length.inc_by(gauge(now) - gauge(before));
+    }
+
+    /// An invariant took all that it may take of a decision.
+    pub fn invariant_overran(&self, invariant: String) {
+        self.series().invariant_overruns.get_or_create(&ByInvariant { invariant }).inc();
     }
 
     /// A request waited so long for its turn.

@@ -16,8 +16,29 @@ use ring::hmac;
 
 /// Where the webhook is.
 pub const PATH: &str = "/validate";
-/// What its address ends in for what a cluster needs to come up ([`super::configuration::essential`]).
-const ESSENTIAL: &str = "/essential";
+/// What is asked at an address, which ends by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Whether a request is admitted.
+    Decide,
+    /// The same of what a cluster needs to come up ([`super::configuration::essential`]).
+    Essential,
+    /// Whether one of Suture's own resources may be written: no decision stands in its way.
+    Resources,
+}
+
+impl Door {
+    const ALL: [Self; 3] = [Self::Essential, Self::Resources, Self::Decide];
+
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Decide => "",
+            Self::Essential => "/essential",
+            Self::Resources => "/resources",
+        }
+    }
+}
+
 /// What the segment is derived for: a key is used for nothing twice.
 const PURPOSE: &[u8] = b"the path of suture's webhook";
 /// How long the segment stays the same.
@@ -26,18 +47,18 @@ const PERIOD_SECS: i64 = 6 * 3_600;
 const SEGMENT_CHARS: usize = 32;
 
 /// The address of the webhook, below its host.
-pub fn path(segment: Option<&str>, essential: bool) -> String {
+pub fn path(segment: Option<&str>, door: Door) -> String {
     let segment = segment.map(|segment| format!("/{segment}")).unwrap_or_default();
-    format!("{PATH}{segment}{}", if essential { ESSENTIAL } else { "" })
+    format!("{PATH}{segment}{}", door.ending())
 }
 
-/// By which segment, if any, a path asks, and whether for what is essential; none where it is no path of the webhook.
-pub fn asked(path: &str) -> Option<(Option<&str>, bool)> {
+/// By which segment, if any, a path asks, and for what; none where it is no path of the webhook.
+pub fn asked(path: &str) -> Option<(Option<&str>, Door)> {
     let rest = path.strip_prefix(PATH)?;
-    let (rest, essential) = rest.strip_suffix(ESSENTIAL).map_or((rest, false), |rest| (rest, true));
+    let (rest, door) = Door::ALL.into_iter().find_map(|door| Some((rest.strip_suffix(door.ending())?, door)))?;
     match rest.strip_prefix('/') {
-        None => rest.is_empty().then_some((None, essential)),
-        Some(segment) => (!segment.contains('/')).then_some((Some(segment), essential)),
+        None => rest.is_empty().then_some((None, door)),
+        Some(segment) => (!segment.contains('/')).then_some((Some(segment), door)),
     }
 }
 
@@ -130,8 +151,8 @@ mod tests {
         for wrong in [None, Some(""), Some("essential"), Some(&now[1..]), Some(&*derived("other key", 7))] {
             assert!(!segments.admits(wrong), "{wrong:?}");
         }
-        for (segment, essential) in [(None, false), (None, true), (Some(&*now), false), (Some(&*now), true)] {
-            assert_eq!(asked(&path(segment, essential)), Some((segment, essential)));
+        for (segment, door) in Door::ALL.iter().flat_map(|door| [(None, *door), (Some(&*now), *door)]) {
+            assert_eq!(asked(&path(segment, door)), Some((segment, door)));
         }
         assert_eq!((asked("/validated"), asked("/other"), asked("/validate/a/b")), (None, None, None));
         assert!(chosen("short").is_err() && chosen(&"../".repeat(20)).is_err());

@@ -15,12 +15,13 @@ use super::audits::{Auditor, name_of};
 use super::judge::Replicas;
 use super::loaded::Edition;
 use super::metrics::Metrics;
+use super::overruns::Overruns;
 use super::peers::There;
 use super::reports::board::Standing;
 use super::resources::ResourceName;
 use super::status::{Audited, ResourceStatus, Said};
 use super::store::{Store, View};
-use crate::clock::Clock;
+use crate::clock::{Clock, now};
 use crate::policy::Policy;
 
 /// How often it is looked whether anything is to be said.
@@ -34,6 +35,8 @@ pub struct Reporter {
     pub store: Arc<Store>,
     /// How replicas share the work.
     pub replicas: Replicas,
+    /// Which invariants overran of late.
+    pub overruns: Arc<Overruns>,
     /// The name of this replica.
     pub identity: String,
     /// Which replicas there are.
@@ -52,6 +55,7 @@ struct Known<'v> {
     /// What each invariant misses.
     blind: BTreeMap<ResourceName, String>,
     problems: BTreeMap<&'v str, &'v str>,
+    overruns: &'v Overruns,
     /// What each invariant and grant does.
     actions: BTreeMap<ResourceName, Action>,
     /// Why no request is judged, if none is.
@@ -98,12 +102,13 @@ impl Reporter {
         }
     }
 
-    fn known<'v>(&self, view: &'v View) -> Known<'v> {
+    fn known<'v>(&'v self, view: &'v View) -> Known<'v> {
         let problems = &view.loaded.problems;
         Known {
             view,
             blind: view.blind().into_iter().map(|(invariant, why)| (name_of(&invariant), why)).collect(),
             problems: problems.iter().map(|problem| (&*problem.resource, &*problem.message)).collect(),
+            overruns: &self.overruns,
             actions: actions(&view.loaded.policy),
             idle: self.idle(),
             now: Clock::now(),
@@ -172,6 +177,11 @@ impl Known<'_> {
             None => Audited::Elsewhere,
             Some(auditor) => auditor.says(name),
         };
+        let in_time = match &name.namespace {
+            _ if !name.kind.ends_with("Invariant") => None,
+            Some(ns) => Some(self.overruns.in_time(&format!("{ns}/{}", name.name), now())),
+            None => Some(self.overruns.in_time(&name.name, now())),
+        };
         let action = compiled.is_ok().then(|| self.actions.get(name).copied()).flatten();
         ResourceStatus {
             uid: edition.uid.clone(),
@@ -180,6 +190,7 @@ impl Known<'_> {
             compiled,
             ready,
             enforced,
+            in_time,
             audited,
         }
     }

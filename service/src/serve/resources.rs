@@ -39,6 +39,17 @@ pub struct ResourceName {
 }
 
 impl ResourceName {
+    /// The resource that an invariant of this name comes from, if it comes from one: that of a NamespacedInvariant has its
+    /// namespace before it.
+    pub fn of_invariant(name: &str) -> Self {
+        match name.rsplit_once('/') {
+            Some((ns, name)) => {
+                Self { kind: "NamespacedInvariant".to_owned(), namespace: Some(ns.to_owned()), name: name.to_owned() }
+            }
+            None => Self { kind: "Invariant".to_owned(), namespace: None, name: name.to_owned() },
+        }
+    }
+
     /// `Kind/name` or `Kind/namespace/name`.
     pub fn label(&self) -> String {
         let Self { kind, namespace, name } = self;

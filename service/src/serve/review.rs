@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
-use suture_model::ingest::Passing;
+use suture_model::ingest::{Passed, Passing};
 use suture_model::kinds::Kind;
+use suture_model::object::UNREAD;
 use suture_model::value::{Str, Val};
 
 /// The versions of `AdmissionReview` that are understood; the answer has the version of the question.
@@ -107,7 +108,11 @@ fn value(body: &[u8]) -> Result<Val, serde_json::Error> {
     match review.and_then(|review| source.end().map(|()| review)) {
         Ok(review) => Ok(review),
         // what has another form is read as it is, to say what is wrong with it
-        Err(_) => serde_json::from_slice(body),
+        Err(error) => match serde_json::from_slice(body)? {
+            // of a part of it nothing is decided
+            Passed(body) if body.get(UNREAD).is_some() => Err(error),
+            Passed(body) => Ok(body),
+        },
     }
 }
 

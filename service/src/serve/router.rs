@@ -25,7 +25,8 @@ use super::connections::Connection;
 use super::disclosure::Disclosure;
 use super::followers::Followers;
 use super::metrics::Metrics;
-use super::paths::{self, Segments};
+use super::paths::{self, Door, Segments};
+use super::resources;
 use super::review::{self, AdmissionCall, Unreadable};
 use super::telemetry;
 use super::workers::Workers;
@@ -69,21 +70,24 @@ impl Terms {
 #[derive(Clone)]
 struct WebhookHandler {
     workers: Workers,
+    /// Those for Suture's own resources.
+    own: Workers,
     terms: Terms,
     metrics: Metrics,
     large: Arc<Semaphore>,
     followers: Option<Followers>,
     segments: Segments,
     disclosure: Option<Disclosure>,
-    /// Whether what comes is essential.
-    essential: bool,
+    /// What is asked.
+    door: Door,
 }
 
 /// The webhook. Where there are `followers`, no "yes" goes out before they know what was admitted.
 /// Who does not know the address (`segments`) is not answered, and of his request no body is read. Where there is a
-/// `disclosure`, an answer shows what its requester may read.
+/// `disclosure`, an answer shows what its requester may read. What is asked about Suture's own resources goes to workers of
+/// their own (`own`), whatever the others are doing.
 pub fn router(
-    workers: Workers,
+    [workers, own]: [Workers; 2],
     terms: Terms,
     metrics: Metrics,
     followers: Option<Followers>,
@@ -91,7 +95,8 @@ pub fn router(
     disclosure: Option<Disclosure>,
 ) -> Router {
     let large = Arc::new(Semaphore::new(LARGE_AT_ONCE_MAX));
-    let handler = WebhookHandler { workers, terms, metrics, large, followers, segments, disclosure, essential: false };
+    let door = Door::Decide;
+    let handler = WebhookHandler { workers, own, terms, metrics, large, followers, segments, disclosure, door };
     Router::new()
         .route(paths::PATH, post(validate))
         .route(&format!("{}/{{*rest}}", paths::PATH), post(validate))
@@ -102,20 +107,24 @@ async fn validate(State(handler): State<WebhookHandler>, request: Request) -> Re
     let arrived = now();
     let (parts, body) = request.into_parts();
     let asked = paths::asked(parts.uri.path()).filter(|(segment, _)| handler.segments.admits(*segment));
-    let Some((_, essential)) = asked else {
+    let Some((_, door)) = asked else {
         handler.metrics.stranger();
         return StatusCode::NOT_FOUND.into_response();
     };
     if let Some(connection) = parts.extensions.get::<Arc<Connection>>() {
         connection.prove();
     }
-    let handler = WebhookHandler { essential, ..handler };
+    let handler = WebhookHandler { door, ..handler };
     let due = handler.terms.due(arrived, parts.uri.query());
-    if let Err(why) = handler.workers.admit(due) {
+    let crew = if door == Door::Resources { &handler.own } else { &handler.workers };
+    if let Err(why) = crew.admit(due) {
         return handler.shed(body, arrived, due, why).await;
     }
     match handler.read(&parts.headers, body, arrived, due).await {
-        Ok((asked, _one_of_few)) => handler.judge(AdmissionCall { essential, ..asked }, &parts.headers).await,
+        Ok((asked, _one_of_few)) => {
+            let essential = door == Door::Essential;
+            handler.judge(AdmissionCall { essential, ..asked }, &parts.headers).await
+        }
         Err(unreadable) => handler.turn_away(unreadable, arrived),
     }
 }
@@ -159,9 +168,16 @@ impl WebhookHandler {
         if found.uid.is_empty() {
             return self.turn_away(found, arrived);
         }
-        let answer = Answer::unjudged(why, self.terms.on_overload).if_essential(self.essential);
+        let answer = self.unjudged(why);
         self.note(&answer, arrived);
         respond(StatusCode::OK, answer.into_review(&found.uid, found.api_version))
+    }
+
+    /// The answer to what nobody judged. Suture's own resources are admitted then: they must stay repairable, and what does not
+    /// compile is told by their status.
+    fn unjudged(&self, why: Unanswered) -> Answer {
+        let declared = if self.door == Door::Resources { OnUndecided::Warn } else { self.terms.on_overload };
+        Answer::unjudged(why, declared).if_essential(self.door == Door::Essential)
     }
 
     async fn judge(&self, asked: AdmissionCall, headers: &HeaderMap) -> Response {
@@ -170,11 +186,13 @@ impl WebhookHandler {
         // to write down what all lines about a request have in common takes longer than to parse it
         let mut span = if telemetry::traces() { span(&uid, &review) } else { Span::none() };
         telemetry::join(&span, headers);
-        let answer = match self.workers.ask(asked).instrument(span.clone()).await {
+        let is_own = asked.text(&["resource", "group"]) == resources::GROUP;
+        let crew = if is_own { &self.own } else { &self.workers };
+        let answer = match crew.ask(asked).instrument(span.clone()).await {
             Ok(answer) => self.confirm(answer, due).await,
-            Err(why) => Answer::unjudged(why, self.terms.on_overload),
+            Err(why) => self.unjudged(why),
         };
-        let answer = answer.if_essential(self.essential);
+        let answer = answer.if_essential(self.door == Door::Essential);
         let told = answer.label != Label::Allowed || now().saturating_duration_since(arrived) > SLOW;
         if span.is_disabled() && told {
             span = self::span(&uid, &review);

@@ -3,6 +3,7 @@
 //! | a worker | then |
 //! |---|---|
 //! | panics | the request is answered as declared, the thread ends, a new one with a new decider takes its place |
+//! | takes nearly until its deadline | its steps are ended: what is not decided by then is undecided |
 //! | overruns a deadline | its request has been answered by then; it is left to itself, a new one takes its place |
 //! | cannot be made | it is tried again at the watchdog's next look |
 //!
@@ -25,6 +26,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::setpriority_process;
+use suture_model::steps::{self, End};
 use tokio::sync::oneshot;
 use tracing::Span;
 
@@ -41,6 +43,8 @@ const STUCK_MAX: usize = 16;
 /// How much lower the priority of a worker is (`setpriority(2)`, which on Linux is that of one thread): the least step,
 /// since whatever else runs on the machine comes first, too.
 const NICE: i32 = 1;
+/// The part of a request's time in which its decision ends, once it has taken all others: one in this many.
+const ENDING_PART: u32 = 10;
 /// The part of the newest measurement in [`Crew::decision_micros`]: one in this many.
 const AVERAGE_PART: u64 = 8;
 
@@ -135,6 +139,17 @@ struct Job {
     asked: AdmissionCall,
     reply: oneshot::Sender<Answer>,
     span: Span,
+    /// Ends the decision.
+    end: End,
+}
+
+/// Ends a decision that nobody waits for any longer.
+struct Asker(End);
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// One thread, as the watchdog sees it.
@@ -179,11 +194,17 @@ impl Workers {
     /// At once when the queue is full, at its deadline when there is no answer, and when the decider panics.
     pub async fn ask(&self, asked: AdmissionCall) -> Result<Answer, Unanswered> {
         let crew = &self.owner.crew;
-        let deadline = asked.deadline;
-        let (reply, answer) = oneshot::channel();
+        let (deadline, asker) = (asked.deadline, Asker(End::default()));
+        let closing = deadline - deadline.saturating_duration_since(asked.arrived) / ENDING_PART;
+        let (reply, mut answer) = oneshot::channel();
         let whose = whose(asked.text(&["namespace"]), asked.text(&["userInfo", "username"]));
-        crew.push(Job { whose, asked, reply, span: Span::current() })?;
-        match tokio::time::timeout_at(deadline.into(), answer).await {
+        crew.push(Job { whose, asked, reply, span: Span::current(), end: asker.0.clone() })?;
+        let mut answered = tokio::time::timeout_at(closing.into(), &mut answer).await;
+        if answered.is_err() {
+            asker.0.end();
+            answered = tokio::time::timeout_at(deadline.into(), answer).await;
+        }
+        match answered {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(Unanswered::Panicked),
             Err(_) => {
@@ -239,9 +260,10 @@ impl Crew {
 
     fn push(&self, job: Job) -> Result<(), Unanswered> {
         let mut queue = self.queue();
-        self.admit(queue.jobs.len(), job.asked.deadline)?;
+        let waiting = queue.jobs.len();
+        self.admit(waiting, job.asked.deadline)?;
         queue.jobs.push_back(job);
-        self.metrics.queued(queue.jobs.len());
+        self.metrics.queued(waiting, queue.jobs.len());
         drop(queue);
         self.waiting.notify_one();
         Ok(())
@@ -254,8 +276,9 @@ impl Crew {
             if member.left.load(Ordering::Acquire) || self.closed.load(Ordering::Acquire) {
                 return None;
             }
+            let waiting = queue.jobs.len();
             let job = queue.take(self.limits.workers);
-            self.metrics.queued(queue.jobs.len());
+            self.metrics.queued(waiting, queue.jobs.len());
             match job {
                 Some(job) => return Some(job),
                 None => queue = self.waiting.wait(queue).unwrap_or_else(PoisonError::into_inner),
@@ -288,13 +311,14 @@ impl Crew {
             return;
         };
         place.at_once = true;
-        while let Some(Job { whose, asked, reply, span }) = self.next(member) {
+        while let Some(Job { whose, asked, reply, span, end }) = self.next(member) {
             let _turn = Turn { crew: self, whose };
             let began = now();
             let waited = began.saturating_duration_since(asked.arrived);
             self.metrics.waited(waited);
             member.due_micros.store(self.micros(asked.deadline), Ordering::Release);
-            let decided = catch_unwind(AssertUnwindSafe(|| span.in_scope(|| decider.decide(&asked))));
+            let decided =
+                steps::until(&end, || catch_unwind(AssertUnwindSafe(|| span.in_scope(|| decider.decide(&asked)))));
             member.due_micros.store(0, Ordering::Release);
             self.took(now().saturating_duration_since(began));
             let Ok(mut answer) = decided else {

@@ -13,6 +13,7 @@ use suture_model::value::{Str, Val};
 use super::Func;
 use super::answer::{Answer, no_overload};
 use crate::error::{EvalError, EvalErrorKind};
+use crate::members::Members;
 use crate::schedule;
 use crate::strings;
 use crate::time::{self, Field};
@@ -99,6 +100,7 @@ fn called(func: Func, args: &[Value]) -> Answer {
         | Func::Min
         | Func::Max
         | Func::Distinct
+        | Func::Without
         | Func::Flatten
         | Func::Sort
         | Func::Slice
@@ -246,13 +248,12 @@ fn list(func: Func, args: &[Value]) -> Answer {
         (Func::Least, numbers) => extreme(func, numbers.iter().cloned(), Ordering::Less, args),
         (Func::Greatest, numbers) => extreme(func, numbers.iter().cloned(), Ordering::Greater, args),
         (Func::Distinct, [Value::List(items)]) => {
-            let mut out: Vec<Value> = Vec::new();
-            for item in items.iter() {
-                if !out.contains(&item) {
-                    out.push(item);
-                }
-            }
-            Ok(Value::list(out))
+            let mut known = Members::default();
+            Ok(Value::list(items.iter().filter(|item| known.add(item, ())).collect()))
+        }
+        (Func::Without, [Value::List(items), Value::List(others)]) => {
+            let others: Members<()> = others.iter().collect();
+            Ok(Value::list(items.iter().filter(|item| others.get(item).is_none()).collect()))
         }
         (Func::Flatten, [Value::List(lists)]) => {
             let mut out = Vec::new();

@@ -210,6 +210,7 @@ functions! {
     Min, "min", Pure, Own => [method(&[LIST], T, MIN)];
     Max, "max", Pure, Own => [method(&[LIST], T, MAX)];
     Distinct, "distinct", Pure, Own => [method(&[LIST], LIST, "each item once, in order of first occurrence")];
+    Without, "without", Pure, Own => [method(&[LIST, LIST], LIST, "the items that equal none of the other list")];
     Flatten, "flatten", Pure, Own => [
         method(&[Param::List(&LIST)], LIST, "the items of the lists, one after the other"),
     ];

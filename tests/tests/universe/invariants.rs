@@ -160,6 +160,17 @@ require:
 - expression: 'nodes.distinct().size() >= 2 || nodes.max() == nodes.sort().min()'",
     ),
     (
+        "nodes-left",
+        Focus::Quorum,
+        "forEach: {var: sts, kind: StatefulSet}
+let:
+  was: \"before.podsOwnedBy(sts).map(p, p.?spec.?nodeName.orValue(''))\"
+  is: \"before.podsOwnedBy(sts).filter(p, p.existsIn(now)).map(p, p.?spec.?nodeName.orValue(''))\"
+require:
+- expression: 'was.without(is).size() <= 1 && is.without([\'\']).size() >= 1'
+degree: 'was.without(is).size()'",
+    ),
+    (
         "few-pods",
         Focus::Pods,
         "forEach: {var: ns, kind: Namespace}

@@ -45,8 +45,9 @@ impl Constraint for PodTopologySpread {
     }
 
     fn limits(&self, placing: &mut Placing<'_, '_, '_>) {
+        let alike = Alike::of(placing);
         for (term, skew) in spreads(placing.own) {
-            limit(placing, term, skew);
+            limit(placing, &alike, term, skew);
         }
     }
 
@@ -166,7 +167,7 @@ struct Spread<'t> {
 /// Other domains count if they have a node that the pod's node selector and affinity admit, pods that are being deleted do
 /// not, and a node without the label takes none (`filtering.go`, `calPreFilterState`; `common.go`,
 /// `countPodsMatchSelector`). With `matchLabelKeys`, pods of other revisions are not counted.
-fn limit(placing: &mut Placing<'_, '_, '_>, term: &Term, skew: i64) {
+fn limit(placing: &mut Placing<'_, '_, '_>, alike: &Alike, term: &Term, skew: i64) {
     let topology = placing.topology;
     let domains = topology.domains(&term.topology);
     let by_node = term.topology.as_ref() == HOSTNAME;
@@ -179,30 +180,57 @@ fn limit(placing: &mut Placing<'_, '_, '_>, term: &Term, skew: i64) {
         placing.block(&[place], &always());
     }
     if is_told {
-        Spread::of(placing, term, skew, domains).write(placing);
+        Spread::of(placing, alike, term, skew, domains).write(placing);
     } else if let Some(most) = share_of_a_node(placing.builder.scenario, &placing.maker.ns, placing.own, term, skew) {
-        Spread::of(placing, term, skew, domains).share(placing, most);
+        Spread::of(placing, alike, term, skew, domains).share(placing, most);
     }
 }
 
-/// Whether a spread constraint means pods of two templates, and counts the same domains for both.
-fn counts_alike(one: &Template, other: &Template, term: &Term) -> bool {
-    let tolerations = |of: &'_ Template| of.spec().get("tolerations").cloned();
-    one.terms == other.terms
-        && term.selector.matches(one.labels())
-        && node_constraint(one.spec()) == node_constraint(other.spec())
-        && (!term.heeds_taints || tolerations(one) == tolerations(other))
+/// The templates of new pods that are placed as these are, as far as their own constraints say.
+struct Alike {
+    /// Those with equal terms for equal nodes.
+    terms: BTreeSet<usize>,
+    /// Those that tolerate the same besides.
+    tolerations: BTreeSet<usize>,
+}
+
+impl Alike {
+    /// Compared once for all constraints of a template, which may be many.
+    fn of(placing: &Placing<'_, '_, '_>) -> Self {
+        let own = placing.own;
+        let templates = || placing.builder.templates.iter().enumerate();
+        steps::count_items(own.terms.len().saturating_mul(placing.builder.templates.len()));
+        let constraint = node_constraint(own.spec());
+        let is_same = |of: &Template| of.terms == own.terms && node_constraint(of.spec()) == constraint;
+        let terms = templates().filter(|(_, of)| is_same(of)).map(|(at, _)| at).collect();
+        let tolerated = own.spec().get("tolerations");
+        let tolerations = templates().filter(|(_, of)| of.spec().get("tolerations") == tolerated);
+        Self { terms, tolerations: tolerations.map(|(at, _)| at).collect() }
+    }
+
+    /// Whether a spread constraint means pods of a template, and counts the same domains for it.
+    fn counts(&self, at: usize, of: &Template, term: &Term) -> bool {
+        self.terms.contains(&at)
+            && term.selector.matches(of.labels())
+            && (!term.heeds_taints || self.tolerations.contains(&at))
+    }
 }
 
 impl<'t> Spread<'t> {
-    fn of(placing: &mut Placing<'_, '_, '_>, term: &'t Term, skew: i64, domains: BTreeMap<Str, Vec<usize>>) -> Self {
+    fn of(
+        placing: &mut Placing<'_, '_, '_>,
+        alike: &Alike,
+        term: &'t Term,
+        skew: i64,
+        domains: BTreeMap<Str, Vec<usize>>,
+    ) -> Self {
         let (own, topology) = (placing.own, placing.topology);
-        steps::count_items(own.terms.len().saturating_add(topology.nodes.len()));
+        steps::count_items(1 + topology.nodes.len());
         let others = placing.selected_new(&term.selector);
         // pods that have no such constraint may come at any time
         let bound = |at: &usize| {
             let template = placing.builder.templates.get(*at);
-            template.is_some_and(|t| if term.by_revision { t.val == own.val } else { counts_alike(t, own, term) })
+            template.is_some_and(|t| if term.by_revision { t.val == own.val } else { alike.counts(*at, t, term) })
         };
         let equals: Vec<SetId> = placing.asked.iter().filter(|(_, _, at)| bound(at)).map(|(_, set, _)| *set).collect();
         let is_eligible = |at: &usize| {

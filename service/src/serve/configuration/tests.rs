@@ -42,8 +42,11 @@ fn a_static_manifest_has_a_reserved_name_and_a_url() {
     let configuration = static_webhook(&shipped(), "https://127.0.0.1:8443/", &Target::default());
     assert!(configuration.metadata.name.unwrap().ends_with(".static.k8s.io"));
     for hook in configuration.webhooks.unwrap() {
-        let essential = hook.name == "decide-essential.suture.dev";
-        let path = if essential { "/validate/essential" } else { "/validate" };
+        let path = match hook.name.as_str() {
+            "decide-essential.suture.dev" => "/validate/essential",
+            "resources.suture.dev" => "/validate/resources",
+            _ => "/validate",
+        };
         assert_eq!(hook.client_config.url, Some(format!("https://127.0.0.1:8443{path}")));
         assert!(hook.client_config.service.is_none());
     }

@@ -68,6 +68,7 @@ fn alerts_and_dashboard_name_series_that_a_scrape_shows() {
     series.off.get_or_create(&ByReason { reason: "switch" }).set(1);
     series.reports_lost.get_or_create(&ByReason { reason: "queue" }).inc();
     series.forbidden.get_or_create(&ByResource { resource: "secrets".to_owned() }).set(1);
+    metrics.invariant_overran("Invariant/a".to_owned());
     metrics.objects("Pod", 1);
     metrics.lag("Pod", Duration::from_millis(1));
     let shown = named(&metrics.text().unwrap());

@@ -144,7 +144,8 @@ pub fn status(kind: &str) -> Json {
                     "x-kubernetes-list-map-keys": ["type"],
                     "items": condition(),
                     "description": "Ready: every replica has loaded it. Compiled: it means something. Enforced: requests \
-                                    are judged by it. Violated: an instance is violated in the cluster as it is.",
+                                    are judged by it. InTime: it takes no more of a decision than it may. Violated: an \
+                                    instance is violated in the cluster as it is.",
                 }),
             ),
             ("violations", violations()),
@@ -180,7 +181,7 @@ fn condition() -> Json {
         "One aspect of its standing.",
         &["type", "status", "lastTransitionTime", "reason", "message"],
         [
-            ("type", described("string", "Ready, Compiled, Enforced or Violated.")),
+            ("type", described("string", "Ready, Compiled, Enforced, InTime or Violated.")),
             (
                 "status",
                 json!({"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it is so."}),
@@ -236,6 +237,7 @@ fn replica() -> Json {
             ("compiled", described("boolean", "Whether it compiles.")),
             ("ready", described("boolean", "Whether all that it reads is listed.")),
             ("enforced", described("boolean", "Whether requests are judged by it.")),
+            ("inTime", described("boolean", "Whether it takes no more of a decision than it may.")),
             ("message", described("string", "What is wrong.")),
             ("reported", json!({"type": "string", "format": "date-time", "description": "When it said so."})),
         ],

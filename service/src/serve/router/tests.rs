@@ -25,8 +25,9 @@ struct Webhook {
 /// One worker, and one that may wait.
 fn webhook(terms: Terms) -> Webhook {
     let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
+    let own = workers(&Arc::new(Scripted::default()), 1, 1, &metrics);
     let workers = workers(&script, 1, 1, &metrics);
-    let router = router(workers.clone(), terms, metrics.clone(), None, Segments::default(), None);
+    let router = router([workers.clone(), own], terms, metrics.clone(), None, Segments::default(), None);
     Webhook { script, metrics, workers, router }
 }
 
@@ -71,7 +72,7 @@ async fn what_a_cluster_needs_to_come_up_is_refused_only_for_what_was_shown() {
     let webhook = webhook(terms(OnUndecided::Deny));
     for (name, passes) in [("web", true), ("denied", false), ("undecided", true), ("panics", true)] {
         let body = Body::from(review("u-1", name).to_string());
-        let request = Request::post(paths::path(None, true)).body(body).unwrap();
+        let request = Request::post(paths::path(None, Door::Essential)).body(body).unwrap();
         let response = webhook.router.clone().oneshot(request).await.unwrap();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let response = &serde_json::from_slice::<Value>(&body).unwrap()["response"];
@@ -80,6 +81,38 @@ async fn what_a_cluster_needs_to_come_up_is_refused_only_for_what_was_shown() {
         assert_eq!(response["warnings"].is_array(), !decided, "{name}: {response}");
         // elsewhere it does not pass
         assert_eq!(webhook.judge("u-2", name).await["allowed"], name == "web", "{name}");
+    }
+}
+
+/// A review about one of Suture's own resources.
+fn own_review(uid: &str, name: &str) -> Value {
+    let mut review = review(uid, name);
+    review["request"]["resource"] =
+        serde_json::json!({"group": resources::GROUP, "version": "v1alpha1", "resource": "namespacedinvariants"});
+    review
+}
+
+#[tokio::test]
+async fn suture_s_own_resources_wait_for_no_decision_and_are_never_refused_unjudged() {
+    let webhook = webhook(terms(OnUndecided::Deny));
+    let waiting = webhook.fill().await;
+    let send = |name: &'static str| {
+        let body = Body::from(own_review("u-1", name).to_string());
+        webhook.router.clone().oneshot(Request::post(paths::path(None, Door::Resources)).body(body).unwrap())
+    };
+    let answer = async |response: Response| {
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        serde_json::from_slice::<Value>(&body).unwrap()["response"].clone()
+    };
+    // all workers are busy, and no place is left to wait
+    assert_eq!(webhook.judge("u-2", "web").await["status"]["code"], 429);
+    assert_eq!(answer(send("web").await.unwrap()).await["allowed"], true);
+    assert_eq!(answer(send("denied").await.unwrap()).await["allowed"], false, "what does not compile is refused");
+    let panicked = answer(send("panics").await.unwrap()).await;
+    assert_eq!((&panicked["allowed"], panicked["warnings"].is_array()), (&true.into(), true), "{panicked}");
+    webhook.script.open();
+    for waiting in waiting {
+        waiting.await.unwrap();
     }
 }
 
@@ -261,7 +294,8 @@ async fn nothing_else_is_served() {
 async fn who_does_not_know_the_address_is_not_answered() {
     let Webhook { metrics, workers, .. } = webhook(terms(OnUndecided::Deny));
     let segments = Segments::default();
-    let router = super::router(workers, terms(OnUndecided::Deny), metrics.clone(), None, segments.clone(), None);
+    let crews = [workers.clone(), workers];
+    let router = super::router(crews, terms(OnUndecided::Deny), metrics.clone(), None, segments.clone(), None);
     let known = paths::derived("a key", 7);
     segments.set(known.clone(), Vec::new());
     let mut statuses = Vec::new();
@@ -269,7 +303,7 @@ async fn who_does_not_know_the_address_is_not_answered() {
         // a body that never comes is not waited for
         let body = Body::from_stream(futures::stream::pending::<io::Result<axum::body::Bytes>>());
         let body = if segment == Some(&*known) { Body::from(review("u-1", "web").to_string()) } else { body };
-        let request = Request::post(paths::path(segment, false)).body(body).unwrap();
+        let request = Request::post(paths::path(segment, Door::Decide)).body(body).unwrap();
         statuses.push(router.clone().oneshot(request).await.unwrap().status().as_u16());
     }
     assert_eq!(statuses, [404, 404, 200]);
@@ -283,6 +317,7 @@ async fn yes_goes_out_in_the_term_of_the_lease_in_which_it_was_decided() {
     let followers = Some(Followers::of(Arc::new(InFlightLog::lasting(60)), active.clone(), "a"));
     let (large, segments) = (Arc::new(Semaphore::new(1)), Segments::default());
     let handler = WebhookHandler {
+        own: workers.clone(),
         workers,
         terms: terms(OnUndecided::Allow),
         metrics,
@@ -290,7 +325,7 @@ async fn yes_goes_out_in_the_term_of_the_lease_in_which_it_was_decided() {
         followers,
         segments,
         disclosure: None,
-        essential: false,
+        door: Door::Decide,
     };
     let confirm =
         |term: Option<u64>| handler.confirm(Answer { term, ..Answer::allowed() }, now() + Duration::from_secs(60));

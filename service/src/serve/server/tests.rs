@@ -66,12 +66,12 @@ struct Running {
 fn run(identity: Identity, authority: Option<String>, rules: Rules, drain: Drain) -> Running {
     let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
     let workers = workers(&script, 4, 8, &metrics);
+    let crews = [workers.clone(), workers.clone()];
     let tls = Tls::new(identity, authority, rules, metrics.clone()).unwrap();
     let readiness = Readiness::expecting(&["serving"]);
     let listeners = Listeners::bind(([127, 0, 0, 1], 0).into(), ([127, 0, 0, 1], 0).into(), Handle::current()).unwrap();
     let (webhook, health) = (listeners.webhook().unwrap(), listeners.health().unwrap());
-    let router =
-        router::router(workers.clone(), terms(OnUndecided::Deny), metrics.clone(), None, Segments::default(), None);
+    let router = router::router(crews, terms(OnUndecided::Deny), metrics.clone(), None, Segments::default(), None);
     let probes = health::router(readiness.clone(), metrics.clone(), workers);
     let (stop, stopped) = oneshot::channel();
     let leave = (async { _ = stopped.await }, async {});

@@ -40,6 +40,8 @@ pub struct ResourceStatus {
     pub ready: Result<(), String>,
     /// Why requests are not judged by it, if they are not.
     pub enforced: Result<(), String>,
+    /// Whose requests it takes too long for, if it is an invariant and does for some.
+    pub in_time: Option<Result<(), String>>,
     /// What is violated.
     pub audited: Audited,
 }
@@ -84,8 +86,9 @@ fn by_pod(
     let known = old.get("byPod").and_then(Json::as_array).cloned().unwrap_or_default();
     let wrong = [&resource_status.compiled, &resource_status.ready, &resource_status.enforced]
         .into_iter()
+        .chain(&resource_status.in_time)
         .find_map(|s| s.as_ref().err());
-    let own = json!({
+    let mut own = json!({
         "pod": pod,
         "observedGeneration": resource_status.generation,
         "compiled": resource_status.compiled.is_ok(),
@@ -93,6 +96,9 @@ fn by_pod(
         "enforced": resource_status.enforced.is_ok(),
         "message": wrong.map_or_else(String::new, |message| cut(message)),
     });
+    if let Some(in_time) = &resource_status.in_time {
+        own["inTime"] = json!(in_time.is_ok());
+    }
     let mut entries: Vec<Json> = known
         .iter()
         .filter(|e| name(e) != pod && (replicas.is_empty() || replicas.contains(&name(e))))
@@ -139,6 +145,10 @@ fn conditions(old: &Json, resource_status: &ResourceStatus, pods: &[Json], now: 
         Some(compiled(resource_status)),
         Some(everywhere(pods, resource_status.generation, "Ready", "ready", ("Loaded", "NotReady"))),
         Some(everywhere(pods, resource_status.generation, "Enforced", "enforced", ("Judging", "NotJudging"))),
+        resource_status
+            .in_time
+            .as_ref()
+            .map(|_| everywhere(pods, resource_status.generation, "InTime", "inTime", ("Decides", "Overran"))),
         violated(&resource_status.audited),
     ];
     let condition = |(name, status, reason, message): Aspect| {
@@ -177,7 +187,8 @@ fn everywhere(
     (yes, no): (&'static str, &'static str),
 ) -> Aspect {
     let current = |pod: &&Json| pod.get("observedGeneration").and_then(Json::as_i64) == Some(generation);
-    let says = |pod: &&Json| pod.get(field).and_then(Json::as_bool) == Some(true);
+    // a replica that says nothing of it is of an older version
+    let says = |pod: &&Json| pod.get(field).and_then(Json::as_bool) != Some(false);
     let agreeing = pods.iter().filter(|pod| current(pod) && says(pod)).count();
     if agreeing == pods.len() {
         return (name, "True", yes, format!("{agreeing} of {} replicas", pods.len()));

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cold_start` | the whole cluster is down and comes up, Suture last, under `failurePolicy: Fail` |
 //! | `expensive` | objects that are expensive to decide |
+//! | `policies` | an invariant of a tenant that takes all the time that it gets |
 //! | `rights` | an owner of a kind that Suture may not read |
 //! | `silence` | Suture is switched off, emptied, tampered with, stopped for a while |
 //! | `strangers` | whoever reaches the webhook's port asks nothing, or too much |
@@ -17,6 +18,7 @@
 
 mod cold_start;
 mod expensive;
+mod policies;
 mod rights;
 mod silence;
 mod strangers;
@@ -45,6 +47,9 @@ fn launched(cluster: &Cluster, flags: &[&str]) -> Installed {
     let suture = Installed::new(cluster, "suture-0", None, flags).expect("suture");
     suture.process.launch().expect("launch");
     suture.wait_ready().expect("ready");
+    // what is about objects of every kind is undecided as long as one that is built in may not be read
+    let metrics = suture.metrics().expect("metrics");
+    assert!(!metrics.contains("suture_forbidden{"), "not all that is built in may be read: {metrics}");
     suture
 }
 

@@ -34,22 +34,31 @@ fn strangers_neither_learn_anything_nor_shut_anybody_out() {
     let (cluster, admin) = prepared(0);
     admin.create(&list(place("shop").to_vec())).expect("namespace");
     let suture = launched(&cluster, &["--profile=strict"]);
+    let mut address = String::new();
     super::until("the webhook", || {
         let found = admin.json(&["get", "validatingwebhookconfiguration", "suture"]).map_err(|e| e.to_string())?;
         let url = found.pointer("/webhooks/0/clientConfig/url").and_then(|url| url.as_str()).unwrap_or_default();
-        let secret = url.rsplit('/').next().is_some_and(|segment| segment.len() >= 32);
+        let path = url.find("/validate").and_then(|at| url.get(at..)).unwrap_or_default();
+        path.clone_into(&mut address);
+        let secret = path.split('/').any(|segment| segment.len() >= 32);
         if secret { Ok(()) } else { Err(format!("`{url}` can be guessed")) }
     });
     let mut table = table();
-    for (attack, learns) in [("512 connections that ask nothing", false), ("16 bodies of 8 MiB, again and again", true)]
-    {
+    for (attack, asks) in [
+        ("512 connections that ask nothing", None),
+        ("16 bodies of 8 MiB, again and again", Some(Flood::of("/validate", vec![b'x'; BODY_BYTES], &["404"]))),
+        ("16 reviews of 8 MiB, of who stole the address", Some(Flood::of(&address, review(), &["200", "408"]))),
+    ] {
         let done = Arc::new(AtomicBool::new(false));
         let answers = Arc::new(Mutex::new(Vec::new()));
         let port = suture.port();
-        let attackers: Vec<_> = (0..if learns { BODIES } else { 1 })
+        let attackers: Vec<_> = (0..if asks.is_some() { BODIES } else { 1 })
             .map(|_| {
-                let (done, answers) = (done.clone(), answers.clone());
-                thread::spawn(move || if learns { flood(port, &done, &answers) } else { idle(port, &done) })
+                let (done, answers, asks) = (done.clone(), answers.clone(), asks.clone());
+                thread::spawn(move || match asks {
+                    Some(flood) => flood.run(port, &done, &answers),
+                    None => idle(port, &done),
+                })
             })
             .collect();
         let longest = honest(&cluster, LASTS);
@@ -59,9 +68,13 @@ fn strangers_neither_learn_anything_nor_shut_anybody_out() {
         honest(&cluster, Duration::ZERO);
         let recovery = began.elapsed();
         let answers = answers.lock().expect("answers");
-        assert!(answers.iter().all(|answer: &String| answer.starts_with("HTTP/1.1 404")), "{answers:?}");
-        assert!(!learns || answers.len() >= BODIES, "{} answers", answers.len());
-        let saw = format!("longest wait {} s", seconds(longest));
+        let wanted = asks.as_ref().map_or(&[][..], |flood| flood.statuses);
+        let status = |answer: &String| answer.split(' ').nth(1).unwrap_or_default().to_owned();
+        assert!(answers.iter().all(|answer| wanted.contains(&&*status(answer))), "{answers:?}");
+        let first = answers.iter().filter(|answer| wanted.first() == Some(&&*status(answer))).count();
+        assert!(asks.is_none() || (answers.len() >= BODIES && first > 0), "{answers:?}");
+        let resident = suture.process.resident_bytes().expect("memory");
+        let saw = format!("longest wait {} s; Suture has {} MiB", seconds(longest), resident >> 20);
         table.row([attack.to_owned(), "nothing".to_owned(), saw, seconds(recovery)]);
         assert!(longest < WAIT_MAX, "{attack}: an honest client waited for {longest:?}");
     }
@@ -107,22 +120,58 @@ fn is_open(stream: &TcpStream) -> bool {
     matches!(stream.peek(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
-/// Sends bodies to an address that it guesses.
-fn flood(port: u16, done: &AtomicBool, answers: &Mutex<Vec<String>>) {
-    let body = vec![b'x'; BODY_BYTES];
-    while !done.load(Ordering::Acquire) {
-        let Some(mut stream) = connect(port) else { continue };
-        let head = format!("POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {BODY_BYTES}\r\n\r\n");
-        _ = stream.write_all(head.as_bytes()).and_then(|()| stream.flush());
-        let mut answer = [0; 64];
-        if let Ok(read) = stream.read(&mut answer) {
-            let text = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
-            if !text.is_empty() {
-                answers.lock().expect("answers").push(text);
+/// A review whose object has as many values as its bytes allow.
+fn review() -> Vec<u8> {
+    let head = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"CREATE",
+        "kind":{"group":"","version":"v1","kind":"Service"},"resource":{"group":"","version":"v1","resource":"services"},
+        "name":"a","namespace":"shop","userInfo":{"username":"eve"},"dryRun":true,
+        "object":{"apiVersion":"v1","kind":"Service","metadata":{"name":"a","namespace":"shop"},"spec":{"ports":[0"#;
+    let tail = "]}}}}";
+    let mut body = head.as_bytes().to_vec();
+    while body.len() + 2 + tail.len() <= BODY_BYTES {
+        body.extend(b",0");
+    }
+    body.extend(tail.as_bytes());
+    body
+}
+
+/// The same body to the same address, again and again.
+#[derive(Clone)]
+struct Flood {
+    path: String,
+    body: Arc<Vec<u8>>,
+    /// Which status an answer may have; there is always one of the first.
+    statuses: &'static [&'static str],
+}
+
+impl Flood {
+    fn of(path: &str, body: Vec<u8>, statuses: &'static [&'static str]) -> Self {
+        Self { path: path.to_owned(), body: Arc::new(body), statuses }
+    }
+
+    fn run(&self, port: u16, done: &AtomicBool, answers: &Mutex<Vec<String>>) {
+        let Self { path, body, statuses } = self;
+        let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
+        // who is turned away for the address is before he has sent the body
+        let early = *statuses == ["404"];
+        while !done.load(Ordering::Acquire) {
+            let Some(mut stream) = connect(port) else { continue };
+            _ = stream.write_all(head.as_bytes()).and_then(|()| stream.flush());
+            if !early {
+                _ = stream.write_all(body).and_then(|()| stream.flush());
+            }
+            let mut answer = [0; 64];
+            if let Ok(read) = stream.read(&mut answer) {
+                let text = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
+                if !text.is_empty() {
+                    answers.lock().expect("answers").push(text);
+                }
+            }
+            if early {
+                // whether it is wanted or not
+                _ = stream.write_all(body);
             }
         }
-        // whether it is wanted or not
-        _ = stream.write_all(&body);
     }
 }
 

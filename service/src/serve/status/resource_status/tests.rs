@@ -17,6 +17,7 @@ fn good(generation: i64) -> ResourceStatus {
         compiled: fine.clone(),
         ready: fine.clone(),
         enforced: fine,
+        in_time: None,
         audited: Audited::Elsewhere,
     }
 }
@@ -103,4 +104,26 @@ fn what_it_does_is_said_while_it_compiles() {
     assert_eq!(said["action"], "Warn");
     let broken = ResourceStatus { compiled: Err("it does not compile".to_owned()), ..good(2) };
     assert_eq!(next_status(&said, "a", &broken, &all, "t2").get("action"), None);
+}
+
+#[test]
+fn one_that_overruns_anywhere_says_so() {
+    let both = replicas(&["a", "b"]);
+    let fine = ResourceStatus { in_time: Some(Ok(())), ..good(1) };
+    let slow = ResourceStatus { in_time: Some(Err("it took all".to_owned())), ..good(1) };
+    // the other one is of a version that does not say it
+    let first = next_status(&Json::Null, "b", &good(1), &both, "t1");
+    assert_eq!(condition(&first, "InTime"), &Json::Null, "no invariant has none");
+    let first = next_status(&first, "a", &slow, &both, "t1");
+    let told = condition(&first, "InTime");
+    assert_eq!(
+        (&told["status"], &told["reason"], &told["message"]),
+        (&json!("False"), &json!("Overran"), &json!("a: it took all"))
+    );
+    assert_eq!(condition(&first, "Enforced")["status"], "True");
+    let next = next_status(&first, "a", &fine, &both, "t2");
+    assert_eq!(
+        (&condition(&next, "InTime")["status"], &condition(&next, "InTime")["reason"]),
+        (&json!("True"), &json!("Decides"))
+    );
 }
