@@ -217,6 +217,10 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         if !exposed.is_empty() {
             keys.extend(impact.pods_of_classes(|known| exposed.contains(known)));
         }
+        // what lies elsewhere is no instance, and nothing that could be undecided
+        if let Some(ns) = &self.run.compiled().namespaced {
+            keys.retain(|key| key.ns == *ns);
+        }
         for key in &keys {
             if self.overran() {
                 return ControlFlow::Continue(());

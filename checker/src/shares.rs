@@ -73,7 +73,14 @@ mod tests {
     use suture_specs::library::Library;
     use suture_specs::spec::{Spec, parse_specs};
 
+    use suture_model::change::{Change, Request, User};
+    use suture_model::snapshot::Snapshot;
+    use suture_model::state::State;
+    use suture_model::value::Val;
+
     use super::*;
+    use crate::decision::Decision;
+    use crate::engine::{Engine, Input, Settings, Undecided};
 
     const STEPS: u64 = 6_400;
 
@@ -105,6 +112,29 @@ mod tests {
             };
             invariants.iter().map(all).collect()
         })
+    }
+
+    #[test]
+    fn what_is_ended_early_is_undecided_for_none_that_judges_nothing_of_it() {
+        let place = Val::object([("name", Val::str("m")), ("namespace", Val::str("y"))]);
+        let map = Val::object([("apiVersion", Val::str("v1")), ("kind", Val::str("ConfigMap")), ("metadata", place)]);
+        let (snapshot, end) = (Snapshot::default(), steps::End::default());
+        let request = Request::create(User::admin(), &State::new(&snapshot), &map);
+        let change = Change::from(request.unwrap());
+        let input = Input { snapshot: &snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
+        let invariants = vec![invariant("wide", None), invariant("own", Some("x")), invariant("own", Some("y"))];
+        let mut engine = Engine::new(invariants, Settings::default()).unwrap();
+        let names = |decision: &Decision| -> Vec<String> {
+            decision.verdicts.iter().map(|verdict| format!("{} {:?}", verdict.invariant, verdict.reason)).collect()
+        };
+        end.end();
+        let ended = names(&steps::until(&end, || engine.decide(&input)));
+        let late = Undecided::Late.to_string();
+        assert_eq!(ended.len(), 2, "{ended:?}");
+        for (told, invariant) in ended.iter().zip(["wide", "y/own"]) {
+            assert!(told.starts_with(invariant) && told.contains(&late), "{told}");
+        }
+        assert_eq!(names(&engine.decide(&input)), Vec::<String>::new(), "and it is not kept");
     }
 
     #[test]
