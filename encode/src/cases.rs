@@ -149,6 +149,10 @@ where
         objects: Vec<Arc<Object>>,
         groups: &BTreeSet<Key>,
     ) -> Answer {
+        // what is found out about the state itself is found once for all who ask
+        if objects.is_empty() && groups.is_empty() {
+            return self.concretely(func, values);
+        }
         let cases = self.cases(func, objects, groups)?;
         let mut alternatives = Vec::with_capacity(cases.len());
         for (guard, state) in cases {

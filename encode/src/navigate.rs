@@ -210,7 +210,8 @@ where
         Ok(items)
     }
 
-    fn concretely(&mut self, func: Func, values: &[Value]) -> Answer {
+    /// A function of the future state where nothing decides about it that may go.
+    pub(crate) fn concretely(&mut self, func: Func, values: &[Value]) -> Answer {
         let worlds = Worlds { before: self.scene.before, now: self.scene.state() };
         match call_nav(func, values, &worlds) {
             Ok(value) => Ok(Sym::Known(value)),

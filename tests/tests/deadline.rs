@@ -236,7 +236,7 @@ fn no_decision_goes_on_beyond_its_deadline() {
     println!("decisions ended {ended:?} after their deadline at most: {ended_about}");
     println!("a thread that slept woke up {overslept:?} late at most");
     println!("resident at the start {} MiB, at most {} MiB", start >> 10, peak >> 10);
-    assert!(count > 0 && labels.get("panicked").is_none(), "{labels:?}");
+    assert!(count > 0 && !labels.contains_key("panicked"), "{labels:?}");
     let most = LATE_MAX + overslept;
     assert!(late <= most, "an answer was late by {late:?}: {about}");
     assert!(ended <= most, "a decision ended {ended:?} after its deadline: {ended_about}");

@@ -1,4 +1,6 @@
 //! Objects with one list that a client can make long, and the cluster that they are written to.
+#![allow(dead_code, reason = "each suite uses the part it needs")]
+#![allow(clippy::expect_used, reason = "a helper of tests that fails fails the test")]
 
 use std::sync::Arc;
 

@@ -167,7 +167,7 @@ let:
   was: \"before.podsOwnedBy(sts).map(p, p.?spec.?nodeName.orValue(''))\"
   is: \"before.podsOwnedBy(sts).filter(p, p.existsIn(now)).map(p, p.?spec.?nodeName.orValue(''))\"
 require:
-- expression: 'was.without(is).size() <= 1 && is.without([\'\']).size() >= 1'
+- expression: \"was.without(is).size() <= 1 && is.without(['']).size() >= 1\"
 degree: 'was.without(is).size()'",
     ),
     (

@@ -96,8 +96,8 @@ fn by_pod(
         "enforced": resource_status.enforced.is_ok(),
         "message": wrong.map_or_else(String::new, |message| cut(message)),
     });
-    if let Some(in_time) = &resource_status.in_time {
-        own["inTime"] = json!(in_time.is_ok());
+    if let (Some(in_time), Some(own)) = (&resource_status.in_time, own.as_object_mut()) {
+        own.insert("inTime".to_owned(), json!(in_time.is_ok()));
     }
     let mut entries: Vec<Json> = known
         .iter()
