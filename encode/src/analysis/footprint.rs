@@ -165,6 +165,8 @@ struct Walk<'e> {
     instance: &'e str,
     /// Whether the instance is a Namespace, wherever this part is evaluated.
     is_namespace: bool,
+    /// Whether every namespace that is named is that of the instance: a NamespacedInvariant names no other.
+    is_confined: bool,
     env: Env<'e>,
     scope: Vec<Bound>,
     uses: Uses,
@@ -183,6 +185,7 @@ impl<'e> Walk<'e> {
         Self {
             instance: &compiled.for_each.var,
             is_namespace: has_namespaces_only(compiled),
+            is_confined: compiled.namespaced.is_some(),
             env,
             scope: Vec::new(),
             uses: Uses::default(),

@@ -28,11 +28,14 @@ fn of_pods(expression: &str) -> CompiledInvariant {
 }
 
 fn of(spec: &str) -> CompiledInvariant {
-    let text = format!("kind: Invariant\nmetadata: {{name: x}}\nspec: {spec}\n");
-    let specs = parse_specs(&text, "a test").expect("it parses");
+    compiled(&format!("kind: Invariant\nmetadata: {{name: x}}\nspec: {spec}\n"))
+}
+
+fn compiled(text: &str) -> CompiledInvariant {
+    let specs = parse_specs(text, "a test").expect("it parses");
     let [Spec::Invariant(invariant)] = specs.as_slice() else { panic!("{text}") };
     let library = Library::shipped().expect("the shipped library compiles");
-    compile_invariant(invariant, &library).unwrap_or_else(|errors| panic!("{spec}: {errors:?}"))
+    compile_invariant(invariant, &library).unwrap_or_else(|errors| panic!("{text}: {errors:?}"))
 }
 
 fn kind(name: &str) -> Kind {
@@ -188,6 +191,10 @@ fn a_namespace_is_known_by_whatever_name_it_has() {
         let uses = uses(kind, ns);
         assert_eq!((uses.within, uses.named), ([].into(), ["Pod".into()].into()), "{ns}");
     }
+    let text = "kind: NamespacedInvariant\nmetadata: {name: x, namespace: a}\nspec: {forEach: {var: o, kind: Service}, \
+                require: [{expression: \"now.inNamespace('a', 'Pod').size() > 0\"}]}\n";
+    let uses = Footprint::of(&compiled(text)).uses;
+    assert_eq!((uses.within, uses.named), ([own("Pod")].into(), [].into()), "it may name no other one");
 }
 
 #[test]

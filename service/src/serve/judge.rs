@@ -264,7 +264,7 @@ impl RequestInView {
 
     /// The invariants that cannot be judged; those that the request does not change stay as they are.
     fn unread(&self) -> Vec<Unread> {
-        if self.no_op { Vec::new() } else { self.view.blind() }
+        if self.no_op { Vec::new() } else { self.view.unclear(&self.request.target.ns) }
     }
 
     /// Why nothing can be said yet; none if something can. The watch has to be behind where it does not show the pod of

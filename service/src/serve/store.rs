@@ -16,6 +16,7 @@ use suture_model::snapshot::Snapshot;
 use suture_specs::compile::CompiledInvariant;
 
 use super::loaded::Loaded;
+use crate::decide::Unread;
 use crate::ledger::{Progress, Sight};
 use crate::rules;
 
@@ -142,15 +143,27 @@ impl View {
 
     /// The invariants that read a kind of which nothing certain is known, each with what that is. Objects that were
     /// shown once may be old, and those of a kind that was never listed are none that anything could be judged by.
-    pub fn blind(&self) -> Vec<(Arc<CompiledInvariant>, String)> {
+    pub fn blind(&self) -> Vec<Unread> {
+        self.missing(|_| true, |_| true)
+    }
+
+    /// Those of them about which nothing can be said of a request in this namespace, whatever it reaches. Of a kind that may
+    /// not be read there are no objects that could be old: the snapshot says that it is unknown, and what reads it is
+    /// undecided. By the same a NamespacedInvariant is judged for requests that lie elsewhere, which reach little of it.
+    pub fn unclear(&self, ns: &str) -> Vec<Unread> {
+        let is_old = |reading: &Reading| !matches!(reading, Reading::Forbidden(_));
+        self.missing(is_old, |invariant| invariant.namespaced.as_ref().is_none_or(|own| **own == *ns))
+    }
+
+    /// The invariants, of these, that read a kind of which nothing certain is known, among these readings.
+    fn missing(&self, among: impl Fn(&Reading) -> bool, is_asked: impl Fn(&CompiledInvariant) -> bool) -> Vec<Unread> {
         let unknown: Vec<(&Kind, &Reading)> =
-            self.readings.iter().filter(|(_, reading)| reading.missing().is_some()).collect();
+            self.readings.iter().filter(|(_, reading)| reading.missing().is_some() && among(reading)).collect();
         if unknown.is_empty() && !self.unsurveyed() {
             return Vec::new();
         }
         let invariants = self.loaded.policy.invariants.iter().zip(&self.loaded.reads);
-        let blind = invariants.filter_map(|(invariant, reads)| {
-            // of a kind that may not be read there are no objects that could be old: the snapshot says that it is unknown
+        let blind = invariants.filter(|(invariant, _)| is_asked(invariant)).filter_map(|(invariant, reads)| {
             let read = |kind: &Kind, reading: &Reading| {
                 reads.kinds.contains(kind) || (reads.every && !matches!(reading, Reading::Forbidden(_)))
             };

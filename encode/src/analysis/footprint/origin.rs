@@ -52,7 +52,10 @@ impl<'e> Walk<'e> {
                     KindArgument::Is(kind) => Some(kind.into()),
                     KindArgument::At(at) => self.named(args.get(at)),
                 };
-                let places = parts.get(1).map(|part| part.places.clone()).unwrap_or_default();
+                let places = match self.is_confined {
+                    true => [Place::Own].into(),
+                    false => parts.get(1).map(|part| part.places.clone()).unwrap_or_default(),
+                };
                 if let Some(selecting) = parts.get(2).and_then(|part| selecting(part, &places)).filter(|_| now) {
                     self.uses.selected.extend(places.iter().map(|place| (selecting.clone(), *place)));
                     return Origin::Plain;

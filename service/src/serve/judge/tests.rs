@@ -26,14 +26,17 @@ fn pod(set: usize, name: &str) -> Val {
 
 /// Services s0, s1, …, each with the Ready pods a and b; every service keeps an endpoint.
 fn shared(sets: usize, replicas: Replicas) -> Arc<SharedState> {
+    shared_by(&[], sets, replicas)
+}
+
+/// The same with more invariants.
+fn shared_by(more: &[&str], sets: usize, replicas: Replicas) -> Arc<SharedState> {
+    let kept = r#"{"apiVersion":"suture.dev/v1alpha1","kind":"Invariant","metadata":{"name":"kept"},
+        "spec":{"template":"service-keeps-endpoints"}}"#;
     let mut policies = Policies::default();
-    policies.put(
-        serde_json::from_str(
-            r#"{"apiVersion":"suture.dev/v1alpha1","kind":"Invariant","metadata":{"name":"kept"},
-                "spec":{"template":"service-keeps-endpoints"}}"#,
-        )
-        .unwrap(),
-    );
+    for invariant in [kept].iter().chain(more) {
+        policies.put(serde_json::from_str(invariant).unwrap());
+    }
     let loaded = policies.load().wanting_nothing();
     assert_eq!(loaded.problems, []);
     let store = Arc::new(Store::new(Arc::new(loaded)));
@@ -329,6 +332,33 @@ fn a_kind_that_is_not_known_leaves_requests_undecided() {
     assert!(!answer.allowed);
     assert_eq!(answer.label, Label::Undecided);
     assert!(shared.in_flight_log.is_empty());
+}
+
+#[test]
+fn what_an_invariant_about_an_unread_kind_leaves_undecided() {
+    let about = r#""spec":{"forEach":{"var":"w","kind":{"group":"x.io","kind":"Widget"}},
+        "require":[{"expression":"w.at(now).metadata.name != ''"}]}}"#;
+    let of = |kind: &str, ns: &str| {
+        format!(r#"{{"apiVersion":"suture.dev/v1alpha1","kind":"{kind}","metadata":{{"name":"w"{ns}}},{about}"#)
+    };
+    let forbidden = || Reading::Forbidden("widgets.x.io".to_owned());
+    let unlisted = || Reading::Unknown("not listed yet".to_owned());
+    for (invariant, reading, allowed) in [
+        (of("Invariant", ""), unlisted(), false),
+        // a pod takes no Widget along
+        (of("Invariant", ""), forbidden(), true),
+        (of("NamespacedInvariant", r#","namespace":"n""#), unlisted(), false),
+        (of("NamespacedInvariant", r#","namespace":"n""#), forbidden(), true),
+        // whoever may write in one namespace stops no other
+        (of("NamespacedInvariant", r#","namespace":"m""#), unlisted(), true),
+        (of("NamespacedInvariant", r#","namespace":"m""#), forbidden(), true),
+    ] {
+        let shared = shared_by(&[&invariant], 1, Replicas::Single(Active::held()));
+        shared.store.write(vec![Written::Read(Kind::new("x.io", "Widget"), reading.clone())]);
+        assert_eq!(shared.store.read().blind().len(), 1, "its status says so");
+        let answer = enforced(&mut Judge::new(shared), &asked("one", &pod(0, "a")));
+        assert_eq!(answer.allowed, allowed, "{invariant} {reading:?}: {}", answer.message);
+    }
 }
 
 #[test]

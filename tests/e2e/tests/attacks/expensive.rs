@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use suture_e2e::Api;
 use suture_e2e::objects::{list, place};
+use suture_e2e::{Api, Cluster};
 
-use super::strangers::{MEMORY_MAX_BYTES, WAIT_MAX, honest};
+use super::honest::{MEMORY_MAX_BYTES, WAIT_MAX, honest};
 use super::{launched, prepared, seconds, table};
 
 /// How long each attack lasts.
 const LASTS: Duration = Duration::from_secs(10);
 /// Attackers at once.
-const ATTACKERS: usize = 4;
+const ATTACKERS: [usize; 2] = [1, 4];
+
 /// What an attacker asks again and again.
 struct Attack {
     name: &'static str,
@@ -56,39 +57,67 @@ fn attacks() -> [Attack; 2] {
     ]
 }
 
+/// Who ask the same, until they are told to stop.
+struct Attackers {
+    done: Arc<AtomicBool>,
+    answers: Arc<AtomicU64>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Attackers {
+    fn start(cluster: &Cluster, attack: &Attack, count: usize) -> Self {
+        let (done, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let path = format!("{}?dryRun=All", attack.collection);
+        let attacker = |_| {
+            let (api, object, path) = (Api::new(cluster, "admin").expect("api"), attack.object.clone(), path.clone());
+            let (done, answers) = (done.clone(), answers.clone());
+            thread::spawn(move || {
+                while !done.load(Ordering::Acquire) {
+                    let answered = api.call("POST", &path, Some(&object)).is_ok();
+                    answers.fetch_add(u64::from(answered), Ordering::AcqRel);
+                }
+            })
+        };
+        let threads = (0..count).map(attacker).collect();
+        Self { done, answers, threads }
+    }
+
+    /// How many answers they got.
+    fn stop(self) -> u64 {
+        self.done.store(true, Ordering::Release);
+        self.threads.into_iter().for_each(|thread| thread.join().expect("attacker"));
+        self.answers.load(Ordering::Acquire)
+    }
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64() * 1_000.0)
+}
+
 #[test]
 fn what_is_expensive_to_decide_stops_nobody_else() {
     let (cluster, admin) = prepared(0);
     admin.create(&list(place("shop").into_iter().chain(place("mall")).collect())).expect("namespaces");
     let suture = launched(&cluster, &["--profile=strict"]);
-    let alone = honest(&cluster, LASTS / 2);
-    println!("  an honest client alone waits {} s at most", seconds(alone));
+    let alone = honest(&cluster, LASTS);
+    println!("  an honest client alone: p99 {} ms, {} s at most", millis(alone.p99()), seconds(alone.longest()));
     let mut table = table();
-    for Attack { name, collection, object } in attacks() {
-        let (done, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let attackers: Vec<_> = (0..ATTACKERS)
-            .map(|_| {
-                let (api, object) = (Api::new(&cluster, "admin").expect("api"), object.clone());
-                let (done, answers) = (done.clone(), answers.clone());
-                thread::spawn(move || {
-                    while !done.load(Ordering::Acquire) {
-                        let answered = api.call("POST", &format!("{collection}?dryRun=All"), Some(&object)).is_ok();
-                        answers.fetch_add(u64::from(answered), Ordering::AcqRel);
-                    }
-                })
-            })
-            .collect();
-        let longest = honest(&cluster, LASTS);
-        done.store(true, Ordering::Release);
-        let began = Instant::now();
-        attackers.into_iter().for_each(|attacker| attacker.join().expect("attacker"));
-        honest(&cluster, Duration::ZERO);
-        let recovery = seconds(began.elapsed());
-        let answers = answers.load(Ordering::Acquire);
-        let saw = format!("longest wait {} s; {answers} answers to {ATTACKERS} attackers", seconds(longest));
-        table.row([name.to_owned(), "write in its namespace".to_owned(), saw, recovery]);
-        assert!(answers > 0, "{name}: no attacker was answered");
-        assert!(longest < WAIT_MAX, "{name}: an honest client waited for {longest:?}");
+    for attack in attacks() {
+        for count in ATTACKERS {
+            let attackers = Attackers::start(&cluster, &attack, count);
+            let waits = honest(&cluster, LASTS);
+            let began = Instant::now();
+            let answers = attackers.stop();
+            honest(&cluster, Duration::ZERO);
+            let recovery = seconds(began.elapsed());
+            let times = waits.p99().as_secs_f64() / alone.p99().as_secs_f64();
+            let (p99, longest) = (millis(waits.p99()), waits.longest());
+            let saw = format!("p99 {p99} ms, {times:.1} times that alone; at most {} s", seconds(longest));
+            let row = format!("{}, {count} at once, {answers} answers", attack.name);
+            table.row([row, "write in its namespace".to_owned(), saw, recovery]);
+            assert!(answers > 0, "{}: no attacker was answered", attack.name);
+            assert!(longest < WAIT_MAX, "{}: an honest client waited for {longest:?}", attack.name);
+        }
     }
     table.print();
     let most = suture.process.resident_max_bytes().expect("memory");

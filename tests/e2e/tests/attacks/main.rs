@@ -5,9 +5,10 @@
 //! | `cold_start` | the whole cluster is down and comes up, Suture last, under `failurePolicy: Fail` |
 //! | `expensive` | objects that are expensive to decide |
 //! | `policies` | an invariant of a tenant that takes all the time that it gets |
-//! | `rights` | an owner of a kind that Suture may not read |
+//! | `rights` | an owner of a kind that Suture may not read, and an invariant about one with the name of another |
 //! | `silence` | Suture is switched off, emptied, tampered with, stopped for a while |
 //! | `strangers` | whoever reaches the webhook's port asks nothing, or too much |
+//! | `tenants` | objects that cannot be read, and writes that the API server refuses after Suture admitted them |
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -18,10 +19,12 @@
 
 mod cold_start;
 mod expensive;
+mod honest;
 mod policies;
 mod rights;
 mod silence;
 mod strangers;
+mod tenants;
 
 use std::time::Duration;
 

@@ -75,6 +75,17 @@ fn least_rights_are_enough_and_what_is_lacking_is_told() {
         Err(why) if why.contains("unique-host") => Ok(()),
         other => Err(format!("{other:?}")),
     });
+    let began = Instant::now();
+    namesake(&admin, &api);
+    until("it may not be read", || {
+        let metrics = suture.metrics().map_err(|error| error.to_string())?;
+        let line = format!("suture_forbidden{{resource=\"secretives.{GROUP}\"}} 1");
+        if metrics.contains(&line) { Ok(()) } else { Err("not told yet".to_owned()) }
+    });
+    ask("right", "free.example").expect("an allowance beside the namesake");
+    let denied = ask("right", "taken.example").expect_err("a denial beside the namesake");
+    assert!(denied.contains("unique-host"), "{denied}");
+    let blind = began.elapsed();
     let told = told_to_a_tenant(&cluster, &admin, &ingress("right", "new", "taken.example"));
     assert!(told.contains("an object in another namespace") && !told.contains("left"), "{told}");
     listed_rights(&admin.text(&["auth", "can-i", "--list", &format!("--as={}", user().name)]).expect("rights"));
@@ -82,10 +93,24 @@ fn least_rights_are_enough_and_what_is_lacking_is_told() {
     let saw = format!("ready after {} s, other requests decided", seconds(ready));
     let attack = "an owner of a kind that Suture may not read".to_owned();
     table.row([attack, "nothing".to_owned(), saw, seconds(granted)]);
+    let attack = "an invariant of that name about what may not be read".to_owned();
+    let saw = format!("after {} s what is harmful denied, all else admitted", seconds(blind));
+    table.row([attack, "write invariants in a namespace".to_owned(), saw, "0.0".to_owned()]);
     let attack = "a dry run that breaks what is in another namespace".to_owned();
     let saw = "that it breaks, not whose it is".to_owned();
     table.row([attack, "edit in one namespace".to_owned(), saw, "-".to_owned()]);
     table.print();
+}
+
+/// An invariant of one namespace with the name of one of the cluster, about a kind that nobody has granted.
+fn namesake(admin: &Kubectl, api: &Api) {
+    admin.create(&definition(GROUP, "Secretive").to_string()).expect("definition");
+    let invariant = json!({"apiVersion": "suture.dev/v1alpha1", "kind": "NamespacedInvariant",
+        "metadata": {"name": "unique-host", "namespace": "right"},
+        "spec": {"forEach": {"var": "s", "kind": {"group": GROUP, "kind": "Secretive"}},
+                 "require": [{"expression": "s.at(now).metadata.name != ''"}]}});
+    let path = "/apis/suture.dev/v1alpha1/namespaces/right/namespacedinvariants";
+    until("the namesake", || api.create(path, &invariant).map(drop).map_err(|error| error.to_string()));
 }
 
 /// What somebody is told who may edit one namespace, and sends a dry run of this there.

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
-use serde_json::json;
 use suture_e2e::objects::{list, place};
-use suture_e2e::{Api, Cluster};
 
+use super::honest::{MEMORY_MAX_BYTES, WAIT_MAX, honest};
 use super::{launched, prepared, seconds, table};
 
 /// Connections that ask nothing: as many as once shut the API server out.
@@ -20,10 +19,6 @@ const IDLE: usize = 512;
 /// Bodies at once, and their length: as many as once took 1.46 GiB.
 const BODIES: usize = 16;
 const BODY_BYTES: usize = 8 << 20;
-/// What a client that means no harm may wait meanwhile, on a machine that does much else.
-pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
-/// What Suture may take under all of it.
-pub(super) const MEMORY_MAX_BYTES: u64 = 256 << 20;
 /// How long each attack lasts.
 const LASTS: Duration = Duration::from_secs(5);
 
@@ -61,7 +56,7 @@ fn strangers_neither_learn_anything_nor_shut_anybody_out() {
                 })
             })
             .collect();
-        let longest = honest(&cluster, LASTS);
+        let longest = honest(&cluster, LASTS).longest();
         done.store(true, Ordering::Release);
         attackers.into_iter().for_each(|attacker| attacker.join().expect("attacker"));
         let began = Instant::now();
@@ -82,23 +77,6 @@ fn strangers_neither_learn_anything_nor_shut_anybody_out() {
     let most = suture.process.resident_max_bytes().expect("memory");
     println!("  Suture took {} MiB at most", most >> 20);
     assert!(most < MEMORY_MAX_BYTES, "{} MiB", most >> 20);
-}
-
-/// What a client waits at most that means no harm; each of its requests must be admitted.
-pub(super) fn honest(cluster: &Cluster, lasts: Duration) -> Duration {
-    let api = Api::new(cluster, "admin").expect("api");
-    let (began, mut longest) = (Instant::now(), Duration::ZERO);
-    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "new"}});
-    loop {
-        let asked = Instant::now();
-        let reply = api.call("POST", "/api/v1/namespaces/shop/configmaps?dryRun=All", Some(&object)).expect("answer");
-        assert!(reply.done(), "{}", reply.message());
-        longest = longest.max(asked.elapsed());
-        if began.elapsed() >= lasts {
-            return longest;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn idle(port: u16, done: &AtomicBool) {

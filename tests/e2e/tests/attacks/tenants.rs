@@ -1,0 +1,184 @@
+//! What a tenant leaves behind: objects that cannot be read, and writes in flight that the API server refuses after Suture
+//! admitted them. None of it keeps others from being decided.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use suture_e2e::objects::{definition, ingress, list, place, pod_spec, workload};
+use suture_e2e::{Api, Cluster, Kubectl};
+
+use super::honest::{MEMORY_MAX_BYTES, WAIT_MAX, honest};
+use super::{launched, prepared, seconds, table, until};
+
+/// How deep an object is that cannot be read: deeper than JSON is read by default.
+const DEPTH: usize = 200;
+const GROUP: &str = "owners.example";
+/// How long each attack lasts.
+const LASTS: Duration = Duration::from_secs(10);
+/// Who write at once, each objects that are about as large as the API server takes.
+const WRITERS: usize = 4;
+const LARGE_BYTES: usize = 1_000_000;
+
+/// Whoever may edit a namespace, and what policies and custom resources are in it.
+fn tenant(cluster: &Cluster) -> Api {
+    let mut tenant = Api::new(cluster, "admin").expect("api");
+    tenant.impersonate("tenant", &["system:authenticated"]);
+    tenant
+}
+
+fn rights() -> [Value; 3] {
+    let (api, metadata) = ("rbac.authorization.k8s.io/v1", json!({"name": "own", "namespace": "mall"}));
+    let rules = json!([{"apiGroups": ["suture.dev", GROUP], "resources": ["*"], "verbs": ["*"]}]);
+    let bound = |name: &str, kind: &str, role: &str| {
+        json!({"apiVersion": api, "kind": "RoleBinding", "metadata": {"name": name, "namespace": "mall"},
+               "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
+               "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "tenant"}]})
+    };
+    let role = json!({"apiVersion": api, "kind": "Role", "metadata": metadata, "rules": rules});
+    [role, bound("own", "Role", "own"), bound("edit", "ClusterRole", "edit")]
+}
+
+/// Suture may read kinds of this group by these names.
+fn granted(admin: &Kubectl, resource: &str) {
+    let role = format!("suture-read-{resource}");
+    let resource = format!("--resource={resource}.{GROUP}");
+    admin.text(&["create", "clusterrole", &role, "--verb=get,list,watch", &resource]).expect("role");
+    admin.text(&["label", "clusterrole", &role, "suture.dev/aggregate-to-read=true"]).expect("label");
+}
+
+/// Waits until what another namespace has taken already is denied to the tenant.
+fn denied(tenant: &Api) -> Duration {
+    let path = "/apis/networking.k8s.io/v1/namespaces/mall/ingresses?dryRun=All";
+    until("a denial", || {
+        let reply = tenant.call("POST", path, Some(&ingress("mall", "stolen", "taken.example")));
+        let reply = reply.map_err(|error| error.to_string())?;
+        if reply.message().contains("unique-host") { Ok(()) } else { Err(reply.message().to_owned()) }
+    })
+}
+
+fn owner(name: &str, depth: usize) -> Value {
+    let spec = (0..depth).fold(json!({}), |inner, _| json!({"a": inner}));
+    json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Owner", "metadata": {"name": name}, "spec": spec})
+}
+
+#[test]
+fn what_cannot_be_read_blinds_nobody() {
+    let (cluster, admin) = prepared(0);
+    let taken = ingress("shop", "taken", "taken.example");
+    let places = place("shop").into_iter().chain(place("mall"));
+    admin
+        .create(&list(places.chain([definition(GROUP, "Owner")]).chain([taken]).chain(rights()).collect()))
+        .expect("objects");
+    granted(&admin, "owners");
+    let tenant = tenant(&cluster);
+    let owners = format!("/apis/{GROUP}/v1/namespaces/mall/owners");
+    for (name, depth) in [("deep", DEPTH), ("plain", 1)] {
+        until("the owner", || tenant.create(&owners, &owner(name, depth)).map(drop).map_err(|error| error.to_string()));
+        let uid = ["get", "owner", name, "-n", "mall", "-o", "jsonpath={.metadata.uid}"];
+        let uid = admin.text(&uid).expect("its uid");
+        let reference = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Owner", "name": name, "uid": uid});
+        let owned = json!({"apiVersion": "v1", "kind": "ConfigMap",
+                           "metadata": {"name": format!("of-{name}"), "ownerReferences": [reference]}});
+        tenant.create("/api/v1/namespaces/mall/configmaps", &owned).expect("owned");
+    }
+    let suture = launched(&cluster, &["--profile=strict"]);
+    denied(&tenant);
+    let longest = honest(&cluster, LASTS).longest();
+    // what is owned by another object of the kind is decided
+    let map = "/api/v1/namespaces/mall/configmaps/of-plain?dryRun=All";
+    until("a change of what is owned", || {
+        let patch = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
+        let reply = tenant.send("PATCH", map, "application/merge-patch+json", patch).map_err(|e| e.to_string())?;
+        if reply.done() { Ok(()) } else { Err(reply.message().to_owned()) }
+    });
+    suture.process.stop().expect("stop");
+    suture.process.launch().expect("launch");
+    let began = Instant::now();
+    suture.wait_ready().expect("ready with an object that cannot be read");
+    denied(&tenant);
+    let recovery = began.elapsed();
+    let reply = tenant.call("DELETE", &format!("{owners}/deep"), None).expect("answer");
+    assert!(reply.done(), "it can be deleted: {}", reply.message());
+    let saw = format!("longest wait {} s; what is harmful is denied", seconds(longest));
+    let mut table = table();
+    let attack = format!("a custom resource of {DEPTH} levels, and a restart");
+    table.row([attack, "write its custom resources".to_owned(), saw, seconds(recovery)]);
+    table.print();
+    assert!(longest < WAIT_MAX, "an honest client waited for {longest:?}");
+}
+
+/// Objects that Suture admits, and that the quota refuses.
+fn refused_later(turn: u64) -> (&'static str, Value) {
+    let name = format!("refused-{turn}");
+    match turn % 3 {
+        0 => {
+            let data = json!({"a": "x".repeat(LARGE_BYTES)});
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
+            ("/api/v1/namespaces/mall/configmaps", map)
+        }
+        1 => ("/apis/apps/v1/namespaces/mall/deployments", workload("Deployment", "mall", &name, 3, &pod_spec())),
+        _ => {
+            let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "web"}},
+                             "spec": pod_spec()});
+            ("/api/v1/namespaces/mall/pods", pod)
+        }
+    }
+}
+
+#[test]
+fn what_is_admitted_and_refused_then_stands_in_nobodys_way() {
+    let (cluster, admin) = prepared(1);
+    let hard = json!({"count/configmaps": "0", "count/deployments.apps": "0", "count/pods": "0"});
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "nothing", "namespace": "mall"},
+                       "spec": {"hard": hard}});
+    admin
+        .create(&list(place("shop").into_iter().chain(place("mall")).chain([quota]).chain(rights()).collect()))
+        .expect("objects");
+    let suture = launched(&cluster, &["--profile=strict"]);
+    let (done, turns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let refused = Arc::new(AtomicU64::new(0));
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|_| {
+            let (api, done, turns, refused) = (tenant(&cluster), done.clone(), turns.clone(), refused.clone());
+            thread::spawn(move || {
+                while !done.load(Ordering::Acquire) {
+                    let (path, object) = refused_later(turns.fetch_add(1, Ordering::AcqRel));
+                    let reply = api.call("POST", path, Some(&object)).expect("answer");
+                    let by_quota = reply.message().contains("exceeded quota");
+                    refused.fetch_add(u64::from(by_quota), Ordering::AcqRel);
+                }
+            })
+        })
+        .collect();
+    let longest = honest(&cluster, LASTS).longest();
+    let (nodes, api) = ("/api/v1/nodes", Api::new(&cluster, "admin").expect("api"));
+    let node = api.get(nodes).expect("nodes")["items"][0]["metadata"]["name"].as_str().expect("a node").to_owned();
+    let node = format!("{nodes}/{node}?dryRun=All");
+    let cordon = json!({"spec": {"unschedulable": true}}).to_string();
+    let cordoned = api.send("PATCH", &node, "application/merge-patch+json", cordon).expect("answer");
+    let deleted = api.call("DELETE", &node, None).expect("answer");
+    done.store(true, Ordering::Release);
+    let began = Instant::now();
+    writers.into_iter().for_each(|writer| writer.join().expect("writer"));
+    honest(&cluster, Duration::ZERO);
+    let recovery = began.elapsed();
+    let forgotten = until("it is forgotten", || match suture.counted("suture_ledger_entries") {
+        0.0 => Ok(()),
+        left => Err(format!("{left} entries")),
+    });
+    let refused = refused.load(Ordering::Acquire);
+    let mut table = table();
+    let saw = format!("longest wait {} s, cordon and deletion of a node decided", seconds(longest));
+    let attack = format!("{refused} writes that a quota refuses after Suture");
+    table.row([attack, "write in its namespace".to_owned(), saw, seconds(recovery)]);
+    table.print();
+    let most = suture.process.resident_max_bytes().expect("memory");
+    println!("  Suture took {} MiB at most; forgotten after {} s", most >> 20, seconds(forgotten));
+    assert!(cordoned.done() && deleted.done(), "{} {}", cordoned.message(), deleted.message());
+    assert!(refused > 60, "{refused} of {} writes were refused by the quota", turns.load(Ordering::Acquire));
+    assert!(longest < WAIT_MAX, "an honest client waited for {longest:?}");
+    assert!(most < MEMORY_MAX_BYTES, "{} MiB", most >> 20);
+}
