@@ -466,6 +466,14 @@ impl Snapshot {
         self.owner_kinds.get(kind).is_some_and(|count| *count > 0)
     }
 
+    /// The kinds that were not read and that an object names an owner of.
+    pub(crate) fn unread_owner_kinds(&self) -> Vec<&Kind> {
+        if self.unknown().is_empty() {
+            return Vec::new();
+        }
+        self.owner_kinds.keys().filter(|kind| self.unknown.contains(&kind.kind) && self.owns(kind)).collect()
+    }
+
     /// The pods assigned to this node.
     pub fn pods_on(&self, node: &str) -> Vec<&Arc<Object>> {
         note(Fact::Node(node));

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::edges::{After, Cause, Going, OWNED, beside_owned, keeps};
+use super::edges::{After, Cause, Going, OWNED, beside_owned, keeps, taken_unseen};
 use crate::change::Propagation;
 use crate::navigate;
 use crate::object::{Key, Object};
@@ -87,6 +87,10 @@ fn follow(state: &mut State<'_>, object: &Object, propagation: Propagation) -> V
     for edge in beside_owned().filter(|edge| edge.after != After::ScaleDown) {
         let dependents = edge.dependents(state, &going).into_iter();
         found.extend(dependents.map(|dependent| (dependent.key.clone(), edge.cause)));
+    }
+    if propagation != Propagation::Orphan {
+        let unseen = taken_unseen(state, object).into_iter();
+        found.extend(unseen.map(|dependent| (dependent.key.clone(), OWNED.cause)));
     }
     let owned: Vec<_> = OWNED.dependents(state, &going).into_iter().cloned().collect();
     for dependent in owned {

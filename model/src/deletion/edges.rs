@@ -18,6 +18,7 @@ use crate::navigate;
 use crate::object::{Key, Object, Owner};
 use crate::references::references;
 use crate::state::{State, UnderWay};
+use crate::steps;
 use crate::value::Str;
 
 /// One way in which an object goes with another.
@@ -425,6 +426,31 @@ pub(super) fn keeps<'o>(
     let solid = |owner| navigate::owner_object(state, dependent, owner).is_some_and(|solid| !solid.in_deletion_closure);
     let unread = |owner: &&Owner| is_unread(state, dependent, owner);
     owners.clone().any(solid) || owners.filter(unread).any(|owner| state.base().supposes_there(owner))
+}
+
+/// What the garbage collector takes after owners of kinds that were not read, where these are supposed to go with an object
+/// that is deleted: any of them in its namespace may name it as an owner, and anywhere if it is in none, but not its own owners.
+pub(super) fn taken_unseen<'s>(state: &'s State<'_>, object: &Object) -> Vec<&'s Arc<Object>> {
+    let taken = state.base().supposed_taken();
+    if taken.is_empty() {
+        return Vec::new();
+    }
+    let near: Vec<&Arc<Object>> = match object.key.ns.is_empty() {
+        true => state.kinds().iter().flat_map(|kind| state.list(kind, None)).collect(),
+        false => state.in_namespace(&object.key.ns),
+    };
+    steps::count_items(near.len());
+    let is_own = |owner: &Owner| object.owners().iter().any(|own| own.uid == owner.uid);
+    let is_taken = |dependent: &Object, owner: &&Owner| {
+        taken.contains(&owner.kind) && !is_own(owner) && is_unread(state, dependent, owner)
+    };
+    let goes = |dependent: &&Arc<Object>| {
+        let others = dependent.owners().iter().filter(|owner| !is_taken(dependent, owner));
+        dependent.owners().iter().any(|owner| is_taken(dependent, &owner))
+            && !navigate::is_never_collected(state, dependent)
+            && !keeps(state, dependent, others)
+    };
+    near.into_iter().filter(goes).collect()
 }
 
 /// Whether it is unknown whether an owner is there, since its kind was not read.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::Snapshot;
 use super::facts::{Fact, Journal, note};
 use super::supposition::{Supposition, ask_again};
+use crate::kinds::Kind;
 use crate::object::Owner;
 use crate::value::Str;
 
@@ -21,6 +22,12 @@ impl Snapshot {
     /// Whether an owner whose kind was not read is supposed to exist, whoever names it. Who asks is told so by [`asked_by`].
     pub(crate) fn supposes_there(&self, owner: &Owner) -> bool {
         !self.supposes(Supposition::OwnerGone(Owner { controller: false, ..owner.clone() }))
+    }
+
+    /// The kinds that were not read, that something names an owner of, and whose objects are supposed to go with what is deleted.
+    pub(crate) fn supposed_taken(&self) -> BTreeSet<&Kind> {
+        let unread = self.unread_owner_kinds();
+        unread.into_iter().filter(|kind| self.supposes(Supposition::OwnersTaken((*kind).clone()))).collect()
     }
 
     /// Whether a node is supposed to fail: none that was read, or that is missed where nodes were.

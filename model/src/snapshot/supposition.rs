@@ -12,6 +12,8 @@ use crate::value::Str;
 pub enum Supposition {
     /// An owner whose kind was not read is gone.
     OwnerGone(Owner),
+    /// The objects of this kind, which was not read, go with whatever is deleted that may own them.
+    OwnersTaken(Kind),
     /// Pods may leave this node and lose readiness on it: it is not Ready, or has taints. Nodes were not read.
     NodeFails(Str),
 }
@@ -21,6 +23,7 @@ impl Supposition {
     pub fn kind(&self) -> Kind {
         match self {
             Self::OwnerGone(owner) => owner.kind.clone(),
+            Self::OwnersTaken(kind) => kind.clone(),
             Self::NodeFails(_) => Kind::new("", "Node"),
         }
     }

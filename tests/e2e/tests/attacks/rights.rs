@@ -25,16 +25,7 @@ fn least_rights_are_enough_and_what_is_lacking_is_told() {
     let objects = [place("left").to_vec(), place("right").to_vec(), vec![definition(GROUP, "Owner")]].concat();
     admin.create(&list(objects)).expect("objects");
     let api = Api::new(&cluster, "admin").expect("api");
-    let owners = format!("/apis/{GROUP}/v1/namespaces/left/owners");
-    let owner = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Owner", "metadata": {"name": "owner"}});
-    until("the owner", || api.create(&owners, &owner).map(drop).map_err(|error| error.to_string()));
-    let uid = api.get(&format!("{owners}/owner")).expect("owner")["metadata"]["uid"].clone();
-    // what a tenant makes names an owner of a kind that nobody has granted
-    let mut taken = ingress("left", "taken", "taken.example");
-    taken["metadata"]["ownerReferences"] =
-        json!([{"apiVersion": format!("{GROUP}/v1"), "kind": "Owner", "name": "owner", "uid": uid}]);
-    let ingresses = |ns: &str| format!("/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses");
-    api.create(&ingresses("left"), &taken).expect("ingress");
+    owned_by_what_may_not_be_read(&api);
     let flags = ["--profile=none", "--invariants", &policy];
     let suture = Installed::new(&cluster, "suture-0", None, &flags).expect("suture");
     suture.process.launch().expect("launch");
@@ -100,6 +91,22 @@ fn least_rights_are_enough_and_what_is_lacking_is_told() {
     let saw = "that it breaks, not whose it is".to_owned();
     table.row([attack, "edit in one namespace".to_owned(), saw, "-".to_owned()]);
     table.print();
+}
+
+/// What a tenant makes names an owner of a kind that nobody has granted.
+fn owned_by_what_may_not_be_read(api: &Api) {
+    let owners = format!("/apis/{GROUP}/v1/namespaces/left/owners");
+    let owner = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Owner", "metadata": {"name": "owner"}});
+    until("the owner", || api.create(&owners, &owner).map(drop).map_err(|error| error.to_string()));
+    let uid = api.get(&format!("{owners}/owner")).expect("owner")["metadata"]["uid"].clone();
+    let mut taken = ingress("left", "taken", "taken.example");
+    taken["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": format!("{GROUP}/v1"), "kind": "Owner", "name": "owner", "uid": uid}]);
+    api.create(&ingresses("left"), &taken).expect("ingress");
+}
+
+fn ingresses(ns: &str) -> String {
+    format!("/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses")
 }
 
 /// An invariant of one namespace with the name of one of the cluster, about a kind that nobody has granted.
