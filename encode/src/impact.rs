@@ -207,7 +207,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             found.extend(self.touch.labels.iter().map(|(ns, _)| ns.clone()));
         }
         // a DaemonSet wants as many pods as there are nodes for it
-        if kind == WORKLOAD && self.seeds.touched().any(|key| key.kind.is("Node")) {
+        if kind == WORKLOAD && self.seeds.moves_daemons() {
             let sets = Kind::new("apps", "DaemonSet");
             found.extend(self.seeds.states().flat_map(|state| state.list(&sets, None)).map(|set| set.key.ns.clone()));
         }
@@ -217,7 +217,7 @@ impl<'s, 'a> Impact<'s, 'a> {
     /// The namespaces in which an object of a kind selects pods that may meet other fates, or be made; of one that is in flight
     /// it is not looked up what it selects.
     fn namespaces_selecting(&mut self, kind: &str) -> BTreeSet<Str> {
-        if self.seeds.touched().any(|key| key.kind.is("Node")) {
+        if self.seeds.moves_daemons() {
             // a DaemonSet wants as many pods as there are nodes for it
             return self.namespaces_of(WORKLOAD);
         }

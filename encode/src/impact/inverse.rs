@@ -147,7 +147,7 @@ pub(super) fn wanting(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
             found.extend(below.filter(|child| !child.key.kind.is("Pod")).map(|child| child.key.clone()));
             found.insert(object.key.clone());
         }
-        if touched.iter().any(|object| object.key.kind.is("Node")) {
+        if seeds.moves_daemons() {
             let sets = state.list(&Kind::new("apps", "DaemonSet"), None);
             found.extend(sets.into_iter().map(|set| set.key.clone()));
         }

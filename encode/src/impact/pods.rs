@@ -60,7 +60,11 @@ impl Touch {
         let decides = |key: &Key| !(key.kind.is("Pod") || key.kind.is("Node"));
         let others = seeds.scenarios().filter(|state| state.delta().keys().any(decides));
         for state in std::iter::once(seeds.before).chain(others) {
-            for versions in seeds.changed.values() {
+            for (key, versions) in &seeds.changed {
+                if key.kind.is("Node") {
+                    touch.node(state, seeds, key);
+                    continue;
+                }
                 for (at, object) in versions.iter().enumerate() {
                     // a mark alone makes no difference
                     let known = |v: &&Arc<Object>| Arc::ptr_eq(&v.body, &object.body) && v.node == object.node;
@@ -70,7 +74,10 @@ impl Touch {
                 }
             }
             for object in seeds.followers.iter().filter_map(|key| state.get(key)) {
-                touch.object(state, object);
+                match object.key.kind.is("Node") {
+                    true => touch.node(state, seeds, &object.key),
+                    false => touch.object(state, object),
+                }
             }
         }
         if seeds.moves_places() {
@@ -111,18 +118,6 @@ impl Touch {
         if object.key.kind.is("Pod") {
             return self.pod(state, object);
         }
-        if object.key.kind.is("Node") {
-            for pod in state.pods_on(&object.key.name) {
-                self.pod(state, pod);
-            }
-            // whatever makes pods may want one there, as soon as what is in flight about it lands
-            state.base().read_kinds(Kind::with(KindTraits::decides_about_pods).chain(state.base().adapters().kinds()));
-            // a DaemonSet may want a pod there
-            for set in state.list(&Kind::new("apps", "DaemonSet"), None) {
-                self.group(state, set);
-            }
-            return;
-        }
         let makes = fields::template_path(object).is_some();
         self.template(state, object);
         if makes || state.adapter(object).is_some() {
@@ -140,6 +135,30 @@ impl Touch {
             self.template(state, workload);
             self.selecting(state, workload);
             self.children(state, workload);
+        }
+    }
+
+    /// Notes the pods on a node that changes, and those of the DaemonSets that want a pod there in some of its versions only.
+    fn node(&mut self, state: &State<'_>, seeds: &Seeds<'_, '_>, node: &Key) {
+        let concerns_daemons = seeds.concerns_daemons(node);
+        let of_daemons = |pod: &Object| pod.controller().is_some_and(|owner| owner.kind.is("DaemonSet"));
+        for pod in state.pods_on(&node.name) {
+            if concerns_daemons || !of_daemons(pod) {
+                self.pod(state, pod);
+            }
+        }
+        // whatever makes pods may want one there, as soon as what is in flight about it lands
+        state.base().read_kinds(Kind::with(KindTraits::decides_about_pods).chain(state.base().adapters().kinds()));
+        if !concerns_daemons {
+            return;
+        }
+        let stays = seeds.changed.contains_key(node) && seeds.states().all(|state| state.get(node).is_some());
+        for set in state.list(&Kind::new("apps", "DaemonSet"), None) {
+            let mut fares = seeds.versions(node).iter().map(|version| navigate::daemon_pod_on(state, set, version));
+            let first = fares.next();
+            if !stays || fares.any(|other| Some(other) != first) {
+                self.group(state, set);
+            }
         }
     }
 

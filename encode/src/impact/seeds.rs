@@ -136,21 +136,40 @@ impl<'s, 'a> Seeds<'s, 'a> {
 
     /// Whether a node comes, goes or changes in what decides which pods it may take, or a class in where it provides volumes.
     pub fn moves_places(&self) -> bool {
-        let same = |a: &Object, b: &Object, paths: &[&[&str]]| {
+        self.moves("Node", &[&["spec", "taints"], &["spec", "unschedulable"], &["status", "allocatable"]])
+            || self.moves("StorageClass", &[&["allowedTopologies"]])
+    }
+
+    /// Whether some node comes, goes or changes in what pods of DaemonSets heed.
+    pub fn moves_daemons(&self) -> bool {
+        self.touched().any(|key| key.kind.is("Node") && self.concerns_daemons(key))
+    }
+
+    /// Whether a node comes, goes, or changes in anything but whether it is cordoned: pods of DaemonSets tolerate that (`pkg/
+    /// controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTolerations`).
+    pub fn concerns_daemons(&self, node: &Key) -> bool {
+        let rest = |object: &Object| object.val().without_at(&["spec", "unschedulable"]);
+        match self.versions(node).split_first() {
+            Some((first, others)) if !others.is_empty() && !self.absent.contains(node) => {
+                let first_rest = rest(first);
+                others.iter().any(|other| other.live() != first.live() || rest(other) != first_rest)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether an object of a kind comes, goes, or changes in its labels or these fields.
+    fn moves(&self, kind: &str, paths: &[&[&str]]) -> bool {
+        let same = |a: &Object, b: &Object| {
             a.live() == b.live()
                 && a.labels() == b.labels()
                 && paths.iter().all(|path| a.val().at(path) == b.val().at(path))
         };
-        let moves = |versions: &[Arc<Object>], paths: &[&[&str]]| match versions.split_first() {
-            Some((first, rest)) if !rest.is_empty() => !rest.iter().all(|other| same(first, other, paths)),
+        let moves = |versions: &[Arc<Object>]| match versions.split_first() {
+            Some((first, rest)) if !rest.is_empty() => !rest.iter().all(|other| same(first, other)),
             _ => true,
         };
-        let node: &[&[&str]] = &[&["spec", "taints"], &["spec", "unschedulable"], &["status", "allocatable"]];
-        self.touched().filter(|key| key.kind.is("Node")).any(|key| moves(self.versions(key), node))
-            || self
-                .touched()
-                .filter(|key| key.kind.is("StorageClass"))
-                .any(|key| moves(self.versions(key), &[&["allowedTopologies"]]))
+        self.touched().filter(|key| key.kind.is(kind)).any(|key| self.absent.contains(key) || moves(self.versions(key)))
     }
 
     /// The nodes that are changed.

@@ -29,14 +29,20 @@ pub fn daemon_nodes<'s>(state: &'s State, set: &Object) -> Vec<&'s Arc<Object>> 
         .collect()
 }
 
+/// Whether a DaemonSet makes a pod on a live node, and whether it leaves one there alone.
+pub fn daemon_pod_on(state: &State, set: &Object, node: &Object) -> [bool; 2] {
+    let Some(spec) = pod_spec(state, set).map(|spec| daemon_pod_spec(&spec)) else { return [false; 2] };
+    let pinned = spec.str_at(&["nodeName"]).filter(|n| !n.is_empty());
+    let matches = node.live() && pinned.is_none_or(|n| *n == node.key.name) && node_matches(&spec, node);
+    [SCHEDULING, &["NoExecute"][..]].map(|effects| matches && tolerates(&spec, node, effects))
+}
+
 /// Whether a DaemonSet leaves a pod on a node alone where it would make none: the node still has what it selects, and no
 /// NoExecute taint that the pod does not tolerate (`NodeShouldRunDaemonPod`, `shouldContinueRunning`).
 pub fn keeps_daemon_pod(state: &State, set: &Object, node: &Str) -> bool {
-    let Some(spec) = pod_spec(state, set).map(|spec| daemon_pod_spec(&spec)) else { return false };
-    let pinned = spec.str_at(&["nodeName"]).filter(|n| !n.is_empty());
-    let found = state.get(&Key::global("Node", node)).filter(|node| node.live());
-    pinned.is_none_or(|name| name == node)
-        && found.is_some_and(|node| node_matches(&spec, node) && tolerates(&spec, node, &["NoExecute"]))
+    let Some(node) = state.get(&Key::global("Node", node)) else { return false };
+    let [_, keeps] = daemon_pod_on(state, set, node);
+    keeps
 }
 
 /// The zone of a pod: that of its node.
