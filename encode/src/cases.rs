@@ -118,7 +118,7 @@ where
                 counted.into_iter().flatten().cloned().collect()
             }
             (Lift::Deciding, [Value::Object(o), ..]) => living(model::deciding(state, o)),
-            (Lift::Admission, [Value::Object(o), ..]) => living(model::admitting(state, &o.key.ns)),
+            (Lift::Admission, [Value::Object(o), ..]) => living(model::admitting(state, &o.key.ns).iter()),
             // one that is going is listed until it is gone
             (Lift::Slices, [Value::Object(o), ..]) => model::endpoint_slices(state, o).into_iter().cloned().collect(),
             (Lift::Rights, _) => living(model::granting(state)),
@@ -179,7 +179,7 @@ fn counts(func: Func, object: &Object) -> bool {
 }
 
 /// Those of these objects that live: what a deletion takes decides nothing any more.
-fn living(objects: Vec<&Arc<Object>>) -> Vec<Arc<Object>> {
+fn living<'o>(objects: impl IntoIterator<Item = &'o Arc<Object>>) -> Vec<Arc<Object>> {
     objects.into_iter().filter(|o| o.live()).cloned().collect()
 }
 

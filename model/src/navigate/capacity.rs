@@ -138,14 +138,15 @@ pub fn surge(object: &Object, wanted: i64) -> i64 {
 /// The spec of a pod, or of those that an object makes, with what the live LimitRanges of its namespace add to it.
 pub fn admitted_spec(state: &State, object: &Object) -> Option<Val> {
     let spec = pod_spec(state, object)?;
-    Some(fields::with_limit_defaults(&spec, &limit_ranges(state, &object.key.ns)))
+    let ranges = limit_ranges(state, &object.key.ns);
+    Some(fields::with_limit_defaults(&spec, &of_arcs(&ranges)))
 }
 
 /// Why the API server would make none of an object's pods, whatever else there is: a LimitRange that they break, a quota
 /// whose resources they do not state.
 pub fn refusals(state: &State, object: &Object) -> Vec<String> {
     let Some(spec) = admitted_spec(state, object).filter(|_| !object.key.kind.is("Pod")) else { return Vec::new() };
-    let mut found = fields::refused_by_limits(&spec, &limit_ranges(state, &object.key.ns));
+    let mut found = fields::refused_by_limits(&spec, &of_arcs(&limit_ranges(state, &object.key.ns)));
     for quota in live(state, &Kind::new("", "ResourceQuota"), &object.key.ns) {
         if counts(state, quota, object) {
             let named = fields::unstated(quota, &spec).into_iter();
@@ -175,15 +176,21 @@ pub fn default_class<'s>(state: &'s State) -> Option<&'s Arc<Object>> {
 }
 
 /// What decides about the pods of a namespace as they are admitted.
-pub fn admitting<'s>(state: &'s State, ns: &str) -> Vec<&'s Arc<Object>> {
-    let named = ["LimitRange", "ResourceQuota"].into_iter();
-    let mut found: Vec<&Arc<Object>> = named.flat_map(|kind| state.list(&Kind::new("", kind), Some(ns))).collect();
-    found.extend(state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None));
-    found
+pub fn admitting(state: &State, ns: &str) -> Arc<Vec<Arc<Object>>> {
+    state.once("admitting", ns, || {
+        let named = ["LimitRange", "ResourceQuota"].into_iter();
+        let here = named.flat_map(|kind| state.list(&Kind::new("", kind), Some(ns)));
+        here.chain(state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None)).cloned().collect()
+    })
 }
 
-fn limit_ranges<'s>(state: &'s State, ns: &str) -> Vec<&'s Object> {
-    live(state, &Kind::new("", "LimitRange"), ns).into_iter().map(|range| &**range).collect()
+fn limit_ranges(state: &State, ns: &str) -> Arc<Vec<Arc<Object>>> {
+    let find = || live(state, &Kind::new("", "LimitRange"), ns).into_iter().cloned().collect();
+    state.once("limit ranges", ns, find)
+}
+
+fn of_arcs(objects: &[Arc<Object>]) -> Vec<&Object> {
+    objects.iter().map(|object| &**object).collect()
 }
 
 fn live<'s>(state: &'s State, kind: &Kind, ns: &str) -> Vec<&'s Arc<Object>> {
