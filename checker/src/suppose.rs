@@ -1,6 +1,6 @@
 //! What was not read may be one thing or another: an owner may be there or gone, or go with what is deleted, which decides
-//! whether its dependents are collected; pods may leave their node or not. What is asked is answered as if it were the one and as if it were the other, and
-//! only what is so either way is said.
+//! whether its dependents are collected; pods may leave their node or not. What is asked is answered as if it were the one
+//! and as if it were the other, and only what is so either way is said.
 //!
 //! What nothing asks for makes no difference. Where there is too much to try all, it is tried for each instance alone.
 

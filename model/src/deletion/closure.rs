@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::edges::{After, Cause, Going, OWNED, beside_owned, keeps, taken_unseen};
+use super::edges::{After, Cause, Going, OWNED, Unseen, beside_owned, keeps};
 use crate::change::Propagation;
 use crate::navigate;
 use crate::object::{Key, Object};
@@ -38,13 +38,14 @@ pub fn cascade(
             queue.push_back((claim.clone(), Propagation::Background));
         }
     }
+    let mut unseen = Unseen::default();
     while let Some((key, propagation)) = queue.pop_front() {
         if left == 0 {
             return false;
         }
         // an object whose last finalizer was taken is gone already; what followed it follows still
         let Some(object) = state.get(&key).or_else(|| state.base().get(&key)).cloned() else { continue };
-        let found = follow(state, &object, propagation);
+        let found = follow(state, &object, propagation, &mut unseen);
         // more than are left, whichever of them are marked already
         if found.len() > left.saturating_add(in_deletion_closure.len()) {
             return false;
@@ -81,7 +82,7 @@ fn mark(
 }
 
 /// What goes along with an object that is deleted. Those of its dependents that stay lose it as an owner.
-fn follow(state: &mut State<'_>, object: &Object, propagation: Propagation) -> Vec<(Key, Cause)> {
+fn follow(state: &mut State<'_>, object: &Object, propagation: Propagation, unseen: &mut Unseen) -> Vec<(Key, Cause)> {
     let going = Going::new(state, object, propagation);
     let mut found: Vec<(Key, Cause)> = Vec::new();
     for edge in beside_owned().filter(|edge| edge.after != After::ScaleDown) {
@@ -89,8 +90,7 @@ fn follow(state: &mut State<'_>, object: &Object, propagation: Propagation) -> V
         found.extend(dependents.map(|dependent| (dependent.key.clone(), edge.cause)));
     }
     if propagation != Propagation::Orphan {
-        let unseen = taken_unseen(state, object).into_iter();
-        found.extend(unseen.map(|dependent| (dependent.key.clone(), OWNED.cause)));
+        found.extend(unseen.after(state, object).into_iter().map(|key| (key, OWNED.cause)));
     }
     let owned: Vec<_> = OWNED.dependents(state, &going).into_iter().cloned().collect();
     for dependent in owned {

@@ -6,7 +6,7 @@
 //! `apiextensions .../finalizer/crd_finalizer.go`, `pkg/controller/podgc`, KEP-1847 (StatefulSet claim retention),
 //! `pkg/controller/volume/persistentvolume` (reclaim), `pkg/controller/serviceaccount/tokens_controller.go` (`deleteTokens`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::adapter::AdapterFacts;
@@ -428,29 +428,44 @@ pub(super) fn keeps<'o>(
     owners.clone().any(solid) || owners.filter(unread).any(|owner| state.base().supposes_there(owner))
 }
 
-/// What the garbage collector takes after owners of kinds that were not read, where these are supposed to go with an object
-/// that is deleted: any of them in its namespace may name it as an owner, and anywhere if it is in none, but not its own owners.
-pub(super) fn taken_unseen<'s>(state: &'s State<'_>, object: &Object) -> Vec<&'s Arc<Object>> {
-    let taken = state.base().supposed_taken();
-    if taken.is_empty() {
-        return Vec::new();
+/// What owners of kinds that were not read may take along where these are supposed to go with what is deleted: by namespace,
+/// looked for once in a cascade.
+#[derive(Default)]
+pub(super) struct Unseen(BTreeMap<Str, Vec<Key>>);
+
+impl Unseen {
+    /// What the garbage collector takes so after an object that is deleted: any such owner in its namespace may name it as an
+    /// owner, and anywhere if it is in none, but not its own owners.
+    pub(super) fn after(&mut self, state: &State<'_>, object: &Object) -> Vec<Key> {
+        let taken = state.base().supposed_taken();
+        if taken.is_empty() {
+            return Vec::new();
+        }
+        let ns = &object.key.ns;
+        let near = self.0.entry(ns.clone()).or_insert_with(|| owned_by_kinds(state, &taken, ns));
+        let staying = |key: &Key| state.get(key).filter(|dependent| !dependent.in_deletion_closure);
+        near.retain(|key| staying(key).is_some());
+        let is_own = |owner: &Owner| object.owners().iter().any(|own| own.uid == owner.uid);
+        let goes = |dependent: &Object| {
+            let is_taken =
+                |owner: &&Owner| taken.contains(&owner.kind) && !is_own(owner) && is_unread(state, dependent, owner);
+            dependent.owners().iter().any(|owner| is_taken(&owner))
+                && !navigate::is_never_collected(state, dependent)
+                && !keeps(state, dependent, dependent.owners().iter().filter(|owner| !is_taken(owner)))
+        };
+        near.iter().filter(|key| staying(key).is_some_and(|dependent| goes(dependent))).cloned().collect()
     }
-    let near: Vec<&Arc<Object>> = match object.key.ns.is_empty() {
+}
+
+/// What names an owner of one of these kinds, in a namespace, or anywhere if none is named.
+fn owned_by_kinds(state: &State<'_>, kinds: &BTreeSet<&Kind>, ns: &str) -> Vec<Key> {
+    let near = match ns.is_empty() {
         true => state.kinds().iter().flat_map(|kind| state.list(kind, None)).collect(),
-        false => state.in_namespace(&object.key.ns),
+        false => state.in_namespace(ns),
     };
     steps::count_items(near.len());
-    let is_own = |owner: &Owner| object.owners().iter().any(|own| own.uid == owner.uid);
-    let is_taken = |dependent: &Object, owner: &&Owner| {
-        taken.contains(&owner.kind) && !is_own(owner) && is_unread(state, dependent, owner)
-    };
-    let goes = |dependent: &&Arc<Object>| {
-        let others = dependent.owners().iter().filter(|owner| !is_taken(dependent, owner));
-        dependent.owners().iter().any(|owner| is_taken(dependent, &owner))
-            && !navigate::is_never_collected(state, dependent)
-            && !keeps(state, dependent, others)
-    };
-    near.into_iter().filter(goes).collect()
+    let is_owned = |object: &&Arc<Object>| object.owners().iter().any(|owner| kinds.contains(&owner.kind));
+    near.into_iter().filter(is_owned).map(|object| object.key.clone()).collect()
 }
 
 /// Whether it is unknown whether an owner is there, since its kind was not read.

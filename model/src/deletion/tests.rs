@@ -6,7 +6,9 @@ use crate::change::Propagation;
 use crate::kinds::Kind;
 use crate::object::Key;
 use crate::selector::Selector;
+use crate::snapshot::Supposition;
 use crate::state::State;
+use crate::steps;
 use crate::testing::{Adapter, adapted, key};
 use crate::value::Val;
 
@@ -134,4 +136,29 @@ metadata: {name: set-1, namespace: b, uid: p, ownerReferences: [{apiVersion: app
     assert!(goes("PersistentVolumeClaim/b/data-set-1"));
     // no pod of it was there to take it along
     assert!(!goes("PersistentVolumeClaim/b/data-set-2"));
+}
+
+#[test]
+fn what_goes_unseen_is_looked_for_once_in_a_namespace() {
+    let cost = |maps: usize| {
+        let owner = "{apiVersion: x.io/v1, kind: Widget, name: w, uid: w}";
+        let map = |at| {
+            format!(
+                "---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: m{at}, namespace: a, uid: m{at}, \
+                 ownerReferences: [{owner}]}}}}\n"
+            )
+        };
+        let maps: String = (0..maps).map(map).collect();
+        let mut snapshot =
+            adapted(&format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: a}}}}\n{maps}"), vec![]);
+        snapshot.set_unknown(["Widget".into()].into());
+        let snapshot = snapshot.supposing([Supposition::OwnersTaken(Kind::new("x.io", "Widget"))].into());
+        let (mut state, mut found) = (State::new(&snapshot), DeletionClosure::new());
+        steps::within(1_000_000, || {
+            assert!(cascade(&mut state, &[(key("Namespace/a"), Propagation::Background)], &[], &mut found, usize::MAX));
+            1_000_000 - steps::left()
+        })
+    };
+    let (few, many) = (cost(50), cost(500));
+    assert!(few > 0 && many < few * 12, "{few} steps for 50, {many} for 500");
 }

@@ -7,7 +7,7 @@ use crate::fields::{SCHEDULING, daemon_pod_spec, node_matches, node_zone, tolera
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::state::State;
-use crate::value::Str;
+use crate::value::{Str, Val};
 
 /// The nodes that the node selector and required node affinity of an object's pods match, whatever their taints; of a
 /// PersistentVolume, the nodes from which its node affinity lets it be used (`component-helpers/storage/volume`).
@@ -21,20 +21,19 @@ pub fn admitted_nodes(state: &State, object: &Object) -> Arc<[Arc<Object>]> {
 /// The nodes that a DaemonSet runs a pod on (`pkg/controller/daemon/daemon_controller.go`, `NodeShouldRunDaemonPod`).
 pub fn daemon_nodes<'s>(state: &'s State, set: &Object) -> Vec<&'s Arc<Object>> {
     let Some(spec) = pod_spec(state, set).map(|spec| daemon_pod_spec(&spec)) else { return Vec::new() };
-    let pinned = spec.str_at(&["nodeName"]).filter(|n| !n.is_empty());
-    nodes(state)
-        .into_iter()
-        .filter(|node| pinned.is_none_or(|n| *n == node.key.name))
-        .filter(|node| node_matches(&spec, node) && tolerates(&spec, node, SCHEDULING))
-        .collect()
+    nodes(state).into_iter().filter(|node| takes_daemon_pod(&spec, node, SCHEDULING)).collect()
 }
 
-/// Whether a DaemonSet makes a pod on a live node, and whether it leaves one there alone.
+/// Whether a DaemonSet makes a pod on a node, and whether it leaves one there alone.
 pub fn daemon_pod_on(state: &State, set: &Object, node: &Object) -> [bool; 2] {
     let Some(spec) = pod_spec(state, set).map(|spec| daemon_pod_spec(&spec)) else { return [false; 2] };
+    [SCHEDULING, &["NoExecute"][..]].map(|effects| node.live() && takes_daemon_pod(&spec, node, effects))
+}
+
+/// Whether a node has what such a pod selects, and no taint of these effects that the pod does not tolerate.
+fn takes_daemon_pod(spec: &Val, node: &Object, effects: &[&str]) -> bool {
     let pinned = spec.str_at(&["nodeName"]).filter(|n| !n.is_empty());
-    let matches = node.live() && pinned.is_none_or(|n| *n == node.key.name) && node_matches(&spec, node);
-    [SCHEDULING, &["NoExecute"][..]].map(|effects| matches && tolerates(&spec, node, effects))
+    pinned.is_none_or(|n| *n == node.key.name) && node_matches(spec, node) && tolerates(spec, node, effects)
 }
 
 /// Whether a DaemonSet leaves a pod on a node alone where it would make none: the node still has what it selects, and no

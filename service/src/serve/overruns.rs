@@ -32,7 +32,7 @@ pub struct Overruns {
     /// By whose requests and which invariant: when it overran last.
     pairs: Mutex<LruCache<(String, Str), Instant>>,
     /// By invariant: when it overran last, and for whose requests it began to.
-    told: Mutex<BTreeMap<Str, (Instant, String)>>,
+    told: Mutex<BTreeMap<ResourceName, (Instant, String)>>,
     metrics: Metrics,
 }
 
@@ -52,7 +52,7 @@ impl Overruns {
     ///
     /// # Errors
     /// Whose requests are undecided.
-    pub fn in_time(&self, invariant: &str, now: Instant) -> Result<(), String> {
+    pub fn in_time(&self, invariant: &ResourceName, now: Instant) -> Result<(), String> {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match told.get(invariant).filter(|(at, _)| now.duration_since(*at) < TOLD) {
             Some((_, whose)) => Err(format!(
@@ -82,11 +82,12 @@ impl Overruns {
         let whose = whose(&request.target.ns, &request.user.username);
         for invariant in overran {
             tracing::warn!(%invariant, namespace = %request.target.ns, user = %request.user.username, "an invariant overran");
-            self.metrics.invariant_overran(ResourceName::of_invariant(invariant).label());
+            let resource = ResourceName::of_invariant(invariant);
+            self.metrics.invariant_overran(resource.label());
             self.pairs().put((whose.clone(), invariant.clone()), now);
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
             told.retain(|_, (at, _)| now.duration_since(*at) < TOLD);
-            told.entry(invariant.clone()).or_insert_with(|| (now, whose.clone())).0 = now;
+            told.entry(resource).or_insert_with(|| (now, whose.clone())).0 = now;
         }
     }
 
@@ -119,10 +120,11 @@ mod tests {
         assert_eq!(overruns.hurried(&creation("a"), now + HURRIED / 2), slow);
         assert!(overruns.hurried(&creation("b"), now).is_empty());
         assert!(overruns.hurried(&creation("a"), now + HURRIED).is_empty());
-        let why = overruns.in_time("slow", now + HURRIED).unwrap_err();
+        let in_time = |name: &str, now| overruns.in_time(&ResourceName::of_invariant(name), now);
+        let why = in_time("slow", now + HURRIED).unwrap_err();
         assert!(why.contains("request of a:"), "{why}");
-        assert_eq!(overruns.in_time("slow", now + TOLD), Ok(()));
-        assert_eq!(overruns.in_time("other", now), Ok(()));
+        assert_eq!(in_time("slow", now + TOLD), Ok(()));
+        assert_eq!(in_time("other", now), Ok(()));
         let counted = "suture_invariant_overruns_total{invariant=\"Invariant/slow\"} 1";
         assert!(metrics.text().unwrap().contains(counted), "{}", metrics.text().unwrap());
     }

@@ -177,11 +177,7 @@ impl Known<'_> {
             None => Audited::Elsewhere,
             Some(auditor) => auditor.says(name),
         };
-        let in_time = match &name.namespace {
-            _ if !name.kind.ends_with("Invariant") => None,
-            Some(ns) => Some(self.overruns.in_time(&format!("{ns}/{}", name.name), now())),
-            None => Some(self.overruns.in_time(&name.name, now())),
-        };
+        let in_time = name.kind.ends_with("Invariant").then(|| self.overruns.in_time(name, now()));
         let action = compiled.is_ok().then(|| self.actions.get(name).copied()).flatten();
         ResourceStatus {
             uid: edition.uid.clone(),
