@@ -1,14 +1,14 @@
 //! Who sends what is expensive to decide: is told so, and takes no more of the machine than others can spare.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use suture_e2e::Api;
 use suture_e2e::objects::{list, place};
-use suture_e2e::{Api, Cluster};
 
+use super::attackers::Attackers;
 use super::honest::{MEMORY_MAX_BYTES, WAIT_MAX, honest};
 use super::{launched, prepared, seconds, table};
 
@@ -57,39 +57,6 @@ fn attacks() -> [Attack; 2] {
     ]
 }
 
-/// Who ask the same, until they are told to stop.
-struct Attackers {
-    done: Arc<AtomicBool>,
-    answers: Arc<AtomicU64>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Attackers {
-    fn start(cluster: &Cluster, attack: &Attack, count: usize) -> Self {
-        let (done, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let path = format!("{}?dryRun=All", attack.collection);
-        let attacker = |_| {
-            let (api, object, path) = (Api::new(cluster, "admin").expect("api"), attack.object.clone(), path.clone());
-            let (done, answers) = (done.clone(), answers.clone());
-            thread::spawn(move || {
-                while !done.load(Ordering::Acquire) {
-                    let answered = api.call("POST", &path, Some(&object)).is_ok();
-                    answers.fetch_add(u64::from(answered), Ordering::AcqRel);
-                }
-            })
-        };
-        let threads = (0..count).map(attacker).collect();
-        Self { done, answers, threads }
-    }
-
-    /// How many answers they got.
-    fn stop(self) -> u64 {
-        self.done.store(true, Ordering::Release);
-        self.threads.into_iter().for_each(|thread| thread.join().expect("attacker"));
-        self.answers.load(Ordering::Acquire)
-    }
-}
-
 fn millis(time: Duration) -> String {
     format!("{:.1}", time.as_secs_f64() * 1_000.0)
 }
@@ -104,10 +71,19 @@ fn what_is_expensive_to_decide_stops_nobody_else() {
     let mut table = table();
     for attack in attacks() {
         for count in ATTACKERS {
-            let attackers = Attackers::start(&cluster, &attack, count);
+            let (path, answers) = (format!("{}?dryRun=All", attack.collection), Arc::new(AtomicU64::new(0)));
+            let attackers = Attackers::start(count, |_| {
+                let api = Api::new(&cluster, "admin").expect("api");
+                let (path, object, answers) = (path.clone(), attack.object.clone(), answers.clone());
+                move || {
+                    let answered = api.call("POST", &path, Some(&object)).is_ok();
+                    answers.fetch_add(u64::from(answered), Ordering::AcqRel);
+                }
+            });
             let waits = honest(&cluster, LASTS);
             let began = Instant::now();
-            let answers = attackers.stop();
+            attackers.stop();
+            let answers = answers.load(Ordering::Acquire);
             honest(&cluster, Duration::ZERO);
             let recovery = seconds(began.elapsed());
             let times = waits.p99().as_secs_f64() / alone.p99().as_secs_f64();

@@ -17,6 +17,7 @@
 )]
 #![expect(clippy::disallowed_methods, reason = "how long things take is the point")]
 
+mod attackers;
 mod cold_start;
 mod expensive;
 mod honest;

@@ -2,14 +2,14 @@
 //! be loosened and deleted at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use suture_e2e::objects::{ingress, list, place};
-use suture_e2e::{Api, Cluster, Kubectl};
+use suture_e2e::{Api, Kubectl};
 
+use super::attackers::{Attackers, denied, rights, tenant};
 use super::honest::{MEMORY_MAX_BYTES, WAIT_MAX, honest};
 use super::{launched, prepared, seconds, table, until};
 
@@ -38,21 +38,6 @@ fn map(at: usize) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("m{at}"), "namespace": "mall"}})
 }
 
-/// Whoever may edit the namespace and its invariants.
-fn tenant(cluster: &Cluster) -> Api {
-    let mut tenant = Api::new(cluster, "admin").expect("api");
-    tenant.impersonate("tenant", &["system:authenticated"]);
-    tenant
-}
-
-fn grant(admin: &Kubectl) {
-    let role = ["create", "role", "invariants", "--verb=*", "--resource=namespacedinvariants.suture.dev", "-n", "mall"];
-    admin.text(&role).expect("role");
-    for (name, role) in [("edit", "--clusterrole=edit"), ("invariants", "--role=invariants")] {
-        admin.text(&["create", "rolebinding", name, role, "--user=tenant", "-n", "mall"]).expect("binding");
-    }
-}
-
 /// What a dry run of a write of a ConfigMap of the namespace comes to.
 fn write(api: &Api, at: usize, label: u64) -> Result<(), String> {
     let mut object = map(at);
@@ -60,43 +45,6 @@ fn write(api: &Api, at: usize, label: u64) -> Result<(), String> {
     let reply = api.call("PUT", &format!("{MAPS_PATH}/m{at}?dryRun=All"), Some(&object));
     let reply = reply.map_err(|error| error.to_string())?;
     if reply.done() { Ok(()) } else { Err(reply.message().to_owned()) }
-}
-
-/// Writers of ConfigMaps, until they are told to stop; how many of their requests were admitted and how many refused.
-struct Attack {
-    done: Arc<AtomicBool>,
-    answers: Arc<[AtomicU64; 2]>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Attack {
-    fn start(cluster: &Cluster) -> Self {
-        let (done, answers) = (Arc::new(AtomicBool::new(false)), Arc::new([AtomicU64::new(0), AtomicU64::new(0)]));
-        let attacker = |number: usize| {
-            let (api, done, answers) = (tenant(cluster), done.clone(), answers.clone());
-            thread::spawn(move || {
-                for turn in 0.. {
-                    if done.load(Ordering::Acquire) {
-                        return;
-                    }
-                    let refused = usize::from(write(&api, number % MAPS, turn).is_err());
-                    answers[refused].fetch_add(1, Ordering::AcqRel);
-                }
-            })
-        };
-        let threads = (0..ATTACKERS).map(attacker).collect();
-        Self { done, answers, threads }
-    }
-
-    /// How many were admitted, and how many were refused, so far.
-    fn answers(&self) -> [u64; 2] {
-        [0, 1].map(|at| self.answers[at].load(Ordering::Acquire))
-    }
-
-    fn stop(self) {
-        self.done.store(true, Ordering::Release);
-        self.threads.into_iter().for_each(|thread| thread.join().expect("attacker"));
-    }
 }
 
 /// Does something that must be admitted at the first try; how long that took.
@@ -125,8 +73,7 @@ fn an_invariant_that_overruns_is_set_aside_alone() {
     let maps = (0..MAPS).map(map);
     let places = place("shop").into_iter().chain(place("mall"));
     let taken = ingress("shop", "taken", "taken.example");
-    admin.create(&list(places.chain(maps).chain([taken]).collect())).expect("objects");
-    grant(&admin);
+    admin.create(&list(places.chain(maps).chain([taken]).chain(rights()).collect())).expect("objects");
     let suture = launched(&cluster, &["--profile=strict"]);
     let tenant = tenant(&cluster);
     let alone = honest(&cluster, LASTS / 2).longest();
@@ -136,20 +83,22 @@ fn an_invariant_that_overruns_is_set_aside_alone() {
         Err(why) if why.contains("mall/nested could not be decided") => Ok(()),
         other => Err(format!("{other:?}")),
     });
-    let attack = Attack::start(&cluster);
+    let refused = Arc::new(AtomicU64::new(0));
+    let attackers = Attackers::start(ATTACKERS, |number| {
+        let (api, refused, mut turn) = (self::tenant(&cluster), refused.clone(), 0);
+        move || {
+            refused.fetch_add(u64::from(write(&api, number % MAPS, turn).is_err()), Ordering::AcqRel);
+            turn += 1;
+        }
+    });
     let longest = honest(&cluster, LASTS).longest();
     assert!(longest < WAIT_MAX, "an honest client waited for {longest:?}");
     // other invariants are decided in the same namespace as ever
-    let stolen = ingress("mall", "stolen", "taken.example");
-    let path = "/apis/networking.k8s.io/v1/namespaces/mall/ingresses?dryRun=All";
-    until("a decision in the namespace", || {
-        let reply = tenant.call("POST", path, Some(&stolen)).map_err(|error| error.to_string())?;
-        if reply.message().contains("unique-host") { Ok(()) } else { Err(reply.message().to_owned()) }
-    });
+    denied(&tenant);
     until("the condition", || told(&admin));
     let overruns = suture.counted(&format!("suture_invariant_overruns_total{{invariant=\"{LABEL}\"}}"));
     assert!(overruns > 0.0, "{}", suture.metrics().expect("metrics"));
-    let [_, refused] = attack.answers();
+    let refused = refused.load(Ordering::Acquire);
     assert!(refused > 0, "no attacker was refused");
     let loosened = json!({"spec": {"onUndecided": "Allow"}}).to_string();
     let merge = "application/merge-patch+json";
@@ -158,7 +107,7 @@ fn an_invariant_that_overruns_is_set_aside_alone() {
     until("the declared outcome", || write(&tenant, 1, 0));
     let deleted = at_once("deletion", || tenant.call("DELETE", &invariant, None).expect("an answer"));
     let began = Instant::now();
-    attack.stop();
+    attackers.stop();
     until("a write that is admitted", || write(&tenant, 0, 0));
     honest(&cluster, Duration::ZERO);
     let recovery = began.elapsed();

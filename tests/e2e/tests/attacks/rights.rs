@@ -9,6 +9,7 @@ use suture_e2e::objects::{definition, ingress, list, place};
 use suture_e2e::suture::user;
 use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options};
 
+use super::attackers::tenant;
 use super::{seconds, table, until};
 
 const GROUP: &str = "owners.example";
@@ -125,8 +126,7 @@ fn told_to_a_tenant(cluster: &Cluster, admin: &Kubectl, ingress: &Value) -> Stri
     admin
         .text(&["create", "rolebinding", "tenant", "--clusterrole=edit", "--user=tenant", "-n", "right"])
         .expect("binding");
-    let mut tenant = Api::new(cluster, "admin").expect("api");
-    tenant.impersonate("tenant", &["system:authenticated"]);
+    let tenant = tenant(cluster);
     let path = "/apis/networking.k8s.io/v1/namespaces/right/ingresses?dryRun=All";
     let mut told = String::new();
     until("a denial of the tenant", || {

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use suture_e2e::objects::{list, place};
 
+use super::attackers::Attackers;
 use super::honest::{MEMORY_MAX_BYTES, WAIT_MAX, honest};
 use super::{launched, prepared, seconds, table};
 
@@ -44,21 +44,23 @@ fn strangers_neither_learn_anything_nor_shut_anybody_out() {
         ("16 bodies of 8 MiB, again and again", Some(Flood::of("/validate", vec![b'x'; BODY_BYTES], &["404"]))),
         ("16 reviews of 8 MiB, of who stole the address", Some(Flood::of(&address, review(), &["200", "408"]))),
     ] {
-        let done = Arc::new(AtomicBool::new(false));
         let answers = Arc::new(Mutex::new(Vec::new()));
         let port = suture.port();
-        let attackers: Vec<_> = (0..if asks.is_some() { BODIES } else { 1 })
-            .map(|_| {
-                let (done, answers, asks) = (done.clone(), answers.clone(), asks.clone());
-                thread::spawn(move || match asks {
-                    Some(flood) => flood.run(port, &done, &answers),
-                    None => idle(port, &done),
-                })
-            })
-            .collect();
+        let count = if asks.is_some() { BODIES } else { 1 };
+        let attackers = Attackers::start(count, |_| -> Box<dyn FnMut() + Send> {
+            match asks.clone() {
+                Some(flood) => {
+                    let answers = answers.clone();
+                    Box::new(move || flood.once(port, &answers))
+                }
+                None => {
+                    let mut open = Vec::new();
+                    Box::new(move || idle(port, &mut open))
+                }
+            }
+        });
         let longest = honest(&cluster, LASTS).longest();
-        done.store(true, Ordering::Release);
-        attackers.into_iter().for_each(|attacker| attacker.join().expect("attacker"));
+        attackers.stop();
         let began = Instant::now();
         honest(&cluster, Duration::ZERO);
         let recovery = began.elapsed();
@@ -79,19 +81,16 @@ fn strangers_neither_learn_anything_nor_shut_anybody_out() {
     assert!(most < MEMORY_MAX_BYTES, "{} MiB", most >> 20);
 }
 
-fn idle(port: u16, done: &AtomicBool) {
-    let mut open = Vec::new();
-    while !done.load(Ordering::Acquire) {
-        while open.len() < IDLE {
-            open.push(TcpStream::connect(("127.0.0.1", port)).expect("connection"));
-        }
-        thread::sleep(Duration::from_millis(100));
-        // those that were closed are opened again
-        open.retain_mut(|stream| {
-            _ = stream.set_nonblocking(true);
-            !matches!(stream.read(&mut [0]), Ok(0) | Err(_)) || is_open(stream)
-        });
+/// Keeps so many connections open: those that were closed are opened again.
+fn idle(port: u16, open: &mut Vec<TcpStream>) {
+    while open.len() < IDLE {
+        open.push(TcpStream::connect(("127.0.0.1", port)).expect("connection"));
     }
+    thread::sleep(Duration::from_millis(100));
+    open.retain_mut(|stream| {
+        _ = stream.set_nonblocking(true);
+        !matches!(stream.read(&mut [0]), Ok(0) | Err(_)) || is_open(stream)
+    });
 }
 
 fn is_open(stream: &TcpStream) -> bool {
@@ -127,28 +126,26 @@ impl Flood {
         Self { path: path.to_owned(), body: Arc::new(body), statuses }
     }
 
-    fn run(&self, port: u16, done: &AtomicBool, answers: &Mutex<Vec<String>>) {
+    fn once(&self, port: u16, answers: &Mutex<Vec<String>>) {
         let Self { path, body, statuses } = self;
         let head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
         // who is turned away for the address is before he has sent the body
         let early = *statuses == ["404"];
-        while !done.load(Ordering::Acquire) {
-            let Some(mut stream) = connect(port) else { continue };
-            _ = stream.write_all(head.as_bytes()).and_then(|()| stream.flush());
-            if !early {
-                _ = stream.write_all(body).and_then(|()| stream.flush());
+        let Some(mut stream) = connect(port) else { return };
+        _ = stream.write_all(head.as_bytes()).and_then(|()| stream.flush());
+        if !early {
+            _ = stream.write_all(body).and_then(|()| stream.flush());
+        }
+        let mut answer = [0; 64];
+        if let Ok(read) = stream.read(&mut answer) {
+            let text = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
+            if !text.is_empty() {
+                answers.lock().expect("answers").push(text);
             }
-            let mut answer = [0; 64];
-            if let Ok(read) = stream.read(&mut answer) {
-                let text = String::from_utf8_lossy(answer.get(..read).unwrap_or_default()).into_owned();
-                if !text.is_empty() {
-                    answers.lock().expect("answers").push(text);
-                }
-            }
-            if early {
-                // whether it is wanted or not
-                _ = stream.write_all(body);
-            }
+        }
+        if early {
+            // whether it is wanted or not
+            _ = stream.write_all(body);
         }
     }
 }

@@ -2,44 +2,24 @@
 //! admitted them. None of it keeps others from being decided.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use suture_e2e::objects::{definition, ingress, list, place, pod_spec, workload};
-use suture_e2e::{Api, Cluster, Kubectl};
+use suture_e2e::{Api, Kubectl};
 
+use super::attackers::{Attackers, GROUP, denied, rights, tenant};
 use super::honest::{MEMORY_MAX_BYTES, WAIT_MAX, honest};
 use super::{launched, prepared, seconds, table, until};
 
 /// How deep an object is that cannot be read: deeper than JSON is read by default.
 const DEPTH: usize = 200;
-const GROUP: &str = "owners.example";
 /// How long each attack lasts.
 const LASTS: Duration = Duration::from_secs(10);
 /// Who write at once, each objects that are about as large as the API server takes.
 const WRITERS: usize = 4;
 const LARGE_BYTES: usize = 1_000_000;
-
-/// Whoever may edit a namespace, and what policies and custom resources are in it.
-fn tenant(cluster: &Cluster) -> Api {
-    let mut tenant = Api::new(cluster, "admin").expect("api");
-    tenant.impersonate("tenant", &["system:authenticated"]);
-    tenant
-}
-
-fn rights() -> [Value; 3] {
-    let (api, metadata) = ("rbac.authorization.k8s.io/v1", json!({"name": "own", "namespace": "mall"}));
-    let rules = json!([{"apiGroups": ["suture.dev", GROUP], "resources": ["*"], "verbs": ["*"]}]);
-    let bound = |name: &str, kind: &str, role: &str| {
-        json!({"apiVersion": api, "kind": "RoleBinding", "metadata": {"name": name, "namespace": "mall"},
-               "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
-               "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "tenant"}]})
-    };
-    let role = json!({"apiVersion": api, "kind": "Role", "metadata": metadata, "rules": rules});
-    [role, bound("own", "Role", "own"), bound("edit", "ClusterRole", "edit")]
-}
 
 /// Suture may read kinds of this group by these names.
 fn granted(admin: &Kubectl, resource: &str) {
@@ -47,16 +27,6 @@ fn granted(admin: &Kubectl, resource: &str) {
     let resource = format!("--resource={resource}.{GROUP}");
     admin.text(&["create", "clusterrole", &role, "--verb=get,list,watch", &resource]).expect("role");
     admin.text(&["label", "clusterrole", &role, "suture.dev/aggregate-to-read=true"]).expect("label");
-}
-
-/// Waits until what another namespace has taken already is denied to the tenant.
-fn denied(tenant: &Api) -> Duration {
-    let path = "/apis/networking.k8s.io/v1/namespaces/mall/ingresses?dryRun=All";
-    until("a denial", || {
-        let reply = tenant.call("POST", path, Some(&ingress("mall", "stolen", "taken.example")));
-        let reply = reply.map_err(|error| error.to_string())?;
-        if reply.message().contains("unique-host") { Ok(()) } else { Err(reply.message().to_owned()) }
-    })
 }
 
 fn owner(name: &str, depth: usize) -> Value {
@@ -138,21 +108,16 @@ fn what_is_admitted_and_refused_then_stands_in_nobodys_way() {
         .create(&list(place("shop").into_iter().chain(place("mall")).chain([quota]).chain(rights()).collect()))
         .expect("objects");
     let suture = launched(&cluster, &["--profile=strict"]);
-    let (done, turns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let refused = Arc::new(AtomicU64::new(0));
-    let writers: Vec<_> = (0..WRITERS)
-        .map(|_| {
-            let (api, done, turns, refused) = (tenant(&cluster), done.clone(), turns.clone(), refused.clone());
-            thread::spawn(move || {
-                while !done.load(Ordering::Acquire) {
-                    let (path, object) = refused_later(turns.fetch_add(1, Ordering::AcqRel));
-                    let reply = api.call("POST", path, Some(&object)).expect("answer");
-                    let by_quota = reply.message().contains("exceeded quota");
-                    refused.fetch_add(u64::from(by_quota), Ordering::AcqRel);
-                }
-            })
-        })
-        .collect();
+    let (turns, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let writers = Attackers::start(WRITERS, |_| {
+        let (api, turns, refused) = (tenant(&cluster), turns.clone(), refused.clone());
+        move || {
+            let (path, object) = refused_later(turns.fetch_add(1, Ordering::AcqRel));
+            let reply = api.call("POST", path, Some(&object)).expect("answer");
+            let by_quota = reply.message().contains("exceeded quota");
+            refused.fetch_add(u64::from(by_quota), Ordering::AcqRel);
+        }
+    });
     let longest = honest(&cluster, LASTS).longest();
     let (nodes, api) = ("/api/v1/nodes", Api::new(&cluster, "admin").expect("api"));
     let node = api.get(nodes).expect("nodes")["items"][0]["metadata"]["name"].as_str().expect("a node").to_owned();
@@ -160,9 +125,8 @@ fn what_is_admitted_and_refused_then_stands_in_nobodys_way() {
     let cordon = json!({"spec": {"unschedulable": true}}).to_string();
     let cordoned = api.send("PATCH", &node, "application/merge-patch+json", cordon).expect("answer");
     let deleted = api.call("DELETE", &node, None).expect("answer");
-    done.store(true, Ordering::Release);
     let began = Instant::now();
-    writers.into_iter().for_each(|writer| writer.join().expect("writer"));
+    writers.stop();
     honest(&cluster, Duration::ZERO);
     let recovery = began.elapsed();
     let forgotten = until("it is forgotten", || match suture.counted("suture_ledger_entries") {
