@@ -140,18 +140,11 @@ impl Touch {
 
     /// Notes the pods on a node that changes, and those of the DaemonSets that want a pod there in some of its versions only.
     fn node(&mut self, state: &State<'_>, seeds: &Seeds<'_, '_>, node: &Key) {
-        let concerns_daemons = seeds.concerns_daemons(node);
-        let of_daemons = |pod: &Object| pod.controller().is_some_and(|owner| owner.kind.is("DaemonSet"));
         for pod in state.pods_on(&node.name) {
-            if concerns_daemons || !of_daemons(pod) {
-                self.pod(state, pod);
-            }
+            self.pod(state, pod);
         }
         // whatever makes pods may want one there, as soon as what is in flight about it lands
         state.base().read_kinds(Kind::with(KindTraits::decides_about_pods).chain(state.base().adapters().kinds()));
-        if !concerns_daemons {
-            return;
-        }
         let stays = seeds.changed.contains_key(node) && seeds.states().all(|state| state.get(node).is_some());
         for set in state.list(&Kind::new("apps", "DaemonSet"), None) {
             let mut fares = seeds.versions(node).iter().map(|version| navigate::daemon_pod_on(state, set, version));

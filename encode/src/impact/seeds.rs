@@ -140,22 +140,10 @@ impl<'s, 'a> Seeds<'s, 'a> {
             || self.moves("StorageClass", &[&["allowedTopologies"]])
     }
 
-    /// Whether some node comes, goes or changes in what pods of DaemonSets heed.
+    /// Whether a node comes, goes or changes in what decides whether DaemonSets want a pod on it (`pkg/controller/daemon/
+    /// daemon_controller.go`, `NodeShouldRunDaemonPod`): they run on one that is cordoned.
     pub fn moves_daemons(&self) -> bool {
-        self.touched().any(|key| key.kind.is("Node") && self.concerns_daemons(key))
-    }
-
-    /// Whether a node comes, goes, or changes in anything but whether it is cordoned: pods of DaemonSets tolerate that (`pkg/
-    /// controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTolerations`).
-    pub fn concerns_daemons(&self, node: &Key) -> bool {
-        let rest = |object: &Object| object.val().without_at(&["spec", "unschedulable"]);
-        match self.versions(node).split_first() {
-            Some((first, others)) if !others.is_empty() && !self.absent.contains(node) => {
-                let first_rest = rest(first);
-                others.iter().any(|other| other.live() != first.live() || rest(other) != first_rest)
-            }
-            _ => true,
-        }
+        self.moves("Node", &[&["spec", "taints"]])
     }
 
     /// Whether an object of a kind comes, goes, or changes in its labels or these fields.
