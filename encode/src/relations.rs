@@ -482,7 +482,8 @@ pub const fn relations(func: Func) -> Relations {
         PossibleNodes => object(PLACES, Inverse::Placement, Lift::Places),
         Unplaced | Obstacles => object(ROOM, Inverse::Room, Lift::Scenario),
         RolloutObstacles => object(ROOM, Inverse::Itself, Lift::Scenario),
-        Priority => beside(ROOM, &["PriorityClass"], Lift::Scenario),
+        // of the pods that there are as well
+        Priority => Relations { inverse: Inverse::Selecting, ..beside(ROOM, &["PriorityClass"], Lift::Scenario) },
         Preempted | Preemptors => object(ROOM, Inverse::Preemption, Lift::Listed(Held::Live)),
         PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
         PodSpec | ReplicaRange | SameTemplate => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),
