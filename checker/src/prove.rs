@@ -112,7 +112,8 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         };
         self.class.narrow(&question.scene);
         let faults = self.instance.run.compiled().faults;
-        let possible = match outages(&question.scene, faults) {
+        let lone_alike = !self.instance.run.analysis.footprint.tells_equals_apart();
+        let possible = match outages(&question.scene, faults, lone_alike) {
             Ok(possible) => possible,
             Err(error) => return Examined::Unclear(Undecided::Refused(error.to_string())),
         };

@@ -143,7 +143,7 @@ fn keep(name: &str, state: &str, spec: &str, instance: Key, request: impl Fn(&St
         let start = |grain| Scene::new(&before, scenario, view.clone(), compiled.faults, grain, &preparations);
         encode(&compiled, object, &inputs, &start).expect("it is encoded")
     };
-    let mut possible = outages(&ask(Outage::default()).scene, compiled.faults).expect("they are few");
+    let mut possible = outages(&ask(Outage::default()).scene, compiled.faults, false).expect("they are few");
     possible.sort_by_key(|outage| outage.nodes.is_empty());
     let open = |question: &Question<'_, '_>| !question.problem.goal.is_false() && !question.problem.goal.is_true();
     let mut questions: Vec<_> = possible.into_iter().map(ask).collect();

@@ -29,17 +29,19 @@ pub const OUTAGES_MAX: usize = 4096;
 pub struct TooManyOutages;
 
 /// The outages to look at, none first. `scene` is the question's scene without an outage. With a coarse view, nodes
-/// that hold nothing of the question are alike.
+/// that hold nothing of the question are alike. With `lone_alike`, equal pods that nothing controls are alike whatever
+/// their names and nodes: the invariant tells them apart by neither.
 ///
 /// # Errors
 /// When there are more than [`OUTAGES_MAX`].
-pub fn outages(scene: &Scene<'_, '_>, faults: Faults) -> Result<Vec<Outage>, TooManyOutages> {
+pub fn outages(scene: &Scene<'_, '_>, faults: Faults, lone_alike: bool) -> Result<Vec<Outage>, TooManyOutages> {
     if faults == Faults::default() {
         return Ok(vec![Outage::default()]);
     }
     let zones = if faults.zones == 0 { BTreeMap::new() } else { zones(scene.state()) };
     let by_zone = choices(&zones.keys().cloned().map(|z| vec![z]).collect::<Vec<_>>(), faults.zones)?;
-    let classes: Vec<Vec<Str>> = if faults.nodes == 0 { Vec::new() } else { node_classes_of_question(scene, faults) };
+    let classes: Vec<Vec<Str>> =
+        if faults.nodes == 0 { Vec::new() } else { node_classes_of_question(scene, faults, lone_alike) };
     let by_node = choices(&classes, faults.nodes)?;
     let mut found: BTreeSet<Outage> = BTreeSet::new();
     for lost in &by_node {
@@ -92,13 +94,13 @@ fn zones(state: &State<'_>) -> BTreeMap<Str, BTreeSet<Str>> {
 }
 
 /// Nodes by what they hold and admit; nodes that nothing tells apart stand together, no more of them than can fail.
-fn node_classes_of_question(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<Str>> {
+fn node_classes_of_question(scene: &Scene<'_, '_>, faults: Faults, lone_alike: bool) -> Vec<Vec<Str>> {
     let is_live = |name: &Str| scene.state().get(&Key::global("Node", name)).is_some_and(|n| n.live());
     if scene.grain.nodes || scene.grain.identity || scene.reads_nodes {
         let nodes = scene.state().list(&Kind::new("", "Node"), None).into_iter();
         return nodes.filter(|n| n.live()).map(|n| vec![n.key.name.clone()]).collect();
     }
-    let mut held = holdings(scene);
+    let mut held = holdings(scene, lone_alike);
     let empty = if scene.view.coarse { BTreeMap::new() } else { admissions(scene, faults, &mut held, is_live) };
     let holding = held.iter().map(|known| (known.node, known.holds.as_slice(), known.admits.as_slice()));
     let empty = empty.iter().map(|(node, admits)| (node, &[][..], admits.as_slice()));
@@ -120,13 +122,13 @@ fn node_classes_of_question(scene: &Scene<'_, '_>, faults: Faults) -> Vec<Vec<St
 }
 
 /// What each node holds of the entities that the question reads, in the order of the nodes' names.
-fn holdings<'q>(scene: &'q Scene<'_, '_>) -> Vec<Holding<'q>> {
+fn holdings<'q>(scene: &'q Scene<'_, '_>, lone_alike: bool) -> Vec<Holding<'q>> {
     let mut holds: Vec<(&Str, Number)> = Vec::new();
-    // pods that nothing controls are groups of their own; equal ones are alike all the same
+    // pods that nothing controls are groups of their own
     let mut lone: BTreeMap<Lone, Number> = BTreeMap::new();
     for (at, encoded) in scene.encoded_groups().iter().enumerate() {
         for (class_at, class) in encoded.classes.iter().enumerate() {
-            let (at, class_at) = match Lone::of(scene, encoded, class) {
+            let (at, class_at) = match Lone::of(scene, encoded, class).filter(|_| lone_alike) {
                 Some(signature) => *lone.entry(signature).or_insert((at, class_at)),
                 None => (at, class_at),
             };

@@ -85,6 +85,11 @@ impl Footprint {
             uses,
         }
     }
+
+    /// Whether it may tell objects apart that are equal but for their names and nodes.
+    pub fn tells_equals_apart(&self) -> bool {
+        !self.blind_to_identity || self.reads_places
+    }
 }
 
 /// What is known of a part of an expression.
