@@ -1,5 +1,7 @@
 //! What is violated in the cluster as it is: no future is looked at, and no solver asked.
 
+use std::cell::RefCell;
+
 use suture_encode::analysis::Analysis;
 use suture_encode::impact::Impact;
 use suture_encode::question::{Judged, replay};
@@ -35,12 +37,18 @@ pub(crate) fn audit(analyses: &[Analysis], snapshot: &Snapshot, time: Option<&st
             verdicts.push(explain::undecided(compiled, &every, &why));
         }
         let keys = impact.of_kinds(analysis, None);
+        let kept = RefCell::default();
         let for_all = STEPS_PER_INSTANCE.saturating_mul(u64::try_from(keys.len()).unwrap_or(u64::MAX));
         steps::within(share.saturating_add(for_all), || {
             for key in &keys {
                 let Some(object) = state.get(key).filter(|o| judges(compiled, o)) else { continue };
-                let judged_in =
-                    |state: &State<'_>| replay(compiled, object, &inputs, Worlds { before: state, now: state });
+                let judged_in = |here: &State<'_>| {
+                    // others are nowhere else in memory than where the next one will be; what is kept does not tell again what
+                    // was supposed for it
+                    let is_this = std::ptr::eq(&raw const state, here) && snapshot.unknown().is_empty();
+                    let kept = is_this.then_some(&kept);
+                    replay(compiled, object, &inputs, Worlds { before: here, now: here }, kept)
+                };
                 let judged = judge_present(&state, judged_in);
                 if steps::check().is_err() {
                     verdicts.push(explain::undecided(compiled, key, &Undecided::AuditOverran));

@@ -74,6 +74,20 @@ impl<'s, 'a> InvariantRun<'s, 'a> {
         self.context.before.get(key).or_else(|| self.with.iter().find_map(|scenario| scenario.state.get(key)))
     }
 
+    /// Whether no scenario changes an object, though some may take it away.
+    pub fn is_as_it_was(&self, object: &Arc<Object>) -> bool {
+        self.scenarios().all(|scenario| {
+            let here = || scenario.state.get(&object.key);
+            !scenario.state.may_differ(object) || here().is_none_or(|here| Arc::ptr_eq(&here.body, &object.body))
+        })
+    }
+
+    /// Whether such an object holds in every future by what it is itself ([`Analysis::holds_by_itself`]).
+    pub fn holds_by_itself(&self, object: &Arc<Object>) -> bool {
+        let before = self.context.before;
+        self.analysis.holds_by_itself(object, Worlds { before, now: before })
+    }
+
     /// What is asked about one object.
     pub fn instance(self, object: &'s Arc<Object>) -> Instance<'s, 'a> {
         Instance { run: self, object }
@@ -141,8 +155,11 @@ impl<'s, 'a> Instance<'s, 'a> {
 
     /// How it fares in one concrete future.
     pub fn replay(&self, now: &State<'_>) -> Judged {
-        let DecisionContext { inputs, before, .. } = self.run.context;
-        replay(self.run.compiled(), self.object, inputs, Worlds { before, now })
+        let DecisionContext { inputs, before, replayed, .. } = self.run.context;
+        // others are nowhere else in memory than where the next one will be
+        let kept =
+            self.run.scenarios().any(|scenario| std::ptr::eq(&raw const scenario.state, now)).then_some(replayed);
+        replay(self.run.compiled(), self.object, inputs, Worlds { before, now }, kept)
     }
 
     /// Why its invariant has no value in a future.

@@ -1,6 +1,7 @@
 //! The verdicts on all instances that a change reaches: each is judged in every scenario, unless the verdict on its class
 //! is known.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -140,8 +141,8 @@ impl<'e> Judge<'e> {
         let mut found = Findings { operators: Operators::of(&before, touched), ..Findings::default() };
         let mut impact = Impact::new(&before, &set.during, &set.baseline);
         let inputs = expression_inputs(&input.change.requests, input.time);
-        let context =
-            DecisionContext { input, in_flight, inputs, before: &before, preparations: Preparations::default() };
+        let (preparations, replayed) = (Preparations::default(), RefCell::default());
+        let context = DecisionContext { input, in_flight, inputs, before: &before, preparations, replayed };
         let told = StepCache::default();
         let (analyses, mut shares) = (self.analyses, Shares::new(self.settings.steps, self.hurried));
         let is_own = |analysis: &&Analysis| analysis.compiled.namespaced.is_some();
@@ -164,6 +165,7 @@ impl<'e> Judge<'e> {
                 little,
                 began: 0,
                 is_spent: false,
+                alone: None,
             };
             if shares.within(&analysis.compiled, || judged.all(&mut impact)).is_break() {
                 break;
@@ -203,6 +205,8 @@ struct InvariantJudge<'j, 'e, 's, 'a> {
     began: u64,
     /// Whether it was told to be undecided, since no step is left.
     is_spent: bool,
+    /// An object that no scenario changes, and whether it holds by itself.
+    alone: Option<(&'s Arc<Object>, bool)>,
 }
 
 impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
@@ -317,6 +321,9 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         }
         let object = known.as_ref().map(|(object, _)| *object).or_else(|| run.find(key));
         let Some(object) = object.filter(|object| judges(compiled, object)) else { return };
+        if self.holds_by_itself(object) {
+            return self.count(key, &ClassVerdict::Proved(Vec::new()));
+        }
         let class_key = known.map_or_else(|| self.memo.key_of(object), |(_, class_key)| class_key);
         let shared = class_key.as_ref().and_then(|class_key| self.memo.of_class(class_key));
         if let Some(shared) = shared.filter(|shared| self.memo.is_of(shared, object)) {
@@ -352,6 +359,18 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             Err(_) if self.overran() => {}
             Err(why) => self.found.verdicts.push(explain::undecided(compiled, key, &why)),
         }
+    }
+
+    /// Whether an object holds in every future by what it is itself.
+    fn holds_by_itself(&mut self, object: &'s Arc<Object>) -> bool {
+        if !self.run.is_as_it_was(object) {
+            return false;
+        }
+        // mostly the next one is its equal
+        let known = self.alone.filter(|(equal, _)| Arc::ptr_eq(&equal.body, &object.body));
+        let holds = known.map_or_else(|| self.run.holds_by_itself(object), |(_, holds)| holds);
+        self.alone = Some((object, holds));
+        holds
     }
 
     /// Counts an instance that fares as its class does.

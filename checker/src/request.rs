@@ -1,6 +1,7 @@
 //! What is asked: a change and what is known beside it, what an expression may read of them, and the concrete clusters
 //! that the change is judged in.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use suture_encode::question::Inputs;
@@ -12,6 +13,7 @@ use suture_model::object::Key;
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
+use suture_specs::about_locals::AboutLocals;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::error::EvalError;
 use suture_specs::spec::{Exemption, OnUndecided};
@@ -243,4 +245,6 @@ pub(crate) struct DecisionContext<'s, 'a> {
     pub inputs: Inputs,
     pub before: &'s State<'a>,
     pub preparations: Preparations,
+    /// What replays in the scenarios' own states found out for all instances.
+    pub replayed: RefCell<AboutLocals>,
 }

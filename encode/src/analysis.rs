@@ -6,11 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use suture_model::futures::Faults;
 use suture_model::kinds::Kind;
+use suture_model::object::{Object, Owner};
 use suture_specs::compile::{CompiledInvariant, Kinds};
 use suture_specs::eval::{Env, eval_bool};
+use suture_specs::functions::Worlds;
 use suture_specs::value::Value;
 
 pub mod annotations;
+mod by_itself;
 pub mod footprint;
 mod instances;
 mod namespaces;
@@ -18,6 +21,7 @@ pub mod reads;
 mod uses;
 
 use crate::question::Inputs;
+use by_itself::ByItself;
 use footprint::Footprint;
 use instances::{InstanceKind, instance_kind, reads_nodes_only};
 pub(crate) use uses::Place;
@@ -35,12 +39,17 @@ pub struct Analysis {
     pub never_applies: bool,
     /// Whether its `where` reads the requests.
     by_request: bool,
+    /// What an instance decides by itself.
+    by_itself: Option<ByItself>,
     /// Of the kinds that were asked for.
     kinds: Mutex<BTreeMap<Kind, KindAnalysis>>,
 }
 
 /// By which names an expression reads what is asked for: the first request, and all of them.
 const REQUEST: [&str; 2] = ["request", "requests"];
+
+/// The kinds whose controllers give each pod a name of its own.
+const RENAMING: [&str; 4] = ["ReplicaSet", "ReplicationController", "Job", "DaemonSet"];
 
 /// What is known of the instances of a kind.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +64,20 @@ impl Analysis {
         let (kinds_named, never_applies) = (kinds_named(&compiled), never_applies(&compiled, None));
         let where_ = compiled.for_each.where_.as_ref();
         let by_request = where_.is_some_and(|expr| REQUEST.iter().any(|name| expr.names(name, &BTreeSet::new())));
-        let (footprint, kinds) = (Footprint::of(&compiled), Mutex::default());
-        Self { footprint, kinds_named, never_applies, by_request, kinds, compiled }
+        let (footprint, by_itself, kinds) = (Footprint::of(&compiled), ByItself::of(&compiled), Mutex::default());
+        Self { footprint, kinds_named, never_applies, by_request, by_itself, kinds, compiled }
+    }
+
+    /// Whether an instance holds in every future by what it is itself, where no scenario changes it: the same for all of a body.
+    /// Nothing is said of custom resources, which adapters explain, nor of pods that others of their name may follow.
+    pub fn holds_by_itself(&self, instance: &Arc<Object>, worlds: Worlds<'_>) -> bool {
+        let is_followed = || {
+            let renames = |owner: &Owner| RENAMING.iter().any(|kind| owner.kind.is(kind));
+            self.compiled.remade || !instance.controller().is_none_or(renames)
+        };
+        let kind = &instance.key.kind;
+        let is_plain = kind.builtin_namespaced().is_some() && !(kind.is("Pod") && is_followed());
+        is_plain && self.by_itself.as_ref().is_some_and(|by_itself| by_itself.holds(instance, worlds))
     }
 
     /// Whether it applies to nothing, as its parameters and the requests alone tell.

@@ -43,6 +43,7 @@ use suture_model::state::State;
 use suture_model::value::Str;
 
 mod inverse;
+mod listing;
 mod pods;
 mod room;
 mod seeds;
@@ -406,13 +407,19 @@ impl<'s, 'a> Impact<'s, 'a> {
         let mut listed: Vec<(BTreeSet<Str>, Place)> =
             uses.within.iter().map(|(kind, place)| (self.namespaces_of(kind), *place)).collect();
         listed.extend(uses.selected.iter().map(|(kind, place)| (self.namespaces_selecting(kind), *place)));
+        let mut listing: BTreeMap<usize, BTreeSet<Str>> = BTreeMap::new();
         for (namespaces, place) in listed {
             for ns in namespaces {
                 match place {
                     Place::Own => keys.extend(self.of_kinds(analysis, Some(&ns))),
                     Place::Named => drop(keys.insert(Key::of("Namespace", "", &ns))),
+                    Place::Listed(at) => drop(listing.entry(at).or_default().insert(ns)),
                 }
             }
+        }
+        for (at, namespaces) in listing {
+            let all = self.of_kinds(analysis, None);
+            keys.extend(all.into_iter().filter(|key| listing::may_list(&self.seeds, analysis, key, at, &namespaces)));
         }
     }
 

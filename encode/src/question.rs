@@ -1,10 +1,14 @@
 //! The question about one instance in one scene: SAT means that a future violates it, UNSAT that none does.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+
 use suture_model::futures::{Faults, LimitLabel};
 use suture_model::interpret::{Choice, realize};
 use suture_model::object::Object;
 use suture_model::state::State;
 use suture_model::value::Str;
+use suture_specs::about_locals::AboutLocals;
 use suture_specs::compile::{Clause, CompiledInvariant};
 use suture_specs::error::EvalError;
 use suture_specs::eval::Env;
@@ -181,7 +185,7 @@ impl<'s, 'a> Question<'s, 'a> {
     ///
     /// # Errors
     /// When the assignment is not one of this problem's.
-    pub fn world(&self, solution: &Assignment) -> Result<(Vec<Choice>, State<'a>), TermError> {
+    pub fn world(&self, solution: &Assignment) -> Result<(Vec<Choice>, Cow<'s, State<'a>>), TermError> {
         let choices = self.scene.decode(solution)?;
         let groups: Vec<_> = self.scene.encoded_groups().iter().map(|c| &*c.group).zip(&choices).collect();
         let world = realize(self.scene.scenario, &self.scene.view.outage, &groups);
@@ -229,14 +233,19 @@ pub enum Judged {
     Fails(String),
 }
 
-/// Judges an instance on concrete states with the evaluator of `specs`: the replay of a counterexample, and the oracle.
+/// Judges an instance on concrete states with the evaluator of `specs`: the replay of a counterexample, and the oracle. With
+/// `kept`, what is the same for other instances in these states is kept there ([`Env::sharing`]).
 pub fn replay(
     compiled: &CompiledInvariant,
     instance: &std::sync::Arc<Object>,
     inputs: &Inputs,
     worlds: Worlds<'_>,
+    kept: Option<&RefCell<AboutLocals>>,
 ) -> Judged {
     let mut env = environment(compiled, &Value::Object(instance.clone()), inputs, worlds);
+    if let Some(kept) = kept {
+        env = env.sharing(compiled.instance_names(), kept);
+    }
     for (name, expr) in &compiled.lets {
         let value = suture_specs::eval::eval(expr, &env);
         env.bind(name, value);

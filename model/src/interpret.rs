@@ -3,6 +3,7 @@
 //!
 //! It shares no code with crate `encode`: it is what counterexamples are replayed on, and the oracle in tests.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -93,9 +94,14 @@ fn split(
     ControlFlow::Continue(())
 }
 
-/// The cluster of a world: the scenario's, with every entity of these groups in the fate that it met.
-pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, &Choice)]) -> State<'a> {
-    let mut world = scenario.state.clone();
+/// The cluster of a world: the scenario's, with every entity of these groups in the fate that it met. It is the scenario's own
+/// where nothing is otherwise.
+pub fn realize<'s, 'a>(
+    scenario: &'s Scenario<'a>,
+    outage: &Outage,
+    groups: &[(&Group, &Choice)],
+) -> Cow<'s, State<'a>> {
+    let mut world = Cow::Borrowed(&scenario.state);
     let mut decided: BTreeMap<Key, ()> = BTreeMap::new();
     for (group, choice) in groups {
         let mut made = 0_u32;
@@ -106,17 +112,17 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
                         (Some(key), Some(object)) if fate.kind < FateKind::NotMade => {
                             decided.insert(key.clone(), ());
                             if !scenario.state.get(key).is_some_and(|here| Arc::ptr_eq(here, &object)) {
-                                world.put_shared(object);
+                                world.to_mut().put_shared(object);
                             }
                         }
                         (Some(key), None) => {
                             decided.insert(key.clone(), ());
-                            world.take(key);
+                            world.to_mut().take(key);
                         }
                         (Some(key), Some(object)) => {
                             // replaced by a new pod of the same name
                             decided.insert(key.clone(), ());
-                            world.put(Object { uid: made_uid(key), ..(*object).clone() });
+                            world.to_mut().put(Object { uid: made_uid(key), ..(*object).clone() });
                         }
                         (None, Some(object)) => {
                             made += 1;
@@ -124,7 +130,7 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
                             while world.get(&numbered(&object, made).key).is_some() {
                                 made += 1;
                             }
-                            world.put(numbered(&object, made));
+                            world.to_mut().put(numbered(&object, made));
                         }
                         (None, None) => {}
                     }
@@ -140,10 +146,10 @@ pub fn realize<'a>(scenario: &Scenario<'a>, outage: &Outage, groups: &[(&Group, 
             .map(|p| p.with_ready(false))
             .collect();
         for pod in bystanders {
-            world.put(pod);
+            world.to_mut().put(pod);
         }
         if let Some(object) = world.get(&Key::global("Node", node)).cloned() {
-            world.put(failed_node(&object));
+            world.to_mut().put(failed_node(&object));
         }
     }
     world

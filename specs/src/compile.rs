@@ -8,6 +8,7 @@ use suture_model::kinds::Kind;
 use suture_model::object::Object;
 use suture_model::value::{Str, Val};
 
+use crate::about_locals::InstanceNames;
 use crate::eval::{Env, eval};
 use crate::functions::{Func, Worlds};
 use crate::ir::{Expr, Node};
@@ -82,6 +83,11 @@ pub struct CompiledInvariant {
 }
 
 impl CompiledInvariant {
+    /// The names by which its expressions are about the instance.
+    pub fn instance_names(&self) -> InstanceNames<'_> {
+        InstanceNames { var: &self.for_each.var, lets: &self.lets_of_instance }
+    }
+
     /// The environment of its expressions for an instance: states, variable, named values, parameters, request (a map;
     /// null when there is none) and time (nanoseconds since 1970; `None` when unknown).
     pub fn env<'a>(&'a self, worlds: Worlds<'a>, instance: &Arc<Object>, request: &Val, time: Option<i128>) -> Env<'a> {

@@ -1,11 +1,13 @@
 //! The concrete evaluator: CEL's semantics on the IR. Errors are values: `&&`, `||`, `all` and `exists` give the answer
 //! that one side decides, whatever becomes of the other, in either order.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use suture_model::steps;
 use suture_model::value::Str;
 
+use crate::about_locals::{AboutLocals, Asked, InstanceNames};
 use crate::access;
 use crate::error::{EvalError, EvalErrorKind};
 use crate::functions::{Answer, Class, Func, Worlds, call_nav, call_pure, kept};
@@ -25,6 +27,14 @@ pub struct Env<'a> {
     /// The few variables bound here; the last one of a name counts.
     vars: Vec<(&'a str, Answer)>,
     steps_max: u64,
+    shared: Option<Shared<'a>>,
+}
+
+/// Where values are kept that are the same for all instances of an invariant.
+#[derive(Clone, Copy, Debug)]
+struct Shared<'a> {
+    instance: InstanceNames<'a>,
+    kept: &'a RefCell<AboutLocals>,
 }
 
 impl<'a> Env<'a> {
@@ -38,18 +48,26 @@ impl<'a> Env<'a> {
 
     /// An environment without a cluster, for adapters.
     pub fn without_worlds() -> Self {
-        Self { worlds: None, outer: None, vars: Vec::new(), steps_max: STEPS_MAX }
+        Self { worlds: None, outer: None, vars: Vec::new(), steps_max: STEPS_MAX, shared: None }
     }
 
     /// An environment in which all that `outer` binds has its value, unless it is bound anew.
     pub fn within(outer: &'a Self) -> Self {
-        Self { worlds: outer.worlds, outer: Some(outer), vars: Vec::new(), steps_max: outer.steps_max }
+        let Self { worlds, steps_max, .. } = *outer;
+        Self { worlds, outer: Some(outer), vars: Vec::new(), steps_max, shared: None }
     }
 
     /// This environment with another limit on the steps of one evaluation.
     #[must_use]
     pub fn limited_to(self, steps_max: u64) -> Self {
         Self { steps_max, ..self }
+    }
+
+    /// This environment for expressions of an invariant, whose values over items of lists are kept for all its instances. The
+    /// states stay where they are in memory as long as these are kept, and so do the request and the time.
+    #[must_use]
+    pub fn sharing(self, instance: InstanceNames<'a>, kept: &'a RefCell<AboutLocals>) -> Self {
+        Self { shared: Some(Shared { instance, kept }), ..self }
     }
 
     /// Binds a variable to a value, or to the error that computing it gave: only an expression that reads it fails.
@@ -95,7 +113,7 @@ struct Evaluator<'e, 'a> {
     steps: u64,
 }
 
-impl Evaluator<'_, '_> {
+impl<'e, 'a: 'e> Evaluator<'e, 'a> {
     fn charge(&mut self, taken: u64) -> Result<(), EvalError> {
         steps::count(taken);
         steps::check().map_err(EvalErrorKind::from)?;
@@ -106,11 +124,31 @@ impl Evaluator<'_, '_> {
 
     fn eval(&mut self, expr: &Expr) -> Answer {
         self.charge(1)?;
+        let asked = self.asked(expr);
+        if let Some(known) = asked.as_ref().and_then(|(shared, asked)| shared.kept.borrow().find(asked)) {
+            return Ok(known);
+        }
         let mut answer = self.node(expr).and_then(kept);
         if let Err(error) = &mut answer {
             error.span.get_or_insert(expr.span);
         }
+        if let (Some((shared, asked)), Ok(value)) = (asked, &answer) {
+            shared.kept.borrow_mut().keep(asked, value.clone());
+        }
         answer
+    }
+
+    /// What an expression over items asks whose value is kept for all instances.
+    fn asked(&self, expr: &Expr) -> Option<(Shared<'e>, Asked)> {
+        let shared = self.env.shared.filter(|_| !self.locals.is_empty() && AboutLocals::is_over_items(expr))?;
+        let now = self.env.worlds.map(|worlds| std::ptr::from_ref(worlds.now) as usize)?;
+        let about = || AboutLocals::named(expr, shared.instance, self.locals.iter().map(|(name, _)| name));
+        let value = |name: &str| {
+            let local = self.locals.iter().rev().find(|(local, _)| **local == *name);
+            local.map(|(_, value)| value.clone())
+        };
+        let asked = shared.kept.borrow_mut().asked((now, std::ptr::from_ref(expr) as usize), about, value)?;
+        Some((shared, asked))
     }
 
     /// Each form has a function of its own: this one recurses, and its frame holds what all of them need.

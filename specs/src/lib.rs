@@ -1,6 +1,7 @@
 //! The types of Suture's specs, CEL lowered to a typed IR with its concrete evaluator, and the shipped library. This
 //! crate owns CEL: no other one knows its syntax, and only `cel` knows the parser's types.
 
+pub mod about_locals;
 pub mod access;
 pub mod adapters;
 pub mod cel;

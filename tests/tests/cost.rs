@@ -201,7 +201,7 @@ fn no_invariant_makes_an_audit_cost_more_than_it_may() {
     snapshot.complete();
     let maps = "now.inNamespace('a', 'ConfigMap')";
     let nested =
-        format!("{maps}.all(x, {maps}.all(y, {maps}.all(z, x.metadata.name + y.metadata.name != z.metadata.name)))");
+        format!("{maps}.all(x, {maps}.all(y, {maps}.all(z, x.metadata.name + y.metadata.name != m.metadata.name)))");
     let invariants = vec![of_maps("nested", &nested), of_maps("plain", "m.at(now).metadata.name != ''")];
     let settings = Settings { steps: STEPS_WEBHOOK, ..Settings::default() };
     let decision = Engine::new(invariants, settings).expect("Z3 is new enough").audit(&snapshot, None);

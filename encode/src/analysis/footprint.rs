@@ -47,6 +47,8 @@ pub struct Footprint {
     pub reads_places: bool,
     /// Which navigation of the future state it uses.
     pub(crate) uses: Uses,
+    /// The `let`s that nothing but Namespaces and the instance decide, by their places.
+    pub(crate) of_namespaces: BTreeSet<usize>,
 }
 
 impl Footprint {
@@ -54,10 +56,13 @@ impl Footprint {
     pub fn of(compiled: &CompiledInvariant) -> Self {
         let mut walk = Walk::new(compiled);
         let (mut blind, mut present) = (true, true);
-        for (name, expr) in &compiled.lets {
-            let part = walk.part(expr);
+        for (at, (name, expr)) in compiled.lets.iter().enumerate() {
+            let part = walk.bound(at, expr);
             (blind, present) = (blind && part.blind, present && part.present);
             walk.bind(name, part.origin, part.places);
+            if let Some(bound) = walk.scope.last_mut() {
+                bound.place = Some(at);
+            }
         }
         let clauses = compiled.require.iter().map(|c| &c.expression);
         for expr in clauses.chain(&compiled.for_each.where_).chain(&compiled.degree) {
@@ -83,6 +88,7 @@ impl Footprint {
             reads_request: walk.reads_request,
             reads_places: walk.reads_places,
             uses,
+            of_namespaces: walk.of_namespaces,
         }
     }
 
@@ -105,6 +111,8 @@ struct Part<'e> {
     field: Option<FieldOf<'e>>,
     /// The namespaces of which it is the name: one of these; none if nothing is known.
     places: BTreeSet<Place>,
+    /// The `let` that is the list of which it is an item.
+    item_of: Option<usize>,
 }
 
 /// A field of an object.
@@ -112,6 +120,8 @@ struct FieldOf<'e> {
     path: Vec<&'e str>,
     /// Where the object comes from.
     origin: Origin,
+    /// The `let` that is the list of which the object is an item.
+    item_of: Option<usize>,
     /// Whether it is found without telling objects apart.
     is_name: bool,
 }
@@ -135,7 +145,7 @@ impl Part<'_> {
     /// Something without parts.
     fn leaf(origin: Origin) -> Self {
         let places = BTreeSet::new();
-        Self { origin, blind: true, present: true, is_name: false, is_owner: false, field: None, places }
+        Self { origin, blind: true, present: true, is_name: false, is_owner: false, field: None, places, item_of: None }
     }
 
     /// Something of these parts.
@@ -163,6 +173,10 @@ struct Bound {
     origin: Origin,
     is_owner: bool,
     places: BTreeSet<Place>,
+    /// Which `let` it is.
+    place: Option<usize>,
+    /// The `let` that is the list of which it is an item.
+    item_of: Option<usize>,
 }
 
 /// The walk, and what it has found so far.
@@ -174,6 +188,8 @@ struct Walk<'e> {
     is_confined: bool,
     env: Env<'e>,
     scope: Vec<Bound>,
+    /// The `let`s that nothing but Namespaces and the instance decide.
+    of_namespaces: BTreeSet<usize>,
     uses: Uses,
     notes: Notes,
     reads_request: bool,
@@ -193,6 +209,7 @@ impl<'e> Walk<'e> {
             is_confined: compiled.namespaced.is_some(),
             env,
             scope: Vec::new(),
+            of_namespaces: BTreeSet::new(),
             uses: Uses::default(),
             notes: Notes::default(),
             reads_request: false,
@@ -203,7 +220,33 @@ impl<'e> Walk<'e> {
     }
 
     fn bind(&mut self, name: &Str, origin: Origin, places: BTreeSet<Place>) {
-        self.scope.push(Bound { name: name.clone(), origin, is_owner: false, places });
+        self.scope.push(Bound { name: name.clone(), origin, is_owner: false, places, place: None, item_of: None });
+    }
+
+    /// The value of a `let`, the `at`th.
+    fn bound(&mut self, at: usize, expr: &'e Expr) -> Part<'e> {
+        let others = std::mem::take(&mut self.uses);
+        let part = self.part(expr);
+        let own = std::mem::replace(&mut self.uses, others);
+        let named = self.scope.iter().filter(|bound| expr.names(&bound.name, &BTreeSet::new()));
+        let mut named = named.filter_map(|bound| bound.place);
+        if own.is_of_namespaces() && named.all(|place| self.of_namespaces.contains(&place)) {
+            self.of_namespaces.insert(at);
+        }
+        self.uses.add(own);
+        part
+    }
+
+    /// The `let` that a list of Namespaces is, where nothing but Namespaces and the instance decide which these are.
+    fn list_of_namespaces(&self, range: &Expr, part: &Part<'e>) -> Option<usize> {
+        let Node::Var(name) = &range.node else { return None };
+        let of_namespaces = match &part.origin {
+            Origin::Named(kind) => **kind == *"Namespace",
+            Origin::List(kind) => kind.is("Namespace"),
+            _ => false,
+        };
+        let bound = self.scope.iter().rev().find(|bound| bound.name == *name).filter(|_| of_namespaces)?;
+        bound.place.filter(|at| self.of_namespaces.contains(at))
     }
 
     /// Those that were read so far.
@@ -280,7 +323,9 @@ impl<'e> Walk<'e> {
             None => Origin::Plain,
         };
         let places = bound.map_or_else(BTreeSet::new, |bound| bound.places.clone());
-        Part { is_name: true, is_owner: bound.is_some_and(|bound| bound.is_owner), places, ..Part::leaf(origin) }
+        let is_owner = bound.is_some_and(|bound| bound.is_owner);
+        let item_of = bound.and_then(|bound| bound.item_of);
+        Part { is_name: true, is_owner, places, item_of, ..Part::leaf(origin) }
     }
 
     /// One of two branches.
@@ -316,7 +361,7 @@ impl<'e> Walk<'e> {
         }
         let present = part.present && (!of_object(&base.ty) || field == "kind" || part.is_owner);
         let field = if of_object(&base.ty) {
-            Some(FieldOf { path: vec![field], origin: part.origin, is_name: part.is_name })
+            Some(FieldOf { path: vec![field], origin: part.origin, item_of: part.item_of, is_name: part.is_name })
         } else {
             part.field.map(|mut of| {
                 of.path.push(field);
@@ -345,9 +390,10 @@ impl<'e> Walk<'e> {
         let owners = matches!(&range.node, Node::Call { func, .. } if relations(*func).detail == Detail::Owners);
         let of_range = self.part(range);
         self.look_at(range, &of_range);
+        let item_of = self.list_of_namespaces(range, &of_range).filter(|_| vars.1.is_none());
         self.bind(&vars.0, of_range.origin.clone(), BTreeSet::new());
         if let Some(item) = self.scope.last_mut() {
-            item.is_owner = owners;
+            (item.is_owner, item.item_of) = (owners, item_of);
         }
         if let Some(second) = &vars.1 {
             self.bind(second, of_range.origin.clone(), BTreeSet::new());

@@ -1,5 +1,7 @@
 //! What templates and expressions read, told before any object is looked at.
 
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
 use suture_model::value::{Str, Val};
 use suture_specs::compile::compile_invariant;
 use suture_specs::library::Library;
@@ -8,6 +10,7 @@ use suture_specs::value::MapKey;
 
 use super::annotations::Annotations;
 use super::instances::{InstanceKind, instance_kind, reads_nodes_only};
+use super::uses::Uses;
 use super::*;
 
 fn shipped(name: &str) -> CompiledInvariant {
@@ -198,6 +201,31 @@ fn a_namespace_is_known_by_whatever_name_it_has() {
 }
 
 #[test]
+fn what_is_in_the_namespaces_of_a_list_matters_to_who_lists_them() {
+    let uses = |list: &str, named: &str| {
+        let lets = format!("{{tenant: \"o.at(now).label('t')\", pods: 'now.pods', some: \"{list}\"}}");
+        let text = format!("some.all(n, now.workloads({named}).all(w, w.mostWanted(now) > 0))");
+        let text =
+            format!("{{forEach: {{var: o, kind: Namespace}}, let: {lets}, require: [{{expression: \"{text}\"}}]}}");
+        Footprint::of(&of(&text)).uses
+    };
+    let of_tenant = "tenant == '' ? [] : now.namespaces.filter(n, n.live() && n.label('t') == tenant)";
+    let listed = uses(of_tenant, "n.metadata.name");
+    let is_listed = |uses: &Uses| uses.within.iter().any(|(_, place)| matches!(place, Place::Listed(_)));
+    assert!(is_listed(&listed) && !listed.everything && !listed.named.contains("Workload"), "{listed:?}");
+    let others = [
+        ("now.namespaces.filter(n, pods.size() > 3)", "n.metadata.name", "pods decide which these are"),
+        ("now.namespaces.filter(n, n.ownersIn(now).size() > 0)", "n.metadata.name", "their owners do"),
+        (of_tenant, "n.metadata.labels.t", "it is another name"),
+        ("now.services", "n.metadata.name", "it is the name of something else"),
+    ];
+    for (list, named, why) in others {
+        let uses = uses(list, named);
+        assert!(!is_listed(&uses) && (uses.everything || uses.named.contains("Workload")), "{why}: {uses:?}");
+    }
+}
+
+#[test]
 fn how_many_a_listed_workload_wants_matters_in_its_namespace_only() {
     let uses = Footprint::of(&shipped("quota-fits")).uses;
     assert!(!uses.everything);
@@ -258,4 +286,66 @@ fn what_the_parameters_leave_nothing_of_applies_to_nothing() {
     assert!(!applies("1 > 2"));
     assert!(applies("o.metadata.name == 'a'"), "it depends on the object");
     assert!(applies("1 < 2"));
+}
+
+/// Whether a Deployment of two replicas holds by itself, where it and its pods have this label.
+fn holds_alone(spec: &str, label: &str) -> bool {
+    let labels = || Val::object([("labels", Val::object([(label, Val::str("eu"))]))]);
+    let template = Val::object([("metadata", labels()), ("spec", Val::object([]))]);
+    let fields = [
+        ("apiVersion", Val::str("apps/v1")),
+        ("kind", Val::str("Deployment")),
+        ("metadata", labels().with("name", Val::str("d")).with("namespace", Val::str("a"))),
+        ("spec", Val::object([("replicas", Val::Int(2)), ("template", template)])),
+    ];
+    let object = Arc::new(Object::from_val(&Val::object(fields)).expect("an object"));
+    let snapshot = Snapshot::default();
+    let state = State::new(&snapshot);
+    Analysis::of(of(spec).into()).holds_by_itself(&object, Worlds { before: &state, now: &state })
+}
+
+#[test]
+fn what_its_labels_and_spec_decide_an_instance_decides_by_itself() {
+    let resident = "{template: data-stays-resident, params: {zones: {eu: [eu-]}}}";
+    assert!(holds_alone(resident, "app"));
+    assert!(!holds_alone(resident, "suture.dev/residency"), "nodes decide");
+    let about = |expression: &str| {
+        format!("{{forEach: {{var: o, kind: Deployment}}, require: [{{expression: \"{expression}\"}}]}}")
+    };
+    for (expression, holds) in [
+        ("o.spec.replicas == 2", true),
+        ("!o.liveIn(now) || o.at(now).spec.replicas > 1", true),
+        ("o.at(now).spec.replicas > 1", false),
+        ("o.liveIn(now) || o.spec.replicas == 2", true),
+        ("o.liveIn(now)", false),
+        ("now.pods.size() > 0 || o.label('app') == 'eu'", true),
+        ("now.pods.size() > 0", false),
+        ("!has(o.status) && o.spec.replicas == 2", false),
+        ("o.metadata.name == 'd'", false),
+        ("request.name == '' || o.spec.replicas == 2", true),
+        ("request.name == ''", false),
+        ("[o].exists(p, p.spec.replicas == 2)", false),
+    ] {
+        assert_eq!(holds_alone(&about(expression), "app"), holds, "{expression}");
+    }
+}
+
+#[test]
+fn a_pod_does_not_hold_by_itself_for_where_it_is() {
+    let pod = Val::object([
+        ("apiVersion", Val::str("v1")),
+        ("kind", Val::str("Pod")),
+        ("metadata", Val::object([("name", Val::str("p")), ("namespace", Val::str("a"))])),
+        ("spec", Val::object([("nodeName", Val::str("n1")), ("hostNetwork", Val::Bool(true))])),
+    ]);
+    let pod = Arc::new(Object::from_val(&pod).expect("a pod"));
+    let snapshot = Snapshot::default();
+    let state = State::new(&snapshot);
+    let holds = |expression: &str| {
+        let analysis = Analysis::of(of_pods(expression).into());
+        analysis.holds_by_itself(&pod, Worlds { before: &state, now: &state })
+    };
+    assert!(holds("o.label('app') == ''"));
+    assert!(!holds("o.spec.nodeName == 'n1'"), "another one of its body is elsewhere");
+    assert!(!holds("!o.liveIn(now) || o.at(now).spec.nodeName == 'n1'"));
 }

@@ -19,6 +19,8 @@ pub(crate) enum Place {
     Own,
     /// The one that the instance is: a Namespace.
     Named,
+    /// Those of a list, which this `let` is: nothing but Namespaces and the instance decide which these are.
+    Listed(usize),
 }
 
 /// Where an object that an expression speaks about comes from.
@@ -90,6 +92,31 @@ impl Uses {
             || !self.selected.is_empty()
             || self.everything
             || self.inverses.iter().any(|inverse| inverse.is_over_pods())
+    }
+
+    /// Whether a change matters to it only where it touches the instance, or a Namespace.
+    pub(super) fn is_of_namespaces(&self) -> bool {
+        let Self { funcs: _, inverses, lists, named, within, selected, volume_nodes, lost_nodes, everything } = self;
+        inverses.iter().all(|inverse| *inverse == Inverse::Itself)
+            && lists.iter().all(|kind| *kind == Kind::new("", "Namespace"))
+            && named.iter().all(|kind| **kind == *"Namespace")
+            && within.is_empty()
+            && selected.is_empty()
+            && !(*volume_nodes || *lost_nodes || *everything)
+    }
+
+    /// Adds what another expression uses.
+    pub(super) fn add(&mut self, other: Self) {
+        let Self { funcs, inverses, lists, named, within, selected, volume_nodes, lost_nodes, everything } = other;
+        self.funcs.extend(funcs);
+        self.inverses.extend(inverses);
+        self.lists.extend(lists);
+        self.named.extend(named);
+        self.within.extend(within);
+        self.selected.extend(selected);
+        self.volume_nodes |= volume_nodes;
+        self.lost_nodes |= lost_nodes;
+        self.everything |= everything;
     }
 
     /// Adds a function of the instance, or of what one gives.

@@ -1,15 +1,15 @@
 //! Values of expressions that are kept for all who ask the same in a decision.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use suture_model::value::Str;
+use suture_specs::about_locals::{AboutLocals, Asked};
 use suture_specs::compile::CompiledInvariant;
-use suture_specs::ir::{Expr, Node};
+use suture_specs::ir::Expr;
 use suture_specs::value::Value;
 
 use super::Scene;
-use crate::preparations::Asked;
-use crate::sym::Sym;
+use crate::sym::{Member, Sym};
 
 impl Scene<'_, '_> {
     /// What [`Self::keep`] was given for this expression in the same scenario, about the same instance or about none.
@@ -39,20 +39,17 @@ impl Scene<'_, '_> {
     /// What an expression over the items of a list asks with these local variables, if it is the same for all instances; nothing
     /// where nodes fail, which may be others next.
     pub(crate) fn asked(&self, expr: &Expr, locals: &[(Str, Sym)], compiled: &CompiledInvariant) -> Option<Asked> {
-        let ranges = |expr: &Expr| matches!(expr.node, Node::Comprehension { .. });
-        let is_over_items = match &expr.node {
-            Node::Call { args, .. } => args.first().is_some_and(ranges),
-            _ => ranges(expr),
-        };
-        if self.may_fail || !is_over_items {
+        if self.may_fail || !AboutLocals::is_over_items(expr) {
             return None;
         }
-        let about = || {
-            let named = locals.iter().map(|(name, _)| name).filter(|name| expr.names(name, &BTreeSet::new()));
-            let is_about_instance = expr.names(&compiled.for_each.var, &compiled.lets_of_instance);
-            (!is_about_instance).then(|| named.cloned().collect())
+        let about = || AboutLocals::named(expr, compiled.instance_names(), locals.iter().map(|(name, _)| name));
+        let value = |name: &str| match locals.iter().rev().find(|(local, _)| **local == *name) {
+            Some((_, Sym::Known(value))) => Some(value.clone()),
+            // it stands for no other
+            Some((_, Sym::Member(Member { object, fate: None }))) => Some(Value::Object(object.clone())),
+            _ => None,
         };
-        self.preparations.about_locals.borrow_mut().asked(self.place(expr), locals, about)
+        self.preparations.about_locals.borrow_mut().asked(self.place(expr), about, value)
     }
 
     /// What is known of it.

@@ -12,7 +12,7 @@ use crate::controllers::daemonset;
 use crate::controllers::deployment::max_surge;
 use crate::fields::{self, finished, template_path};
 use crate::kinds::{Kind, KindTraits};
-use crate::object::{Key, Object};
+use crate::object::{Key, Object, Owner};
 use crate::state::State;
 use crate::value::Val;
 
@@ -23,7 +23,17 @@ pub fn workloads<'s>(state: &'s State, ns: &str) -> Vec<&'s Arc<Object>> {
     let adapted = state.base().adapters().kinds();
     let kinds = Kind::with(KindTraits::runs_pods).chain(adapted);
     let all = kinds.flat_map(|kind| state.list(&kind, Some(ns)));
-    let mut found: Vec<&Arc<Object>> = all.filter(|o| is_workload(state, o)).collect();
+    // mostly the next one has the same controller
+    let mut last: Option<(&Owner, bool)> = None;
+    let mut is_made = |object: &'s Arc<Object>| {
+        let Some(owner) = object.controller() else { return false };
+        let known = last.filter(|(known, _)| *known == owner).map(|(_, makes)| makes);
+        let makes = known.unwrap_or_else(|| is_made(state, object));
+        last = Some((owner, makes));
+        makes
+    };
+    let counts = |object: &&'s Arc<Object>| object.live() && wants_pods(state, object) && !is_made(object);
+    let mut found: Vec<&Arc<Object>> = all.filter(counts).collect();
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found
 }

@@ -181,7 +181,7 @@ impl Judge<'_, '_> {
                 if !scenario.ever_existed(&object.key) {
                     continue;
                 }
-                match replay(self.compiled, object, self.inputs, Worlds { before: self.before, now: &world }) {
+                match replay(self.compiled, object, self.inputs, Worlds { before: self.before, now: &world }, None) {
                     Judged::Holds => {}
                     Judged::Fails(_) => seen.fails = true,
                     Judged::Violated { degree, .. } => {

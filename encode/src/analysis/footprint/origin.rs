@@ -164,6 +164,7 @@ impl<'e> Walk<'e> {
         match (&field.origin, field.path.as_slice()) {
             (Origin::Instance, ["metadata", "namespace"]) => Some(Place::Own),
             (Origin::Instance, ["metadata", "name"]) if self.is_namespace => Some(Place::Named),
+            (_, ["metadata", "name"]) => field.item_of.map(Place::Listed),
             _ => None,
         }
     }

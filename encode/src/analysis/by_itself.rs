@@ -1,0 +1,183 @@
+//! What an instance decides by itself: by labels, annotations and `spec` alone it may hold, whatever becomes of it and of all
+//! else. Most objects are told so to be none that an invariant is about, where a change reaches very many.
+//!
+//! Whatever else is read is an error, which logic absorbs where another part decides. It is asked three times: where the
+//! instance is there and live, where it is being deleted, and where it is gone.
+
+use std::sync::Arc;
+
+use suture_model::object::Object;
+use suture_model::value::Str;
+use suture_specs::compile::CompiledInvariant;
+use suture_specs::error::EvalError;
+use suture_specs::eval::{Env, eval, eval_bool};
+use suture_specs::functions::{Func, Worlds};
+use suture_specs::ir::{Expr, Node};
+use suture_specs::value::{Value, World};
+
+/// Names that no expression can have: the instance as the future has it, whether it is there and live, and anything else.
+const HERE: &str = "\u{1}here";
+const EXISTS: &str = "\u{1}exists";
+const LIVES: &str = "\u{1}lives";
+const UNKNOWN: &str = "\u{1}unknown";
+/// What else is the same for all instances of a decision.
+const INPUTS: [&str; 3] = ["request", "requests", "time"];
+/// The functions that read no more of an object.
+const READ_BODY: [Func; 4] = [Func::Label, Func::PodLabel, Func::Annotation, Func::IsSelectedBy];
+
+/// The expressions of an invariant, with all that an instance does not decide by itself unknown.
+#[derive(Debug)]
+pub(super) struct ByItself {
+    var: Str,
+    lets: Vec<(Str, Expr)>,
+    require: Vec<Expr>,
+    params: Value,
+    /// Whether it reads `spec`: equal pods may differ in their nodes.
+    reads_spec: bool,
+}
+
+impl ByItself {
+    /// Of this invariant; `None` if none of it is about the instance alone.
+    pub fn of(compiled: &CompiledInvariant) -> Option<Self> {
+        let var = &compiled.for_each.var;
+        let all = || compiled.lets.iter().map(|(_, expr)| expr).chain(compiled.require.iter().map(|c| &c.expression));
+        if compiled.lets.iter().any(|(name, _)| name == var) || all().any(|expr| binds(expr, var)) {
+            return None;
+        }
+        let known = |expr: &Expr| {
+            let mut expr = expr.clone();
+            keep_known(&mut expr, var);
+            expr
+        };
+        let lets: Vec<(Str, Expr)> = compiled.lets.iter().map(|(name, expr)| (name.clone(), known(expr))).collect();
+        let require: Vec<Expr> = compiled.require.iter().map(|clause| known(&clause.expression)).collect();
+        let here = [var.clone(), HERE.into()].into();
+        let is_read = lets.iter().map(|(_, expr)| expr).chain(&require).any(|expr| expr.names(LIVES, &here));
+        let mut reads_spec = false;
+        for expr in lets.iter().map(|(_, expr)| expr).chain(&require) {
+            expr.walk(&mut |part| reads_spec |= is_spec(part, var));
+        }
+        let params = Value::from(&compiled.params);
+        is_read.then(|| Self { var: var.clone(), lets, require, params, reads_spec })
+    }
+
+    /// Whether an object that no scenario changes holds in every future, whatever it and all else become: the same for all of a
+    /// body.
+    pub fn holds(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
+        if self.reads_spec && object.key.kind.is("Pod") {
+            return false;
+        }
+        [(true, true), (true, false), (false, false)].into_iter().all(|(exists, lives)| {
+            let unknown = || Err(EvalError::invalid("it is not decided by the instance alone"));
+            let mut env = Env::new(worlds);
+            env.bind("params", Ok(self.params.clone()));
+            env.bind(&self.var, Ok(Value::Object(object.clone())));
+            env.bind(HERE, if exists { Ok(Value::Object(object.clone())) } else { unknown() });
+            env.bind(EXISTS, Ok(Value::Bool(exists)));
+            env.bind(LIVES, Ok(Value::Bool(lives)));
+            env.bind(UNKNOWN, unknown());
+            for (name, expr) in &self.lets {
+                let value = eval(expr, &env);
+                env.bind(name, value);
+            }
+            self.require.iter().all(|expr| eval_bool(expr, &env) == Ok(true))
+        })
+    }
+}
+
+/// Whether a part of an expression binds this name to something else.
+fn binds(expr: &Expr, name: &Str) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| {
+        found |= match &part.node {
+            Node::Let { var, .. } | Node::OptMap { var, .. } => var == name,
+            Node::Comprehension { vars, .. } => vars.0 == *name || vars.1.as_ref() == Some(name),
+            _ => false,
+        }
+    });
+    found
+}
+
+/// Whether an expression, of which the rest is unknown, is the `spec` of the instance, or whether there is one.
+fn is_spec(expr: &Expr, var: &Str) -> bool {
+    let (Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field }) = &expr.node
+    else {
+        return false;
+    };
+    **field == *"spec" && matches!(&base.node, Node::Var(name) if name == var || **name == *HERE)
+}
+
+/// Makes unknown all that the instance does not decide by itself.
+fn keep_known(expr: &mut Expr, var: &Str) {
+    if let Some(name) = presence(expr, var) {
+        expr.node = Node::Var(name.into());
+        return;
+    }
+    let kept = match &mut expr.node {
+        Node::Var(name) => *name != *var && !is_input(name),
+        Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } => {
+            match is_read_whole(base, field, var) {
+                true => return,
+                false => true,
+            }
+        }
+        Node::Call { func, args } => {
+            let of_instance = READ_BODY.contains(func) && args.first_mut().is_some_and(|arg| is_instance(arg, var));
+            if of_instance {
+                args.iter_mut().skip(1).for_each(|arg| keep_known(arg, var));
+                return;
+            }
+            !args.iter().any(|arg| matches!(&arg.node, Node::Var(name) if is_world(name)))
+        }
+        _ => true,
+    };
+    match kept {
+        true => expr.for_each_part_mut(&mut |part| keep_known(part, var)),
+        false => expr.node = Node::Var(UNKNOWN.into()),
+    }
+}
+
+/// The name for whether the instance is there, or live, in the future, if an expression asks for that.
+fn presence(expr: &Expr, var: &Str) -> Option<&'static str> {
+    let Node::Call { func, args } = &expr.node else { return None };
+    match (func, is_of_future(args, var)) {
+        (Func::ExistsIn, true) => Some(EXISTS),
+        (Func::LiveIn, true) => Some(LIVES),
+        _ => None,
+    }
+}
+
+/// Whether a field is one of labels, annotations, `spec` or `kind` of the instance, which is then named as the future has it.
+fn is_read_whole(base: &mut Expr, field: &str, var: &Str) -> bool {
+    match &mut base.node {
+        Node::Select { base: of, field: outer } | Node::OptSelect { base: of, field: outer }
+            if matches!(field, "labels" | "annotations") =>
+        {
+            **outer == *"metadata" && is_instance(of, var)
+        }
+        _ => matches!(field, "spec" | "kind") && is_instance(base, var),
+    }
+}
+
+/// Whether an expression is the instance, as it is or as the future has it, which is then named so.
+fn is_instance(expr: &mut Expr, var: &Str) -> bool {
+    let is_here = matches!(&expr.node, Node::Call { func: Func::At, args } if is_of_future(args, var));
+    if is_here {
+        expr.node = Node::Var(HERE.into());
+    }
+    is_here || matches!(&expr.node, Node::Var(name) if name == var)
+}
+
+/// Whether these are the instance and the future.
+fn is_of_future(args: &[Expr], var: &Str) -> bool {
+    let is = |expr: &Expr, name: &str| matches!(&expr.node, Node::Var(named) if **named == *name);
+    matches!(args, [object, world] if is(object, var) && is(world, World::Now.name()))
+}
+
+fn is_world(name: &str) -> bool {
+    [World::Before, World::Now].iter().any(|world| world.name() == name)
+}
+
+fn is_input(name: &str) -> bool {
+    is_world(name) || INPUTS.contains(&name)
+}

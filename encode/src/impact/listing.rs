@@ -1,0 +1,54 @@
+//! Which instances ask for what is in a namespace that a change touches, where a `let` lists the namespaces that they ask about.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use suture_model::kinds::Kind;
+use suture_model::object::{Key, Object};
+use suture_model::value::Str;
+use suture_specs::error::EvalError;
+use suture_specs::eval::{Env, eval};
+use suture_specs::functions::Worlds;
+use suture_specs::value::Value;
+
+use super::seeds::Seeds;
+use crate::analysis::Analysis;
+
+/// Whether the list that the `at`th `let` of an instance is may have one of these namespaces. Nothing but Namespaces and the
+/// instance decide about it: where none is touched, and none is to go anyway, it is the same in every future.
+pub(super) fn may_list(
+    seeds: &Seeds<'_, '_>,
+    analysis: &Analysis,
+    instance: &Key,
+    at: usize,
+    namespaces: &BTreeSet<Str>,
+) -> bool {
+    let moves = |key: &Key| key.kind.is("Namespace") || key == instance;
+    if seeds.touched().chain(seeds.in_flight()).any(moves) {
+        return true;
+    }
+    let stays = |object: &Arc<Object>| object.live() && object.owners().is_empty();
+    let Some(object) = seeds.before.get(instance).filter(|object| stays(object)) else { return true };
+    if !seeds.before.list(&Kind::new("", "Namespace"), None).into_iter().all(stays) {
+        return true;
+    }
+    let listed = listed(seeds, analysis, object, at);
+    listed.is_none_or(|listed| listed.iter().any(|name| namespaces.contains(name)))
+}
+
+/// The names of the objects in a list that a `let` is; none if it has no value before a request and a time are known.
+fn listed(seeds: &Seeds<'_, '_>, analysis: &Analysis, object: &Arc<Object>, at: usize) -> Option<Vec<Str>> {
+    let compiled = &analysis.compiled;
+    let mut env = Env::new(Worlds { before: seeds.before, now: seeds.before });
+    env.bind(&compiled.for_each.var, Ok(Value::Object(object.clone())));
+    env.bind("params", Ok(Value::from(&compiled.params)));
+    for (place, (name, expr)) in compiled.lets.iter().enumerate().take(at + 1) {
+        let value = match analysis.footprint.of_namespaces.contains(&place) {
+            true => eval(expr, &env),
+            false => Err(EvalError::invalid("something else decides about it")),
+        };
+        env.bind(name, value);
+    }
+    let Some(Ok(Value::List(list))) = env.get(&compiled.lets.get(at)?.0) else { return None };
+    (0..list.len()).map(|item| list.get(item)?.as_object().map(|object| object.key.name.clone())).collect()
+}
