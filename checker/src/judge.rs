@@ -367,7 +367,8 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             return false;
         }
         // mostly the next one is its equal
-        let known = self.alone.filter(|(equal, _)| Arc::ptr_eq(&equal.body, &object.body));
+        let is_equal = |of: &Object| of.key.kind == object.key.kind && Arc::ptr_eq(&of.body, &object.body);
+        let known = self.alone.filter(|(known, _)| is_equal(known));
         let holds = known.map_or_else(|| self.run.holds_by_itself(object), |(_, holds)| holds);
         self.alone = Some((object, holds));
         holds
