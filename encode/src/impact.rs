@@ -419,7 +419,7 @@ impl<'s, 'a> Impact<'s, 'a> {
         }
         for (at, namespaces) in listing {
             let all = self.of_kinds(analysis, None);
-            keys.extend(all.into_iter().filter(|key| listing::may_list(&self.seeds, analysis, key, at, &namespaces)));
+            keys.extend(listing::listing(&self.seeds, analysis, all, at, &namespaces));
         }
     }
 
