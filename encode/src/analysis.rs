@@ -21,7 +21,7 @@ pub mod reads;
 mod uses;
 
 use crate::question::Inputs;
-use by_itself::ByItself;
+use by_itself::{ByItself, REQUEST};
 use footprint::Footprint;
 use instances::{InstanceKind, instance_kind, reads_nodes_only};
 pub(crate) use uses::Place;
@@ -45,9 +45,6 @@ pub struct Analysis {
     kinds: Mutex<BTreeMap<Kind, KindAnalysis>>,
 }
 
-/// By which names an expression reads what is asked for: the first request, and all of them.
-const REQUEST: [&str; 2] = ["request", "requests"];
-
 /// The kinds whose controllers give each pod a name of its own.
 const RENAMING: [&str; 4] = ["ReplicaSet", "ReplicationController", "Job", "DaemonSet"];
 
@@ -68,7 +65,8 @@ impl Analysis {
         Self { footprint, kinds_named, never_applies, by_request, by_itself, kinds, compiled }
     }
 
-    /// Whether an instance holds in every future by what it is itself, where no scenario changes it: the same for all of a body.
+    /// Whether an instance holds in every future by what it is itself, where no scenario changes it: the same for all of a
+    /// kind and body.
     /// Nothing is said of custom resources, which adapters explain, nor of pods that others of their name may follow.
     pub fn holds_by_itself(&self, instance: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         let is_followed = || {

@@ -29,6 +29,11 @@ pub enum World {
 }
 
 impl World {
+    /// Whether a variable holds one of them.
+    pub fn is_name(name: &str) -> bool {
+        [Self::Before, Self::Now].iter().any(|world| world.name() == name)
+    }
+
     /// The variable that holds it.
     pub fn name(self) -> &'static str {
         match self {

@@ -20,8 +20,8 @@ const HERE: &str = "\u{1}here";
 const EXISTS: &str = "\u{1}exists";
 const LIVES: &str = "\u{1}lives";
 const UNKNOWN: &str = "\u{1}unknown";
-/// What else is the same for all instances of a decision.
-const INPUTS: [&str; 3] = ["request", "requests", "time"];
+/// By which names an expression reads what is asked for: the first request, and all of them.
+pub(super) const REQUEST: [&str; 2] = ["request", "requests"];
 /// The functions that read no more of an object.
 const READ_BODY: [Func; 4] = [Func::Label, Func::PodLabel, Func::Annotation, Func::IsSelectedBy];
 
@@ -62,7 +62,7 @@ impl ByItself {
     }
 
     /// Whether an object that no scenario changes holds in every future, whatever it and all else become: the same for all of a
-    /// body.
+    /// kind and body.
     pub fn holds(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         if self.reads_spec && object.key.kind.is("Pod") {
             return false;
@@ -127,7 +127,7 @@ fn keep_known(expr: &mut Expr, var: &Str) {
                 args.iter_mut().skip(1).for_each(|arg| keep_known(arg, var));
                 return;
             }
-            !args.iter().any(|arg| matches!(&arg.node, Node::Var(name) if is_world(name)))
+            !args.iter().any(|arg| matches!(&arg.node, Node::Var(name) if World::is_name(name)))
         }
         _ => true,
     };
@@ -174,10 +174,7 @@ fn is_of_future(args: &[Expr], var: &Str) -> bool {
     matches!(args, [object, world] if is(object, var) && is(world, World::Now.name()))
 }
 
-fn is_world(name: &str) -> bool {
-    [World::Before, World::Now].iter().any(|world| world.name() == name)
-}
-
+/// Whether a name is that of a state, a request or the time.
 fn is_input(name: &str) -> bool {
-    is_world(name) || INPUTS.contains(&name)
+    World::is_name(name) || REQUEST.contains(&name) || name == "time"
 }

@@ -26,7 +26,7 @@ impl<'e> Walk<'e> {
     pub(super) fn origin(&mut self, func: Func, row: Relations, args: &[Expr], parts: &[Part<'e>]) -> Origin {
         let now = args.iter().any(is_now);
         // the object or objects that the function is about: what is no state
-        let about = args.iter().zip(parts).find(|(a, _)| !matches!(&a.node, Node::Var(name) if is_world(name)));
+        let about = args.iter().zip(parts).find(|(a, _)| !matches!(&a.node, Node::Var(name) if World::is_name(name)));
         let about = about.map_or(Origin::Plain, |(_, part)| part.origin.clone());
         self.losses(row, args);
         match row.source {
@@ -198,8 +198,4 @@ fn leads_to_nodes(first: Func, row: Relations) -> bool {
 /// so that nodes do not matter.
 fn leads_to_replicas(first: Func, func: Func) -> bool {
     func == Func::WantedReplicas && (relations(first).inverse == Inverse::Owners || first == Func::Scaled)
-}
-
-fn is_world(name: &str) -> bool {
-    name == World::Now.name() || name == World::Before.name()
 }
