@@ -138,16 +138,24 @@ impl Touch {
         }
     }
 
-    /// Notes the pods on a node that changes, and those of the DaemonSets that want a pod there in some of its versions only.
+    /// Notes the pods on a node that changes, and those of the DaemonSets that want a pod there in some of its versions only;
+    /// to cordon it concerns no DaemonSet.
     fn node(&mut self, state: &State<'_>, seeds: &Seeds<'_, '_>, node: &Key) {
+        let (stays, versions) = (seeds.stays(node), seeds.versions(node));
+        let differ = || versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| navigate::matters_to_daemons(a, b));
+        let to_daemons = !stays || differ();
         for pod in state.pods_on(&node.name) {
-            self.pod(state, pod);
+            if to_daemons || !group_name(state, pod).kind.is("DaemonSet") {
+                self.pod(state, pod);
+            }
         }
         // whatever makes pods may want one there, as soon as what is in flight about it lands
         state.base().read_kinds(Kind::with(KindTraits::decides_about_pods).chain(state.base().adapters().kinds()));
-        let stays = seeds.changed.contains_key(node) && seeds.states().all(|state| state.get(node).is_some());
+        if !to_daemons {
+            return;
+        }
         for set in state.list(&Kind::new("apps", "DaemonSet"), None) {
-            let mut fares = seeds.versions(node).iter().map(|version| navigate::daemon_pod_on(state, set, version));
+            let mut fares = versions.iter().map(|version| navigate::daemon_pod_on(state, set, version));
             let first = fares.next();
             if !stays || fares.any(|other| Some(other) != first) {
                 self.group(state, set);

@@ -95,6 +95,11 @@ impl<'s, 'a> Seeds<'s, 'a> {
         }
     }
 
+    /// Whether an object that changes is there in each state.
+    pub fn stays(&self, key: &Key) -> bool {
+        self.changed.contains_key(key) && self.states().all(|state| state.get(key).is_some())
+    }
+
     /// The kinds of what comes or goes, or may follow what does.
     pub fn moved(&self) -> impl Iterator<Item = &Kind> {
         let moved = self.changed.iter().filter(|(key, versions)| self.comes_or_goes(key, versions)).map(|(key, _)| key);

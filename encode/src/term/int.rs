@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use suture_model::steps;
 
+use super::lin::Sum;
 use super::{Assignment, Bool, Bounds, Lin, TermError, VarId, Vars};
 
 /// An integer term. At most one case per guard, no guard is a constant, no value is zero. Ordered so that terms that differ only in
@@ -138,7 +139,7 @@ impl Int {
     /// The term where `guard` holds (or does not), with the case of its negation taken into account.
     pub(super) fn assuming(&self, guard: &Bool, holds: bool) -> Result<Int, TermError> {
         let negation = guard.not();
-        let mut builder = Builder { lin: self.lin.clone(), cases: BTreeMap::new() };
+        let mut builder = Builder { lin: self.lin.clone().into(), cases: BTreeMap::new() };
         for (other, value) in &self.cases {
             match (other == guard, *other == negation) {
                 (true, _) if holds => builder.case(Bool::truth(true), value, 1)?,
@@ -160,7 +161,7 @@ impl Int {
     }
 
     pub(super) fn without_fixed(&self, vars: &Vars) -> Result<Int, TermError> {
-        let mut builder = Builder { lin: self.lin.without_fixed(vars)?, cases: BTreeMap::new() };
+        let mut builder = Builder { lin: self.lin.without_fixed(vars)?.into(), cases: BTreeMap::new() };
         for (guard, value) in &self.cases {
             builder.case(guard.clone(), &value.without_fixed(vars)?, 1)?;
         }
@@ -227,42 +228,45 @@ impl From<i64> for Int {
 /// Collects a sum and puts it into canonical form.
 #[derive(Default)]
 struct Builder {
-    lin: Lin,
-    cases: BTreeMap<Bool, Lin>,
+    lin: Sum,
+    cases: BTreeMap<Bool, Sum>,
 }
 
 impl Builder {
     fn add(&mut self, term: &Int, factor: i64) -> Result<(), TermError> {
-        self.lin = self.lin.add_scaled(&term.lin, factor)?;
+        self.lin.add(&term.lin, factor)?;
         term.cases.iter().try_for_each(|(guard, value)| self.case(guard.clone(), value, factor))
     }
 
     fn case(&mut self, guard: Bool, value: &Lin, factor: i64) -> Result<(), TermError> {
         if guard.is_true() {
-            self.lin = self.lin.add_scaled(value, factor)?;
+            self.lin.add(value, factor)
         } else if !guard.is_false() {
-            let entry = self.cases.entry(guard).or_default();
-            *entry = entry.add_scaled(value, factor)?;
+            self.cases.entry(guard).or_default().add(value, factor)
+        } else {
+            Ok(())
         }
-        Ok(())
     }
 
     /// What a guard and its negation have in common needs no guard.
-    fn build(mut self) -> Result<Int, TermError> {
-        steps::count_items(self.cases.len());
+    fn build(self) -> Result<Int, TermError> {
+        let Self { mut lin, cases } = self;
+        steps::count_items(cases.len());
         steps::check()?;
-        self.cases.retain(|_, value| !value.is_zero());
-        let same = self.cases.iter().filter_map(|(guard, value)| {
+        let totals = cases.into_iter().map(|(guard, value)| Ok((guard, value.total()?)));
+        let mut cases = totals.collect::<Result<BTreeMap<Bool, Lin>, TermError>>()?;
+        cases.retain(|_, value| !value.is_zero());
+        let same = cases.iter().filter_map(|(guard, value)| {
             let negation = guard.not();
-            (*guard < negation && self.cases.get(&negation) == Some(value)).then(|| (guard.clone(), negation))
+            (*guard < negation && cases.get(&negation) == Some(value)).then(|| (guard.clone(), negation))
         });
         for (guard, negation) in same.collect::<Vec<_>>() {
-            self.cases.remove(&negation);
-            if let Some(value) = self.cases.remove(&guard) {
-                self.lin = self.lin.add(&value)?;
+            cases.remove(&negation);
+            if let Some(value) = cases.remove(&guard) {
+                lin.add(&value, 1)?;
             }
         }
-        Ok(Int { cases: self.cases.into_iter().collect(), lin: self.lin })
+        Ok(Int { cases: cases.into_iter().collect(), lin: lin.total()? })
     }
 }
 

@@ -29,6 +29,8 @@ impl Lin {
     /// The sum of `coefficient · variable` over the pairs, in any order and with repetitions, plus a constant.
     pub fn sum(terms: impl IntoIterator<Item = (VarId, i64)>, constant: i64) -> Result<Self, TermError> {
         let mut terms: Vec<(VarId, i64)> = terms.into_iter().collect();
+        steps::count_items(1 + terms.len());
+        steps::check()?;
         terms.sort_unstable_by_key(|(var, _)| *var);
         let mut merged: Vec<(VarId, i64)> = Vec::with_capacity(terms.len());
         for (var, coefficient) in terms {
@@ -141,6 +143,35 @@ impl Lin {
 
     pub(super) fn cmp_body(&self, other: &Lin) -> Ordering {
         self.terms.cmp(&other.terms)
+    }
+}
+
+/// Collects a sum of many, and puts it in order once.
+#[derive(Default)]
+pub(super) struct Sum {
+    terms: Vec<(VarId, i64)>,
+    constant: i64,
+}
+
+impl Sum {
+    /// Adds `factor · lin`.
+    pub fn add(&mut self, lin: &Lin, factor: i64) -> Result<(), TermError> {
+        self.constant = fused(self.constant, lin.constant, factor)?;
+        for (var, coefficient) in &lin.terms {
+            self.terms.push((*var, fused(0, *coefficient, factor)?));
+        }
+        Ok(())
+    }
+
+    /// All that was added.
+    pub fn total(self) -> Result<Lin, TermError> {
+        Lin::sum(self.terms, self.constant)
+    }
+}
+
+impl From<Lin> for Sum {
+    fn from(lin: Lin) -> Self {
+        Self { terms: lin.terms, constant: lin.constant }
     }
 }
 

@@ -15,7 +15,8 @@ use crate::controllers::statefulset::ordinal_labels;
 use crate::deletion::is_protected;
 use crate::fields::has_deadline;
 use crate::futures::{Entity, Fate, FateKind, Group, Limit, LimitLabel, Linear, Moment, Outage, Remains, SetId};
-use crate::kinds::KindTraits;
+use crate::kinds::{Kind, KindTraits};
+use crate::navigate;
 use crate::object::{Body, Key, Object};
 use crate::references::references;
 use crate::scenario::Scenario;
@@ -292,7 +293,7 @@ impl<'s, 'a> Builder<'s, 'a> {
     }
 
     /// Whether what is requested has to do with this workload: it, what makes its pods, these pods and their nodes, and
-    /// what decides about them.
+    /// what decides about them. To cordon a node has nothing to do with a DaemonSet.
     pub fn is_touched(&self, pods: &[&Arc<Object>]) -> bool {
         let delta = self.state().delta();
         if delta.is_empty() {
@@ -306,8 +307,14 @@ impl<'s, 'a> Builder<'s, 'a> {
             let owners = base.get(key).map_or(&[][..], |o| o.owners());
             *key == self.name || owners.iter().any(|owner| uids.contains(&owner.uid))
         };
-        let on_changed =
-            |pod: &&Arc<Object>| delta.contains_key(&pod.key) || delta.contains_key(&Key::global("Node", &pod.node));
+        let of_daemons = self.name.kind.is("DaemonSet");
+        let matters = |key: &&Key| {
+            let same = base.get(key).zip(self.state().get(key));
+            !of_daemons || same.is_none_or(|(old, new)| navigate::matters_to_daemons(old, new))
+        };
+        let nodes = self.state().changed_keys(&Kind::new("", "Node")).filter(matters);
+        let nodes: BTreeSet<&Str> = nodes.map(|key| &key.name).collect();
+        let on_changed = |pod: &&Arc<Object>| nodes.contains(&pod.node) || delta.contains_key(&pod.key);
         // the cheap ones first
         made.iter().any(|o| delta.contains_key(&o.key))
             || pods.iter().any(on_changed)

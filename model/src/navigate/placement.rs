@@ -30,6 +30,13 @@ pub fn daemon_pod_on(state: &State, set: &Object, node: &Object) -> [bool; 2] {
     [SCHEDULING, &["NoExecute"][..]].map(|effects| node.live() && takes_daemon_pod(&spec, node, effects))
 }
 
+/// Whether what is another about a node may matter to pods of DaemonSets: anything but whether it is cordoned, which they
+/// tolerate (`pkg/controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTolerations`).
+pub fn matters_to_daemons(old: &Object, new: &Object) -> bool {
+    let rest = |node: &Object| node.val().without_at(&["spec", "unschedulable"]);
+    old.live() != new.live() || rest(old) != rest(new)
+}
+
 /// Whether a node has what such a pod selects, and no taint of these effects that the pod does not tolerate.
 fn takes_daemon_pod(spec: &Val, node: &Object, effects: &[&str]) -> bool {
     let pinned = spec.str_at(&["nodeName"]).filter(|n| !n.is_empty());
