@@ -138,26 +138,27 @@ impl Touch {
         }
     }
 
-    /// Notes the pods on a node that changes, and those of the DaemonSets that want a pod there in some of its versions only;
-    /// to cordon it concerns no DaemonSet.
+    /// Notes the pods on a node that changes, and those of the DaemonSets to which it matters; to cordon it concerns none, nor
+    /// the pods that they have there.
     fn node(&mut self, state: &State<'_>, seeds: &Seeds<'_, '_>, node: &Key) {
         let (stays, versions) = (seeds.stays(node), seeds.versions(node));
-        let differ = || versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| navigate::matters_to_daemons(a, b));
-        let to_daemons = !stays || differ();
+        let differ = |differ: &dyn Fn(&Object, &Object) -> bool| {
+            !stays || versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| differ(a, b))
+        };
+        let matters = |set: &Object| differ(&|a, b| navigate::matters_to_daemon_set(state, set, a, b));
+        let beyond_cordon = differ(&navigate::differs_beyond_cordon);
         for pod in state.pods_on(&node.name) {
-            if to_daemons || !group_name(state, pod).kind.is("DaemonSet") {
-                self.pod(state, pod);
+            let name = group_name(state, pod);
+            match state.get(&name).filter(|_| name.kind.is("DaemonSet")) {
+                Some(_) if !beyond_cordon => {}
+                Some(set) if !matters(set) => self.beside(state, pod),
+                Some(_) | None => self.pod(state, pod),
             }
         }
         // whatever makes pods may want one there, as soon as what is in flight about it lands
         state.base().read_kinds(Kind::with(KindTraits::decides_about_pods).chain(state.base().adapters().kinds()));
-        if !to_daemons {
-            return;
-        }
-        for set in state.list(&Kind::new("apps", "DaemonSet"), None) {
-            let mut fares = versions.iter().map(|version| navigate::daemon_pod_on(state, set, version));
-            let first = fares.next();
-            if !stays || fares.any(|other| Some(other) != first) {
+        for set in state.list(&Kind::new("apps", "DaemonSet"), None).into_iter().filter(|_| beyond_cordon) {
+            if matters(set) {
                 self.group(state, set);
             }
         }

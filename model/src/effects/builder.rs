@@ -293,7 +293,7 @@ impl<'s, 'a> Builder<'s, 'a> {
     }
 
     /// Whether what is requested has to do with this workload: it, what makes its pods, these pods and their nodes, and
-    /// what decides about them. To cordon a node has nothing to do with a DaemonSet.
+    /// what decides about them. To cordon a node has nothing to do with a DaemonSet, nor have labels that it does not ask for.
     pub fn is_touched(&self, pods: &[&Arc<Object>]) -> bool {
         let delta = self.state().delta();
         if delta.is_empty() {
@@ -307,10 +307,11 @@ impl<'s, 'a> Builder<'s, 'a> {
             let owners = base.get(key).map_or(&[][..], |o| o.owners());
             *key == self.name || owners.iter().any(|owner| uids.contains(&owner.uid))
         };
-        let of_daemons = self.name.kind.is("DaemonSet");
+        let daemons = self.state().get(&self.name).filter(|workload| workload.key.kind.is("DaemonSet"));
         let matters = |key: &&Key| {
             let same = base.get(key).zip(self.state().get(key));
-            !of_daemons || same.is_none_or(|(old, new)| navigate::matters_to_daemons(old, new))
+            let Some((set, (old, new))) = daemons.zip(same) else { return true };
+            navigate::matters_to_daemon_set(self.state(), set, old, new)
         };
         let nodes = self.state().changed_keys(&Kind::new("", "Node")).filter(matters);
         let nodes: BTreeSet<&Str> = nodes.map(|key| &key.name).collect();

@@ -40,7 +40,9 @@ pub use owners::{
     adopting_deployment, controller_of, is_never_collected, leaves_with_controller, owner_object, owner_resolves,
     parents, top_controller, unread_owners, wanted_by,
 };
-pub use placement::{admitted_nodes, daemon_nodes, daemon_pod_on, keeps_daemon_pod, matters_to_daemons, zone};
+pub use placement::{
+    admitted_nodes, daemon_nodes, daemon_pod_on, differs_beyond_cordon, keeps_daemon_pod, matters_to_daemon_set, zone,
+};
 pub use possible::{follows_pods, placing, possible_nodes};
 pub use replicas::wanted_replicas;
 pub use rights::{entitled, granting, rights_lost};

@@ -30,11 +30,20 @@ pub fn daemon_pod_on(state: &State, set: &Object, node: &Object) -> [bool; 2] {
     [SCHEDULING, &["NoExecute"][..]].map(|effects| node.live() && takes_daemon_pod(&spec, node, effects))
 }
 
-/// Whether what is another about a node may matter to pods of DaemonSets: anything but whether it is cordoned, which they
-/// tolerate (`pkg/controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTolerations`).
-pub fn matters_to_daemons(old: &Object, new: &Object) -> bool {
+/// Whether a node is another one but for whether it is cordoned, which pods of DaemonSets tolerate
+/// (`pkg/controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTolerations`).
+pub fn differs_beyond_cordon(old: &Object, new: &Object) -> bool {
     let rest = |node: &Object| node.val().without_at(&["spec", "unschedulable"]);
     old.live() != new.live() || rest(old) != rest(new)
+}
+
+/// Whether what is another about a node may matter to what a DaemonSet does. Labels, annotations and a cordon do where it wants
+/// a pod there with them and none without, or the other way round.
+pub fn matters_to_daemon_set(state: &State, set: &Object, old: &Object, new: &Object) -> bool {
+    let plain = |node: &Object| {
+        node.map_body(|val| val.without_at(&["metadata", "labels"]).without_at(&["metadata", "annotations"]))
+    };
+    differs_beyond_cordon(&plain(old), &plain(new)) || daemon_pod_on(state, set, old) != daemon_pod_on(state, set, new)
 }
 
 /// Whether a node has what such a pod selects, and no taint of these effects that the pod does not tolerate.
