@@ -465,17 +465,13 @@ impl<'s, 'a> Scene<'s, 'a> {
     /// A variable per fate of a group's class; the last one is what is left.
     fn counts(&mut self, fates: &[Fate], total: u32, group: &Key, class: usize) -> Result<Vec<Int>, TermError> {
         let total = i64::from(total);
-        let mut counts = Vec::with_capacity(fates.len());
-        let mut rest = Int::constant(total);
-        for (at, fate) in fates.iter().enumerate() {
-            if at + 1 == fates.len() {
-                counts.push(rest.clone());
-                break;
-            }
-            let var = self.vars.fresh(0, total, format!("{group}#{class} {:?}", fate.kind))?;
-            rest = rest.sub(&Int::var(var))?;
-            counts.push(Int::var(var));
-        }
+        let Some((_, first)) = fates.split_last() else { return Ok(Vec::new()) };
+        let fresh =
+            |fate: &Fate| Ok(Int::var(self.vars.fresh(0, total, format!("{group}#{class} {:?}", fate.kind))?));
+        let mut counts = first.iter().map(fresh).collect::<Result<Vec<Int>, TermError>>()?;
+        let all = Int::constant(total);
+        let rest = Int::weighted(counts.iter().map(|count| (count, -1)).chain([(&all, 1)]))?;
+        counts.push(rest.clone());
         if fates.len() > 2 {
             let adds_up = Bool::ge(&rest, &Int::constant(0), &self.vars)?;
             self.assertions.push((STRUCTURE, adds_up));

@@ -110,8 +110,5 @@ fn comes(seeds: &Seeds<'_, '_>, key: &Key) -> bool {
 
 /// What may preempt others and may lack pods.
 fn preempting<'s>(state: &'s State<'_>) -> Vec<&'s Arc<Object>> {
-    let lacking = Lacking::new(state);
-    let mut found = placement::may_outrank(state, i64::MIN);
-    found.retain(|object| lacking.has(object));
-    found
+    placement::lacking_may_outrank(state, &Lacking::new(state), i64::MIN)
 }

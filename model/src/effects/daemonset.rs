@@ -10,6 +10,7 @@
 //! `status.updatedNumberScheduled` lags, every pod may be the outdated one whose revision is not known to be the present
 //! one; when `status.observedGeneration` does, every pod; a new pod that may stay pending holds up no other.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ use crate::value::Str;
 struct Rollout<'o> {
     set: &'o Object,
     /// The nodes that are to have a pod.
-    nodes: Vec<Str>,
+    nodes: BTreeSet<Str>,
     /// The template of new pods.
     template: Option<usize>,
     /// Which pods may be outdated.
@@ -58,16 +59,16 @@ pub fn daemon_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     }
     let rollout = Rollout::of(builder, set, &pods);
     let sets = Sets { updating: builder.set(), waiting: builder.set() };
-    let mut taken: Vec<Str> = Vec::new();
+    let mut taken: BTreeSet<Str> = BTreeSet::new();
     for pod in &pods {
         if pod.node.is_empty() || rollout.nodes.contains(&pod.node) {
-            taken.push(pod.node.clone());
+            taken.insert(pod.node.clone());
         }
         let entity = member(builder, &rollout, sets, pod);
         builder.group.entities.push(entity);
     }
     if let Some(template) = rollout.template {
-        for node in rollout.nodes.iter().filter(|n| !taken.contains(n)) {
+        for node in rollout.nodes.difference(&taken) {
             let name = format!("{}-(new)", set.key.name);
             let fates = rollout.made_on(builder, template, &name, node, !builder.after());
             builder.group.entities.push(Entity::new(1, vec![sets.waiting], fates));
@@ -127,7 +128,7 @@ fn member(builder: &Builder<'_, '_>, rollout: &Rollout<'_>, sets: Sets, pod: &Ar
 impl<'o> Rollout<'o> {
     fn of(builder: &mut Builder<'_, '_>, set: &'o Object, pods: &'o [Arc<Object>]) -> Self {
         let state = builder.state();
-        let nodes: Vec<Str> = navigate::daemon_nodes(state, set).into_iter().map(|n| n.key.name.clone()).collect();
+        let nodes: BTreeSet<Str> = navigate::daemon_nodes(state, set).into_iter().map(|n| n.key.name.clone()).collect();
         let before = state.base().get(&set.key).filter(|o| o.uid == set.uid);
         let unseen = before.is_none_or(|b| !is_kept(b, set) || b.unobserved());
         let template = navigate::template_of(state, set).map(|template| builder.template(&template));

@@ -3,12 +3,15 @@
 //! Source: `plugin/pkg/admission/priority/admission.go`: the class that a pod names, else the global default, of several
 //! the lowest; else 0.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::asked::pods_of;
+use super::lacking::Lacking;
 use crate::kinds::{Kind, KindTraits};
 use crate::navigate;
 use crate::object::{Key, Object};
+use crate::snapshot::lacking_kinds;
 use crate::state::State;
 use crate::value::{Str, Val};
 
@@ -67,6 +70,18 @@ pub fn outranks_any(state: &State, spec: &Val) -> bool {
 /// The workloads of a state whose new pods may preempt others, since their priority is above a value, in the order of
 /// their keys.
 pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
+    outranking(state, value, None)
+}
+
+/// Those of them that may lack pods.
+pub fn lacking_may_outrank<'s>(state: &'s State<'_>, lacking: &Lacking<'_, '_>, value: i64) -> Vec<&'s Arc<Object>> {
+    let mut found = outranking(state, value, Some(lacking.kept()));
+    found.retain(|object| lacking.has(object));
+    found
+}
+
+/// Of the kinds of which the snapshot keeps what lacks pods only those that do, where these are given.
+fn outranking<'s>(state: &'s State, value: i64, lacking: Option<&BTreeSet<Key>>) -> Vec<&'s Arc<Object>> {
     let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None);
     let above = |class: &Object, bound: i64| class.val().int_at(&["value"]).is_some_and(|of| of > bound);
     // 0, which is that of pods without a class, is above some then
@@ -78,11 +93,14 @@ pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
     let unnamed = default || is_any_below;
     let customs = state.base().adapters().kinds();
     // else none is above that names no class
-    let mut all = if unnamed {
-        Kind::with(KindTraits::runs_pods).flat_map(|kind| state.list(&kind, None)).collect()
+    let is_kept = |kind: &Kind| lacking.is_some() && lacking_kinds().contains(kind);
+    let mut all: Vec<&Arc<Object>> = if unnamed {
+        let others = Kind::with(KindTraits::runs_pods).filter(|kind| !is_kept(kind));
+        others.flat_map(|kind| state.list(&kind, None)).collect()
     } else {
-        state.ranked()
+        state.ranked().into_iter().filter(|object| !is_kept(&object.key.kind)).collect()
     };
+    all.extend(lacking.into_iter().flatten().filter_map(|key| state.get(key)));
     all.extend(customs.iter().flat_map(|kind| state.list(kind, None)));
     let waits = |object: &Object| !object.key.kind.is("Pod") || object.node.is_empty();
     // most objects are told by the name of their class, which is looked up of few
