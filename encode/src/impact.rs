@@ -22,7 +22,10 @@
 //! | `unplaced` | what runs touched pods or refers to a touched object; if nodes, or pods that take room, change, whatever lacks pods |
 //! | `preempted` | what the new pods of touched workloads preempt; if nodes change, of all that lack pods |
 //! | `rightsLost` | instances in the namespaces of the accounts that a changed role or binding means |
+//! | `podsWanted` | instances in namespaces with a touched workload; where pods and nodes alone change, with a touched pod that counts as it is or a touched DaemonSet |
 //! | lists of the state | every instance, if the list's kind changed; of a list of one namespace, its instances |
+//!
+//! Of whole lists those are left out that hold by what they are themselves ([`Analysis::holds_by_itself`]).
 //!
 //! A node that changes reaches the workloads that have pods on it, and those whose new pods a spread constraint places. To
 //! the new pods of others all nodes are the same; that a node comes, which is one more place, is not judged for them.
@@ -41,7 +44,9 @@ use suture_model::scenario::Scenario;
 use suture_model::snapshot::lacking_kinds;
 use suture_model::state::State;
 use suture_model::value::Str;
+use suture_specs::functions::Worlds;
 
+mod counted;
 mod inverse;
 mod listing;
 mod pods;
@@ -207,24 +212,26 @@ impl<'s, 'a> Impact<'s, 'a> {
         if kind == "Pod" || kind == WORKLOAD {
             found.extend(self.touch.labels.iter().map(|(ns, _)| ns.clone()));
         }
-        // a DaemonSet wants as many pods as there are nodes for it
-        if kind == WORKLOAD && self.seeds.moves_daemons() {
-            let sets = Kind::new("apps", "DaemonSet");
-            found.extend(self.seeds.states().flat_map(|state| state.list(&sets, None)).map(|set| set.key.ns.clone()));
-        }
         found
     }
 
     /// The namespaces in which an object of a kind selects pods that may meet other fates, or be made; of one that is in flight
     /// it is not looked up what it selects.
     fn namespaces_selecting(&mut self, kind: &str) -> BTreeSet<Str> {
-        if self.seeds.moves_daemons() {
-            // a DaemonSet wants as many pods as there are nodes for it
-            return self.namespaces_of(WORKLOAD);
-        }
         let selecting = self.selecting();
         let keys = selecting.iter().chain(self.seeds.in_flight()).filter(|key| *key.kind.kind == *kind);
         keys.map(|key| key.ns.clone()).collect()
+    }
+
+    /// The namespaces in which workloads may want another number of pods, of those that objects of a kind select, or of any.
+    fn namespaces_counting(&mut self, selecting: Option<&Str>) -> BTreeSet<Str> {
+        match selecting {
+            _ if self.seeds.touched().all(|key| key.kind.is("Node") || key.kind.is("Pod")) => {
+                counted::by_nodes_and_pods(&self.seeds, &self.touch, selecting)
+            }
+            Some(kind) => self.namespaces_selecting(kind),
+            None => self.namespaces_of(WORKLOAD),
+        }
     }
 
     /// What the pods that the change may touch own: it goes with them.
@@ -327,7 +334,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             Inverse::Budgets => {
                 keys.extend(may_be.among(self.selecting().iter()));
                 for ns in inverse::scaled(&self.seeds) {
-                    keys.extend(self.of_kinds(may_be.analysis, Some(&ns)));
+                    keys.extend(self.open_of_kinds(may_be.analysis, Some(&ns), |_| true));
                 }
             }
             Inverse::Selected => keys.extend(may_be.among(self.selected().iter())),
@@ -341,12 +348,12 @@ impl<'s, 'a> Impact<'s, 'a> {
             Inverse::Volumes => keys.extend(inverse::volumes(&self.seeds)),
             Inverse::Rights => {
                 for ns in inverse::entitled(&self.seeds) {
-                    keys.extend(self.of_kinds(may_be.analysis, ns.as_deref()));
+                    keys.extend(self.open_of_kinds(may_be.analysis, ns.as_deref(), |_| true));
                 }
             }
             Inverse::Placement => {
                 if self.seeds.moves_places() {
-                    keys.extend(self.of_kinds(may_be.analysis, None));
+                    keys.extend(self.open_of_kinds(may_be.analysis, None, |_| true));
                     return;
                 }
                 keys.extend(may_be.among(self.referring().iter()));
@@ -355,7 +362,7 @@ impl<'s, 'a> Impact<'s, 'a> {
                     let before = self.seeds.before;
                     keys.extend(may_be.among(before.base().following().into_iter().map(|object| &object.key)));
                     // what adapters say is not indexed
-                    let customs = self.of_some_kinds(may_be.analysis, None, |kind| kind.builtin_namespaced().is_none());
+                    let customs = self.open_of_kinds(may_be.analysis, None, |kind| kind.builtin_namespaced().is_none());
                     let follows = |key: &Key| before.get(key).is_some_and(|o| navigate::follows_pods(before, o));
                     keys.extend(customs.into_iter().filter(follows));
                 }
@@ -363,7 +370,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             Inverse::Room => keys.extend(self.of_room(may_be)),
             Inverse::Preemption => match room::preempted(&self.seeds, &self.touch) {
                 Some(found) => keys.extend(may_be.among(&found)),
-                None => keys.extend(self.of_kinds(may_be.analysis, None)),
+                None => keys.extend(self.open_of_kinds(may_be.analysis, None, |_| true)),
             },
             Inverse::Nodes => keys.extend(self.admitting().adapted.iter().cloned()),
         }
@@ -379,16 +386,16 @@ impl<'s, 'a> Impact<'s, 'a> {
             Changed::Pods(pods) if pods.is_empty() => {}
             Changed::Pods(pods) => {
                 // what adapters say is not indexed
-                let customs = self.of_some_kinds(may_be.analysis, None, |kind| kind.builtin_namespaced().is_none());
+                let customs = self.open_of_kinds(may_be.analysis, None, |kind| kind.builtin_namespaced().is_none());
                 found.extend(may_be.among(&room::meaning(&self.seeds, &pods, customs)));
             }
             Changed::Room if !may_be.analysis.footprint.uses.lost_nodes => {
                 let is_kept = |kind: &Kind| lacking_kinds().contains(kind);
-                let others = self.of_some_kinds(may_be.analysis, None, |kind| !is_kept(kind));
+                let others = self.open_of_kinds(may_be.analysis, None, |kind| !is_kept(kind));
                 found.extend(may_be.among(&room::lacking(&self.seeds, &others)));
             }
             // which have their pods may lack some once nodes are gone
-            Changed::Room | Changed::Everything => found.extend(self.of_kinds(may_be.analysis, None)),
+            Changed::Room | Changed::Everything => found.extend(self.open_of_kinds(may_be.analysis, None, |_| true)),
         }
         found
     }
@@ -402,23 +409,25 @@ impl<'s, 'a> Impact<'s, 'a> {
                 .iter()
                 .any(|name| self.touches(|k| *k.kind == **name) || !self.namespaces_of(name).is_empty());
         if listed || (uses.everything && !self.seeds.changed.is_empty()) {
-            keys.extend(self.of_kinds(analysis, None));
+            keys.extend(self.open_of_kinds(analysis, None, |_| true));
         }
         let mut listed: Vec<(BTreeSet<Str>, Place)> =
             uses.within.iter().map(|(kind, place)| (self.namespaces_of(kind), *place)).collect();
         listed.extend(uses.selected.iter().map(|(kind, place)| (self.namespaces_selecting(kind), *place)));
+        let counted = uses.counted.iter();
+        listed.extend(counted.map(|(kind, place)| (self.namespaces_counting(kind.as_ref()), *place)));
         let mut listing: BTreeMap<usize, BTreeSet<Str>> = BTreeMap::new();
         for (namespaces, place) in listed {
             for ns in namespaces {
                 match place {
-                    Place::Own => keys.extend(self.of_kinds(analysis, Some(&ns))),
+                    Place::Own => keys.extend(self.open_of_kinds(analysis, Some(&ns), |_| true)),
                     Place::Named => drop(keys.insert(Key::of("Namespace", "", &ns))),
                     Place::Listed(at) => drop(listing.entry(at).or_default().insert(ns)),
                 }
             }
         }
         for (at, namespaces) in listing {
-            let all = self.of_kinds(analysis, None);
+            let all = self.open_of_kinds(analysis, None, |_| true);
             keys.extend(listing::listing(&self.seeds, analysis, all, at, &namespaces));
         }
     }
@@ -456,25 +465,42 @@ impl<'s, 'a> Impact<'s, 'a> {
 
     /// All objects of the invariant's kinds.
     pub fn of_kinds(&self, analysis: &Analysis, ns: Option<&str>) -> BTreeSet<Key> {
-        self.of_some_kinds(analysis, ns, |_| true)
+        self.of_some_kinds(analysis, ns, |_| true, |_| true)
     }
 
-    /// Those objects that are of some kinds.
-    fn of_some_kinds(&self, analysis: &Analysis, ns: Option<&str>, some: impl Fn(&Kind) -> bool) -> BTreeSet<Key> {
+    /// Those objects of some of the invariant's kinds that do not hold in every future by what they are themselves.
+    fn open_of_kinds(&self, analysis: &Analysis, ns: Option<&str>, some: impl Fn(&Kind) -> bool) -> BTreeSet<Key> {
+        let worlds = Worlds { before: self.seeds.before, now: self.seeds.before };
+        let is_as_it_was = |object: &Arc<Object>| !self.seeds.scenarios().any(|state| state.may_differ(object));
+        let is_open = |object: &Arc<Object>| !(is_as_it_was(object) && analysis.holds_by_itself(object, worlds));
+        self.of_some_kinds(analysis, ns, some, is_open)
+    }
+
+    /// Those of the objects of some of the invariant's kinds that are changed, or of which something else holds.
+    fn of_some_kinds(
+        &self,
+        analysis: &Analysis,
+        ns: Option<&str>,
+        some: impl Fn(&Kind) -> bool,
+        is_open: impl Fn(&Arc<Object>) -> bool,
+    ) -> BTreeSet<Key> {
         let adapters = self.seeds.before.base().adapters();
         let all = || {
             let known = self.kinds.get_or_init(|| self.seeds.states().flat_map(State::kinds).collect());
             known.iter().filter(|kind| analysis.may_be(kind, &self.adapted)).cloned().collect::<Vec<_>>()
         };
         let kinds: Cow<'_, [Kind]> = analysis.kinds_named.as_deref().map_or_else(|| Cow::Owned(all()), Cow::Borrowed);
-        let mut found = BTreeSet::new();
-        for state in self.seeds.states() {
-            for kind in kinds.iter().filter(|kind| some(kind)) {
-                let instances = state.list(kind, ns).into_iter();
-                let instances = instances.filter(|o| analysis.compiled.for_each.matches(o, adapters.as_ref()));
-                found.extend(instances.map(|o| o.key.clone()));
-            }
+        let mut found = Vec::new();
+        for kind in kinds.iter().filter(|kind| some(kind)) {
+            let matches = |o: &&Arc<Object>| analysis.compiled.for_each.matches(o, adapters.as_ref());
+            let here = self.seeds.before.list(kind, ns).into_iter().filter(matches).filter(|object| is_open(object));
+            let changed = self.seeds.scenarios().flat_map(|state| {
+                let keys = state.changed_keys(kind).filter(|key| ns.is_none_or(|ns| *key.ns == *ns));
+                keys.filter_map(|key| state.get(key))
+            });
+            found.extend(here.chain(changed.filter(matches)).map(|object| object.key.clone()));
         }
-        found
+        // sorted once
+        found.into_iter().collect()
     }
 }

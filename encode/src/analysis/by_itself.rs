@@ -4,8 +4,11 @@
 //! Whatever else is read is an error, which logic absorbs where another part decides. It is asked three times: where the
 //! instance is there and live, where it is being deleted, and where it is gone.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use suture_model::kinds::Kind;
+use suture_model::navigate;
 use suture_model::object::Object;
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
@@ -24,6 +27,13 @@ const UNKNOWN: &str = "\u{1}unknown";
 pub(super) const REQUEST: [&str; 2] = ["request", "requests"];
 /// The functions that read no more of an object.
 const READ_BODY: [Func; 4] = [Func::Label, Func::PodLabel, Func::Annotation, Func::IsSelectedBy];
+/// Of so many combinations of what is read it is kept what follows.
+const KNOWN_MAX: usize = 4_096;
+
+/// The value of a label or annotation, by the function that reads it.
+type Named = (Func, Str);
+/// The kind of an instance, and the values that are read of it.
+type Read = (Kind, Vec<Option<Str>>);
 
 /// The expressions of an invariant, with all that an instance does not decide by itself unknown.
 #[derive(Debug)]
@@ -34,6 +44,10 @@ pub(super) struct ByItself {
     params: Value,
     /// Whether it reads `spec`: equal pods may differ in their nodes.
     reads_spec: bool,
+    /// All that it reads of an instance but its kind, where that is labels and annotations of known names.
+    named: Option<Vec<Named>>,
+    /// Whether instances of a kind with these values hold.
+    known: Mutex<BTreeMap<Read, bool>>,
 }
 
 impl ByItself {
@@ -58,7 +72,8 @@ impl ByItself {
             expr.walk(&mut |part| reads_spec |= is_spec(part, var));
         }
         let params = Value::from(&compiled.params);
-        is_read.then(|| Self { var: var.clone(), lets, require, params, reads_spec })
+        let named = named(lets.iter().map(|(_, expr)| expr).chain(&require), var, &params);
+        is_read.then(|| Self { var: var.clone(), lets, require, params, reads_spec, named, known: Mutex::default() })
     }
 
     /// Whether an object that no scenario changes holds in every future, whatever it and all else become: the same for all of a
@@ -67,6 +82,25 @@ impl ByItself {
         if self.reads_spec && object.key.kind.is("Pod") {
             return false;
         }
+        let Some(named) = &self.named else { return self.is_so(object, worlds) };
+        let value = |(func, name): &Named| match func {
+            Func::Label => object.label(name).cloned(),
+            Func::Annotation => object.annotation(name).cloned(),
+            _ => navigate::template_labels(worlds.before, object)?.str_at(&[name]).cloned(),
+        };
+        let read = (object.key.kind.clone(), named.iter().map(value).collect());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(holds) = known.get(&read) {
+            return *holds;
+        }
+        let holds = self.is_so(object, worlds);
+        if known.len() < KNOWN_MAX {
+            known.insert(read, holds);
+        }
+        holds
+    }
+
+    fn is_so(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         [(true, true), (true, false), (false, false)].into_iter().all(|(exists, lives)| {
             let unknown = || Err(EvalError::invalid("it is not decided by the instance alone"));
             let mut env = Env::new(worlds);
@@ -83,6 +117,34 @@ impl ByItself {
             self.require.iter().all(|expr| eval_bool(expr, &env) == Ok(true))
         })
     }
+}
+
+/// All that expressions, of which the rest is unknown, read of the instance but its kind; `None` where that is more than
+/// labels and annotations of known names.
+fn named<'e>(exprs: impl Iterator<Item = &'e Expr>, var: &Str, params: &Value) -> Option<Vec<Named>> {
+    let mut env = Env::without_worlds();
+    env.bind("params", Ok(params.clone()));
+    let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if name == var || **name == *HERE);
+    let (mut found, mut met, mut told) = (Vec::new(), 0_usize, 0_usize);
+    for expr in exprs {
+        expr.walk(&mut |part| {
+            met += usize::from(is_instance(part));
+            match &part.node {
+                Node::Select { base, field } if is_instance(base) && **field == *"kind" => told += 1,
+                Node::Call { func: func @ (Func::Label | Func::PodLabel | Func::Annotation), args } => {
+                    let [object, name] = args.as_slice() else { return };
+                    if let Ok(Value::String(name)) = eval(name, &env)
+                        && is_instance(object)
+                    {
+                        told += 1;
+                        found.push((*func, name));
+                    }
+                }
+                _ => {}
+            }
+        });
+    }
+    (met == told).then_some(found)
 }
 
 /// Whether a part of an expression binds this name to something else.

@@ -97,7 +97,8 @@ impl Reads {
             self.function(*func);
         }
         self.kinds.extend(uses.lists.iter().cloned().map(grouped));
-        let workloads = (!uses.selected.is_empty()).then(|| Str::from(WORKLOAD));
+        let workloads = !(uses.selected.is_empty() && uses.counted.is_empty());
+        let workloads = workloads.then(|| Str::from(WORKLOAD));
         for name in uses.named.iter().chain(uses.within.iter().map(|(kind, _)| kind)).chain(&workloads) {
             self.kind(name);
         }

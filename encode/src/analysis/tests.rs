@@ -173,8 +173,11 @@ fn all_of_a_node_matters_only_where_nodes_are_looked_at() {
 fn a_namespace_is_known_by_whatever_name_it_has() {
     let own = |kind: &str| (Str::from(kind), Place::Own);
     let quorum = Footprint::of(&shipped("quorum-has-pdb")).uses;
-    let budgets = [own("PodDisruptionBudget"), ("PodDisruptionBudget".into(), Place::Named)].into();
-    assert_eq!((&quorum.within, &quorum.selected), (&budgets, &budgets), "by a `let`, one of two");
+    let budgets: BTreeSet<(Str, Place)> =
+        [own("PodDisruptionBudget"), ("PodDisruptionBudget".into(), Place::Named)].into();
+    assert_eq!(quorum.within, budgets, "by a `let`, one of two");
+    let counted = budgets.into_iter().map(|(kind, place)| (Some(kind), place)).collect();
+    assert_eq!(quorum.counted, counted);
     assert!(quorum.named.is_empty());
     let uses = |kind: &str, ns: &str| {
         let text = format!("now.inNamespace({ns}, 'Pod').size() > 0");
@@ -242,21 +245,26 @@ fn how_many_a_listed_workload_wants_matters_in_its_namespace_only() {
 
 #[test]
 fn pods_that_a_budget_of_its_namespace_selects_are_not_all_of_the_namespace() {
-    let uses = |ns: &str, list: &str| {
-        let wanted = format!("now.podsWanted({ns}, b.spec.selector) > 0");
-        let budgets = format!("now.inNamespace({list}, 'PodDisruptionBudget').all(b, {wanted})");
+    let uses = |list: &str, asked: &str| {
+        let budgets = format!("now.inNamespace({list}, 'PodDisruptionBudget').all(b, {asked} > 0)");
         let text = format!("{{forEach: {{var: o, kind: StatefulSet}}, require: [{{expression: \"{budgets}\"}}]}}");
         Footprint::of(&of(&text)).uses
     };
-    let (own, workload) = ("o.metadata.namespace", ("Workload".into(), Place::Own));
-    let of_own = uses(own, own);
-    assert_eq!(of_own.selected, [("PodDisruptionBudget".into(), Place::Own)].into());
-    assert!(!of_own.within.contains(&workload));
-    let of_others = uses(own, "'b'");
+    let matching = "now.podsMatching(o.metadata.namespace, b.spec.selector).size()";
+    let wanted = "now.podsWanted(o.metadata.namespace, b.spec.selector)";
+    let (own, budget) = ("o.metadata.namespace", Str::from("PodDisruptionBudget"));
+    let matched = uses(own, matching);
+    assert_eq!((matched.selected, matched.counted), ([(budget.clone(), Place::Own)].into(), [].into()));
+    assert!(!matched.within.contains(&("Pod".into(), Place::Own)));
+    let counted = uses(own, wanted);
+    assert_eq!((counted.selected, counted.counted), ([].into(), [(Some(budget), Place::Own)].into()));
+    assert!(!counted.within.contains(&("Workload".into(), Place::Own)));
+    let of_others = uses("'b'", matching);
     assert!(of_others.selected.is_empty(), "its budgets select pods of another namespace");
-    assert!(of_others.within.contains(&workload));
+    assert!(of_others.within.contains(&("Pod".into(), Place::Own)));
+    assert_eq!(uses("'b'", wanted).counted, [(None, Place::Own)].into());
     let quorum = Footprint::of(&shipped("quorum-has-pdb")).uses;
-    assert!(quorum.selected.len() == 2 && !quorum.within.iter().any(|(kind, _)| &**kind == "Workload"));
+    assert!(quorum.counted.len() == 2 && !quorum.within.iter().any(|(kind, _)| &**kind == "Workload"));
 }
 
 #[test]
@@ -328,6 +336,28 @@ fn what_its_labels_and_spec_decide_an_instance_decides_by_itself() {
     ] {
         assert_eq!(holds_alone(&about(expression), "app"), holds, "{expression}");
     }
+}
+
+#[test]
+fn what_one_instance_decides_by_itself_is_said_of_those_only_that_read_the_same() {
+    let claim = |name: &str, label: &str| {
+        let labels = Val::object([(label, Val::str("eu"))]);
+        let meta = Val::object([("name", Val::str(name)), ("namespace", Val::str("a")), ("labels", labels)]);
+        let fields = [("apiVersion", Val::str("v1")), ("kind", Val::str("PersistentVolumeClaim")), ("metadata", meta)];
+        Arc::new(Object::from_val(&Val::object(fields)).expect("a claim"))
+    };
+    let snapshot = Snapshot::default();
+    let state = State::new(&snapshot);
+    let resident = Analysis::of(of("{template: data-stays-resident, params: {zones: {eu: [eu-]}}}").into());
+    let holds = |claim: Arc<Object>| resident.holds_by_itself(&claim, Worlds { before: &state, now: &state });
+    for _ in 0..2 {
+        assert!(holds(claim("c1", "app")) && holds(claim("c2", "tier")));
+        assert!(!holds(claim("c3", "suture.dev/residency")), "nodes decide");
+    }
+    let by_name = "{forEach: {var: o, kind: PersistentVolumeClaim}, require: [{expression: \"o.label('app') == 'eu' || o.metadata.labels.size() > 1\"}]}";
+    let by_name = Analysis::of(of(by_name).into());
+    let holds = |claim: Arc<Object>| by_name.holds_by_itself(&claim, Worlds { before: &state, now: &state });
+    assert!(holds(claim("c1", "app")) && !holds(claim("c2", "tier")), "other labels are read as well");
 }
 
 #[test]

@@ -68,6 +68,8 @@ pub(crate) struct Uses {
     pub within: BTreeSet<(Str, Place)>,
     /// Pods that the selectors of objects of a kind mean, in a namespace of these.
     pub selected: BTreeSet<(Str, Place)>,
+    /// How many pods workloads want in a namespace of these: those that the selectors of objects of a kind mean, or any.
+    pub counted: BTreeSet<(Option<Str>, Place)>,
     /// Which nodes the instance's volume admits.
     pub volume_nodes: bool,
     /// Whether pods find a place once nodes are gone.
@@ -79,10 +81,9 @@ pub(crate) struct Uses {
 impl Uses {
     /// Whether all of it is about the instance, and what functions of it give.
     pub(super) fn is_near(&self) -> bool {
-        let Self { funcs: _, inverses: _, lists, named, within, selected, volume_nodes, lost_nodes: _, everything } =
-            self;
-        let listed = !(lists.is_empty() && named.is_empty() && within.is_empty() && selected.is_empty());
-        !listed && !volume_nodes && !everything
+        let Self { funcs: _, inverses: _, lists, named, within, selected, counted, .. } = self;
+        let none_listed = lists.is_empty() && named.is_empty() && within.is_empty();
+        none_listed && selected.is_empty() && counted.is_empty() && !self.volume_nodes && !self.everything
     }
 
     /// Whether any of it may depend on pods.
@@ -90,30 +91,35 @@ impl Uses {
         let lists = !(self.lists.is_empty() && self.named.is_empty() && self.within.is_empty());
         lists
             || !self.selected.is_empty()
+            || !self.counted.is_empty()
             || self.everything
             || self.inverses.iter().any(|inverse| inverse.is_over_pods())
     }
 
     /// Whether a change matters to it only where it touches the instance, or a Namespace.
     pub(super) fn is_of_namespaces(&self) -> bool {
-        let Self { funcs: _, inverses, lists, named, within, selected, volume_nodes, lost_nodes, everything } = self;
+        let Self { funcs: _, inverses, lists, named, within, selected, counted, volume_nodes, lost_nodes, everything } =
+            self;
         inverses.iter().all(|inverse| *inverse == Inverse::Itself)
             && lists.iter().all(|kind| *kind == Kind::new("", "Namespace"))
             && named.iter().all(|kind| **kind == *"Namespace")
             && within.is_empty()
             && selected.is_empty()
+            && counted.is_empty()
             && !(*volume_nodes || *lost_nodes || *everything)
     }
 
     /// Adds what another expression uses.
     pub(super) fn add(&mut self, other: Self) {
-        let Self { funcs, inverses, lists, named, within, selected, volume_nodes, lost_nodes, everything } = other;
+        let Self { funcs, inverses, lists, named, within, selected, counted, volume_nodes, lost_nodes, everything } =
+            other;
         self.funcs.extend(funcs);
         self.inverses.extend(inverses);
         self.lists.extend(lists);
         self.named.extend(named);
         self.within.extend(within);
         self.selected.extend(selected);
+        self.counted.extend(counted);
         self.volume_nodes |= volume_nodes;
         self.lost_nodes |= lost_nodes;
         self.everything |= everything;

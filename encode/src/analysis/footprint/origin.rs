@@ -11,7 +11,7 @@ use suture_specs::value::{Value, World};
 
 use super::{FieldOf, Part, Walk, holds_objects, is_now, join};
 use crate::analysis::uses::{Origin, Place};
-use crate::relations::{Inverse, KindArgument, Relations, Source, WORKLOAD, relations};
+use crate::relations::{Inverse, KindArgument, Lift, Relations, Source, WORKLOAD, relations};
 
 impl<'e> Walk<'e> {
     /// Notes whether a question about places is also one about nodes that are lost.
@@ -56,7 +56,12 @@ impl<'e> Walk<'e> {
                     true => [Place::Own].into(),
                     false => parts.get(1).map(|part| part.places.clone()).unwrap_or_default(),
                 };
-                if let Some(selecting) = parts.get(2).and_then(|part| selecting(part, &places)).filter(|_| now) {
+                let selecting = parts.get(2).and_then(|part| selecting(part, &places)).filter(|_| now);
+                if row.lift == Lift::Counted && now && !places.is_empty() {
+                    self.uses.counted.extend(places.iter().map(|place| (selecting.clone(), *place)));
+                    return Origin::Plain;
+                }
+                if let Some(selecting) = selecting {
                     self.uses.selected.extend(places.iter().map(|place| (selecting.clone(), *place)));
                     return Origin::Plain;
                 }
