@@ -22,7 +22,7 @@
 //! | `unplaced` | what runs touched pods or refers to a touched object; if nodes, or pods that take room, change, whatever lacks pods |
 //! | `preempted` | what the new pods of touched workloads preempt; if nodes change, of all that lack pods |
 //! | `rightsLost` | instances in the namespaces of the accounts that a changed role or binding means |
-//! | `podsWanted` | instances in namespaces with a touched workload; where pods and nodes alone change, with a touched pod that counts as it is or a touched DaemonSet |
+//! | `podsWanted` | instances in namespaces with a touched workload, of those that what is asked about selects; where pods and nodes alone change, with a touched DaemonSet |
 //! | lists of the state | every instance, if the list's kind changed; of a list of one namespace, its instances |
 //!
 //! Of whole lists those are left out that hold by what they are themselves ([`Analysis::holds_by_itself`]).
@@ -225,10 +225,11 @@ impl<'s, 'a> Impact<'s, 'a> {
 
     /// The namespaces in which workloads may want another number of pods, of those that objects of a kind select, or of any.
     fn namespaces_counting(&mut self, selecting: Option<&Str>) -> BTreeSet<Str> {
+        // what is in flight may have made or taken what selects and counts them
+        let is_place_or_pod = |key: &Key| key.kind.is("Node") || key.kind.is("Pod");
+        let as_they_were = self.seeds.touched().chain(self.seeds.in_flight()).all(is_place_or_pod);
         match selecting {
-            _ if self.seeds.touched().all(|key| key.kind.is("Node") || key.kind.is("Pod")) => {
-                counted::by_nodes_and_pods(&self.seeds, &self.touch, selecting)
-            }
+            _ if as_they_were => counted::by_nodes_and_pods(&self.seeds, &self.touch, selecting),
             Some(kind) => self.namespaces_selecting(kind),
             None => self.namespaces_of(WORKLOAD),
         }
