@@ -81,9 +81,20 @@ pub(crate) struct Uses {
 impl Uses {
     /// Whether all of it is about the instance, and what functions of it give.
     pub(super) fn is_near(&self) -> bool {
-        let Self { funcs: _, inverses: _, lists, named, within, selected, counted, .. } = self;
+        let Self {
+            funcs: _,
+            inverses: _,
+            lists,
+            named,
+            within,
+            selected,
+            counted,
+            volume_nodes,
+            lost_nodes: _,
+            everything,
+        } = self;
         let none_listed = lists.is_empty() && named.is_empty() && within.is_empty();
-        none_listed && selected.is_empty() && counted.is_empty() && !self.volume_nodes && !self.everything
+        none_listed && selected.is_empty() && counted.is_empty() && !volume_nodes && !everything
     }
 
     /// Whether any of it may depend on pods.

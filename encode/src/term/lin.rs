@@ -146,19 +146,30 @@ impl Lin {
     }
 }
 
-/// Collects a sum of many, and puts it in order once.
+/// A sum with fewer terms is put in order at its end only.
+const FEW_TERMS: usize = 1_024;
+
+/// Collects a sum of many, and puts it in order each time that its terms have doubled: it takes about as much room as its
+/// variables.
 #[derive(Default)]
 pub(super) struct Sum {
     terms: Vec<(VarId, i64)>,
     constant: i64,
+    /// How many of the terms are in order.
+    ordered: usize,
 }
 
 impl Sum {
     /// Adds `factor · lin`.
     pub fn add(&mut self, lin: &Lin, factor: i64) -> Result<(), TermError> {
+        steps::count_items(1 + lin.terms.len());
+        steps::check()?;
         self.constant = fused(self.constant, lin.constant, factor)?;
         for (var, coefficient) in &lin.terms {
             self.terms.push((*var, fused(0, *coefficient, factor)?));
+        }
+        if self.terms.len() > FEW_TERMS.max(2 * self.ordered) {
+            *self = Lin::sum(std::mem::take(&mut self.terms), self.constant)?.into();
         }
         Ok(())
     }
@@ -171,7 +182,7 @@ impl Sum {
 
 impl From<Lin> for Sum {
     fn from(lin: Lin) -> Self {
-        Self { terms: lin.terms, constant: lin.constant }
+        Self { ordered: lin.terms.len(), terms: lin.terms, constant: lin.constant }
     }
 }
 

@@ -63,6 +63,15 @@ fn terms_are_canonical_all_the_way_down() {
 }
 
 #[test]
+fn a_long_sum_is_put_in_order_on_the_way() {
+    let (_, n) = counts(&[(0, 9); 700]);
+    let some = Int::sum(n.iter().take(350)).unwrap();
+    let terms = n.iter().map(|n| (n, 2)).chain(n.iter().rev().map(|n| (n, -1)));
+    let all = Int::weighted(terms.chain([(&some, 3), (&some, -4)])).unwrap();
+    assert_eq!(all, Int::sum(n.iter().skip(350)).unwrap());
+}
+
+#[test]
 fn equal_terms_hash_equal_and_order_is_total() {
     let mut rng = Lcg::new(1);
     let vars = random_vars(&mut rng);

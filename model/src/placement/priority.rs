@@ -70,18 +70,18 @@ pub fn outranks_any(state: &State, spec: &Val) -> bool {
 /// The workloads of a state whose new pods may preempt others, since their priority is above a value, in the order of
 /// their keys.
 pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
-    outranking(state, value, None)
+    may_outrank_among(state, value, None)
 }
 
 /// Those of them that may lack pods.
 pub fn lacking_may_outrank<'s>(state: &'s State<'_>, lacking: &Lacking<'_, '_>, value: i64) -> Vec<&'s Arc<Object>> {
-    let mut found = outranking(state, value, Some(lacking.kept()));
+    let mut found = may_outrank_among(state, value, Some(lacking.kept()));
     found.retain(|object| lacking.has(object));
     found
 }
 
 /// Of the kinds of which the snapshot keeps what lacks pods only those that do, where these are given.
-fn outranking<'s>(state: &'s State, value: i64, lacking: Option<&BTreeSet<Key>>) -> Vec<&'s Arc<Object>> {
+fn may_outrank_among<'s>(state: &'s State, value: i64, lacking: Option<&BTreeSet<Key>>) -> Vec<&'s Arc<Object>> {
     let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None);
     let above = |class: &Object, bound: i64| class.val().int_at(&["value"]).is_some_and(|of| of > bound);
     // 0, which is that of pods without a class, is above some then
