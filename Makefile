@@ -31,8 +31,7 @@ demo: $(Z3) ## shows a stale operator's deletion of a live claim being denied
 	  --adapters tests/demo/adapters.yaml --review tests/demo/delete-claim.json; code=$$?; \
 	if [ $$code -ne 1 ]; then echo "demo: expected a denial (exit code 1), got exit code $$code" >&2; exit 1; fi
 
-test: export SUTURE_ORACLE_CASES ?= 20000
-test: export SUTURE_HOSTILE_CASES ?= 2000
+test: export SUTURE_ORACLE_CASES ?= 10000
 test: $(Z3) ## checks format, lints and documentation, and runs every test that needs no control plane
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -69,8 +68,9 @@ bench: build ## measures decision time and memory on a generated cluster, by eac
 	cargo test --release --locked --package suture-tests --test replay_rate -- --nocapture
 
 oracle: export SUTURE_ORACLE_CASES ?= 200000
-oracle: $(Z3) ## compares verdicts with brute force, SUTURE_ORACLE_CASES random cases [200000]
-	cargo test --release --locked --package suture-tests --test oracle -- --nocapture
+oracle: export SUTURE_INDEPENDENCE_CASES ?= 4000
+oracle: $(Z3) ## compares verdicts with brute force, SUTURE_ORACLE_CASES random cases [200000], and histories of what is in flight
+	cargo test --release --locked --package suture-tests --test oracle --test independence -- --nocapture
 
 hostile: export SUTURE_HOSTILE_CASES ?= 10000
 hostile: export SUTURE_HOSTILE_SECONDS ?= 1800

@@ -1,9 +1,17 @@
 //! Every request that a suite denies reaches the webhook, by the generated rules and match conditions, also of a policy that
 //! has nothing but the invariant which it breaks.
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may stop where it fails"
+)]
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::rc::Rc;
 
 use cel::{Context, Program, Value};
 use serde_json::{Value as Json, json};
@@ -20,45 +28,79 @@ use suture_service::serve::configuration::{Target, webhook};
 use suture_service::suite::documents::{documents, find, missing_templates};
 use suture_service::suite::run::{Seen, run_watched};
 use suture_specs::library::Library;
-use suture_specs::spec::Profile;
+use suture_specs::spec::{Profile, Suite};
+
+/// The suites are run by so many threads.
+const THREADS: usize = 2;
+
+/// What suites deny, and by what of it.
+#[derive(Default)]
+struct Denials {
+    count: usize,
+    /// Those that never reach the webhook, in words.
+    missed: Vec<String>,
+    /// From which sides templates are broken.
+    tested: BTreeMap<String, BTreeSet<Side>>,
+}
+
+impl Denials {
+    /// Runs suites, each from the first one on by steps of so many.
+    fn of(suites: &[Suite], first: usize, steps: usize) -> Self {
+        let mut denials = Self::default();
+        for suite in suites.iter().skip(first).step_by(steps) {
+            let report = run_watched(suite, Some(&mut |seen: &Seen<'_>| denials.see(seen))).unwrap();
+            assert!(report.cases.iter().all(|case| case.failure.is_none()), "{}", report.name);
+        }
+        denials
+    }
+
+    fn see(&mut self, seen: &Seen<'_>) {
+        let by_controller = |r: &Request| r.user.username.starts_with("system:serviceaccount:kube-system:");
+        if seen.decision.decision != Outcome::Denied || seen.change.requests.iter().all(by_controller) {
+            return;
+        }
+        // each invariant alone sees what breaks it
+        let broken = seen.decision.verdicts.iter().filter(|v| v.outcome == Finding::Refuted).map(|v| &v.invariant);
+        for name in broken.collect::<BTreeSet<_>>() {
+            self.count += 1;
+            let mut policy = seen.policy.clone();
+            policy.invariants.retain(|invariant| *invariant.name == **name);
+            for template in policy.invariants.iter().filter_map(|invariant| invariant.template.as_ref()) {
+                let found = seen.change.requests.iter().map(side_of);
+                self.tested.entry(template.to_string()).or_default().extend(found);
+            }
+            if !policy.invariants.is_empty() && !seen.change.requests.iter().any(|request| comes(&policy, request)) {
+                let what: Vec<String> = seen.change.requests.iter().map(Request::describe).collect();
+                self.missed.push(format!("{}: {name}: {}", seen.suite.name, what.join(", then ")));
+            }
+        }
+    }
+
+    fn join(mut self, other: Self) -> Self {
+        self.count += other.count;
+        self.missed.extend(other.missed);
+        for (template, sides) in other.tested {
+            self.tested.entry(template).or_default().extend(sides);
+        }
+        self
+    }
+}
 
 #[test]
 fn whatever_is_denied_reaches_the_webhook() {
     let folders = ["cases", "effects", "samples"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
-    let (mut denied, mut missed) = (0, Vec::new());
-    let mut tested: BTreeMap<String, BTreeSet<Side>> = BTreeMap::new();
-    for suite in find(&folders).unwrap() {
-        if !missing_templates(&documents(&suite).unwrap()).is_empty() {
-            continue;
-        }
-        let mut saw = |seen: &Seen<'_>| {
-            let by_controller = |r: &Request| r.user.username.starts_with("system:serviceaccount:kube-system:");
-            if seen.decision.decision != Outcome::Denied || seen.change.requests.iter().all(by_controller) {
-                return;
-            }
-            // each invariant alone sees what breaks it
-            let broken = seen.decision.verdicts.iter().filter(|v| v.outcome == Finding::Refuted).map(|v| &v.invariant);
-            for name in broken.collect::<BTreeSet<_>>() {
-                denied += 1;
-                let mut policy = seen.policy.clone();
-                policy.invariants.retain(|invariant| *invariant.name == **name);
-                for template in policy.invariants.iter().filter_map(|invariant| invariant.template.as_ref()) {
-                    let found = seen.change.requests.iter().map(side_of);
-                    tested.entry(template.to_string()).or_default().extend(found);
-                }
-                if !policy.invariants.is_empty() && !seen.change.requests.iter().any(|request| comes(&policy, request))
-                {
-                    let what: Vec<String> = seen.change.requests.iter().map(Request::describe).collect();
-                    missed.push(format!("{}: {name}: {}", seen.suite.name, what.join(", then ")));
-                }
-            }
-        };
-        let report = run_watched(&suite, Some(&mut saw)).unwrap();
-        assert!(report.cases.iter().all(|case| case.failure.is_none()), "{}", report.name);
-    }
-    println!("{denied} denied requests, {} never seen", missed.len());
+    let mut suites = find(&folders).unwrap();
+    suites.retain(|suite| missing_templates(&documents(suite).unwrap()).is_empty());
+    let Denials { count, missed, tested } = std::thread::scope(|scope| {
+        let suites = &suites;
+        let parts: Vec<_> =
+            (0..THREADS).map(|first| scope.spawn(move || Denials::of(suites, first, THREADS))).collect();
+        let ends = parts.into_iter().map(|part| part.join().expect("every suite passes"));
+        ends.fold(Denials::default(), Denials::join)
+    });
+    println!("{count} denied requests, {} never seen", missed.len());
     show_sides(&tested);
-    assert!(denied > 90, "only {denied} requests were denied: are the suites there?");
+    assert!(count > 90, "only {count} requests were denied: are the suites there?");
     assert!(missed.is_empty(), "never seen:\n{}", missed.join("\n"));
 }
 
@@ -406,13 +448,21 @@ fn called(policy: &Policy, target: &Target, review: &Review) -> Vec<String> {
     called.filter_map(|hook| hook.failure_policy.clone()).collect()
 }
 
+/// An expression, compiled once: the same ones are asked of each request.
+fn compiled(expression: &str) -> Rc<Program> {
+    thread_local!(static KNOWN: RefCell<BTreeMap<String, Rc<Program>>> = RefCell::default());
+    KNOWN.with_borrow_mut(|known| {
+        let compile = || Program::compile(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
+        known.entry(expression.to_owned()).or_insert_with(|| Rc::new(compile())).clone()
+    })
+}
+
 fn holds(expression: &str, review: &Review) -> bool {
     let mut context = Context::default();
     context.add_variable("request", &review.request).unwrap();
     context.add_variable("object", &review.object).unwrap();
     context.add_variable("oldObject", &review.old).unwrap();
-    let program = Program::compile(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
-    match program.execute(&context) {
+    match compiled(expression).execute(&context) {
         Ok(Value::Bool(holds)) => holds,
         // with failurePolicy Fail this would refuse the request
         other => panic!("{expression}: {other:?}"),
