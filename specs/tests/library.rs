@@ -106,7 +106,11 @@ fn parameters_and_faults_are_filled_in() {
         ),
         (
             "{template: service-survives-fault, params: {floor: half}}",
-            "test.yaml:4:51: spec.params.floor: expected a number from 0, or a percentage such as `50%`, found `\"half\"`",
+            "test.yaml:4:51: spec.params.floor: expected a number from 0, or a percentage from `0%` to `100%`, found `\"half\"`",
+        ),
+        (
+            "{template: service-survives-fault, params: {floor: 101%}}",
+            "test.yaml:4:51: spec.params.floor: expected a number from 0, or a percentage from `0%` to `100%`, found `\"101%\"`",
         ),
         (
             "{template: quorum-kept, degree: 1}",

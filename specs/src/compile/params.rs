@@ -93,7 +93,7 @@ fn mismatch(parameter: &Parameter, value: &Val) -> Option<String> {
         (ParamType::String, _) => "a string",
         (ParamType::List, _) => "a list",
         (ParamType::Map, _) => "a map",
-        (ParamType::IntOrPercent, _) => "a number from 0, or a percentage such as `50%`",
+        (ParamType::IntOrPercent, _) => "a number from 0, or a percentage from `0%` to `100%`",
         (ParamType::LabelSelector, _) => "a label selector",
     };
     let found = serde_json::to_string(value).unwrap_or_default();
@@ -101,7 +101,7 @@ fn mismatch(parameter: &Parameter, value: &Val) -> Option<String> {
 }
 
 fn is_percentage(text: &str) -> bool {
-    text.strip_suffix('%').is_some_and(|n| n.parse::<u16>().is_ok())
+    text.strip_suffix('%').is_some_and(|n| n.parse::<u16>().is_ok_and(|percent| percent <= 100))
 }
 
 fn selector_mismatch(value: &Val) -> Option<String> {
