@@ -67,6 +67,54 @@ impl Selector {
     }
 }
 
+/// A selector that is written as a text, such as `app=web,tier in (a, b),!old`, as a `LabelSelector`; none if it is no such
+/// text (`apimachinery/pkg/labels/selector.go`, `Parse`).
+pub fn parse_label_selector(text: &str) -> Option<Val> {
+    let (mut requirements, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        // the values of a set are between brackets, with commas of their own
+        let comma = rest.find(',').unwrap_or(rest.len());
+        let end = match rest.find('(').filter(|open| *open < comma) {
+            Some(_) => rest.find(')')? + 1,
+            None => comma,
+        };
+        let (one, more) = rest.split_at(end);
+        requirements.push(parsed(one.trim())?);
+        rest = match more.trim_start() {
+            "" => "",
+            more => Some(more.strip_prefix(',')?.trim_start()).filter(|next| !next.is_empty())?,
+        };
+    }
+    Some(Val::object([("matchExpressions", Val::list(requirements))]))
+}
+
+/// One requirement of a text, as an item of `matchExpressions`.
+fn parsed(text: &str) -> Option<Val> {
+    let (key, operator, values): (&str, &str, Vec<&str>) = if let Some(set) = text.strip_suffix(')') {
+        let (head, values) = set.split_once('(')?;
+        let (key, word) = head.trim_end().rsplit_once(char::is_whitespace)?;
+        let operator = match word {
+            "in" => "In",
+            "notin" => "NotIn",
+            _ => return None,
+        };
+        (key, operator, values.split(',').collect())
+    } else if let Some(key) = text.strip_prefix('!') {
+        (key, "DoesNotExist", Vec::new())
+    } else {
+        let signs = [("!=", "NotIn"), ("==", "In"), ("=", "In"), (">", "Gt"), ("<", "Lt")];
+        let found = signs.iter().find_map(|(sign, operator)| Some((text.split_once(sign)?, *operator)));
+        found.map_or((text, "Exists", Vec::new()), |((key, value), operator)| (key, operator, vec![value]))
+    };
+    let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+    let (key, values) = (key.trim(), values.into_iter().map(str::trim).collect::<Vec<_>>());
+    if key.is_empty() || !is_name(key) || !values.iter().all(|value| is_name(value)) {
+        return None;
+    }
+    let values = values.into_iter().map(Val::str).collect();
+    Some(Val::object([("key", Val::str(key)), ("operator", Val::str(operator)), ("values", Val::list(values))]))
+}
+
 /// A label's value as a text, whatever the manifest wrote.
 pub(crate) fn text(v: &Val) -> Str {
     match v {
@@ -117,4 +165,36 @@ pub(crate) fn term_matches(term: &Val, labels: &Val, name: &Str) -> bool {
     }
     expressions.iter().map(requirement).all(|r| r.matches(labels.get(&r.key).map(text).as_ref()))
         && fields.iter().map(requirement).all(|r| &*r.key == "metadata.name" && r.matches(Some(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_selects_as_kubectl_reads_it() {
+        let web = Val::object([("app", Val::str("web")), ("tier", Val::str("a")), ("size", Val::str("3"))]);
+        for (text, matches) in [
+            ("", true),
+            ("app=web", true),
+            ("app==web,tier!=b", true),
+            ("app = web , tier in (a, b)", true),
+            ("tier notin (a,b),app=web", false),
+            ("tier in (b,c)", false),
+            ("missing notin (b)", true),
+            ("app,!missing", true),
+            ("!app", false),
+            ("size>2,size<4", true),
+            ("size>3", false),
+            ("example.com/app=web", false),
+        ] {
+            let selector = parse_label_selector(text).unwrap_or_else(|| unreachable!("{text} is a selector"));
+            assert_eq!(Selector::from_label_selector(&selector).matches(&web), matches, "{text}");
+        }
+        for text in
+            ["app=web,", ",app", "tier in a,b", "tier is (a)", "tier in (a", "=web", "a b=c", "app=we b", "app=a=b"]
+        {
+            assert_eq!(parse_label_selector(text), None, "{text}");
+        }
+    }
 }

@@ -95,10 +95,10 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
     let Check { state, policy, asked, unmodelled, output } = arguments;
     let Asked { review, apply, namespace, user, .. } = &asked;
     one_standard_input(&[&state.state, &policy.invariants, &policy.adapters, apply, review.as_slice()])?;
-    let policy = load_policy(&policy)?;
+    let mut policy = load_policy(&policy)?;
     let (namespace, user) = (namespace.as_deref(), user.as_deref().map_or_else(User::admin, User::named));
     let asked = requested(&asked)?;
-    let (recorded, time) = load_state(&state, &policy, &asked.applied_keys(namespace))?;
+    let (recorded, time) = load_state(&state, &mut policy, &asked.applied_keys(namespace))?;
     let RecordedCluster { snapshot, ownership, .. } = &recorded;
     let change = asked.change(&Against { snapshot, user: &user, ownership, namespace })?;
     let mut engine = engine(common, &policy, unmodelled.into())?;

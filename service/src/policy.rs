@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use suture_model::adapter::Adapters;
+use suture_model::kinds::Kind;
+use suture_model::snapshot::Snapshot;
+use suture_model::state::State;
 use suture_model::value::Str;
-use suture_specs::adapters::AdapterSet;
+use suture_specs::adapters::{AdapterSet, defined};
 use suture_specs::compile::{CompiledInvariant, compile_invariant};
 use suture_specs::library::Library;
 use suture_specs::spec::{
@@ -45,12 +48,37 @@ pub struct Policy {
     pub adapters: Arc<dyn Adapters>,
     /// The same as they were written: the documents', and the shipped ones for all other kinds.
     pub written_adapters: Arc<[ResourceAdapter]>,
+    /// Those that the definitions of a cluster give for kinds that have no other. What such a kind's operator does is not
+    /// modelled, so that nothing waits until its objects are read.
+    pub defined_adapters: Arc<[ResourceAdapter]>,
     /// The exemptions.
     pub exemptions: Vec<Exemption>,
     /// The grants.
     pub grants: Grants,
     /// What all of it was compiled from.
     pub documents: Arc<Documents>,
+}
+
+impl Policy {
+    /// The adapters, as they were written or as definitions give them.
+    pub fn each_adapter(&self) -> impl Iterator<Item = &ResourceAdapter> {
+        self.written_adapters.iter().chain(self.defined_adapters.iter())
+    }
+
+    /// Takes in what the definitions of a recorded cluster say of kinds that have no adapter, and reads it by that as well.
+    pub fn read_definitions(&mut self, snapshot: &mut Snapshot) {
+        let definitions = State::new(snapshot);
+        let definitions = definitions.list(&Kind::new("apiextensions.k8s.io", "CustomResourceDefinition"), None);
+        // what compiled once compiles again
+        let Ok(set) = AdapterSet::over_shipped(&self.documents.adapters) else { return };
+        let set = set.with_defined(definitions.into_iter().filter_map(|definition| defined(definition)));
+        let defined = set.defined();
+        if !defined.is_empty() {
+            self.defined_adapters = defined;
+            self.adapters = Arc::new(set);
+            *snapshot = snapshot.with_adapters(self.adapters.clone());
+        }
+    }
 }
 
 impl Documents {
@@ -157,6 +185,7 @@ impl Documents {
             (Ok(set), Ok(grants)) if errors.is_empty() => Ok(Policy {
                 invariants: compiled,
                 written_adapters: set.written(adapters),
+                defined_adapters: set.defined(),
                 adapters: Arc::new(set),
                 exemptions: exemptions.clone(),
                 grants,

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::input::{self, Source};
 use crate::manifest::{Owned, Ownership};
 use crate::names::{NameError, Names};
+use crate::policy::Policy;
 
 /// A cluster as it was recorded.
 #[derive(Clone, Debug)]
@@ -120,7 +121,7 @@ impl Place {
     }
 }
 
-/// Reads the state that flags name.
+/// Reads the state that flags name. The policy takes in what its definitions say.
 ///
 /// # Errors
 /// When a file cannot be read, or a document is broken: it never reads as an empty cluster.
@@ -128,13 +129,13 @@ pub fn load(
     paths: &[PathBuf],
     unknown: &[String],
     wanted: &BTreeSet<Key>,
-    adapters: Arc<dyn Adapters>,
-    live: impl Fn() -> Result<LiveCluster, Failure>,
+    policy: &mut Policy,
+    live: impl Fn(&Policy) -> Result<LiveCluster, Failure>,
 ) -> Result<RecordedCluster, Failure> {
-    let mut recorded = RecordedCluster::new(adapters);
+    let mut recorded = RecordedCluster::new(policy.adapters.clone());
     for path in paths {
         if is_live(path) {
-            recorded.add_live(&live()?, wanted)?;
+            recorded.add_live(&live(policy)?, wanted)?;
             continue;
         }
         for source in input::read(std::slice::from_ref(path))? {
@@ -148,6 +149,7 @@ pub fn load(
     for name in unknown {
         recorded.snapshot.mark_unknown(&unread(&names, name)?);
     }
+    policy.read_definitions(&mut recorded.snapshot);
     recorded.snapshot.complete();
     Ok(recorded)
 }

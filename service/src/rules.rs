@@ -57,7 +57,7 @@ pub fn watched(policy: &Policy) -> BTreeSet<Kind> {
     }
     let mut kinds = always();
     let stated = policy.adapters.stated_kinds();
-    for adapter in policy.written_adapters.iter() {
+    for adapter in policy.each_adapter() {
         let kind = Kind::new(&adapter.spec.group, &adapter.spec.kind);
         // what a shipped one names is of interest only beside custom resources themselves
         if reads.adapted || stated.contains(&kind) {
@@ -117,7 +117,7 @@ fn written(policy: &Policy, future: &Future) -> BTreeMap<String, Writes> {
             None => custom_writes(status, writes),
         }
     }
-    for adapter in policy.written_adapters.iter() {
+    for adapter in policy.each_adapter() {
         custom_writes(mentions_status(&adapter.spec), written.entry(adapter.spec.group.clone()).or_default());
     }
     written
@@ -185,7 +185,7 @@ fn future(policy: &Policy) -> Future {
             own.kinds.extend(Kind::with(|traits| traits.watched != Watched::WhenNamed));
         }
         if own.adapted {
-            own.kinds.extend(policy.written_adapters.iter().flat_map(|adapter| named_by(&adapter.spec)));
+            own.kinds.extend(policy.each_adapter().flat_map(|adapter| named_by(&adapter.spec)));
         }
         if own.status {
             future

@@ -435,7 +435,8 @@ fn follow(
     tokio::spawn(Kinds::new(client.clone(), events, nudge.clone(), again.subscribe()).run(wants));
 
     let (events, told) = channel();
-    let own: BTreeSet<Kind> = RESOURCES.iter().map(|resource| Kind::new(GROUP, resource.kind)).collect();
+    let own = RESOURCES.iter().map(|resource| Kind::new(GROUP, resource.kind));
+    let own: BTreeSet<Kind> = own.chain(Kind::builtin(policies::DEFINITION)).collect();
     let (sender, own) = latest::channel(Wanted { kinds: own, every: false });
     let kinds = Kinds::new(client.clone(), events, nudge, latest::channel(0).1);
     tokio::spawn(async move {

@@ -12,7 +12,7 @@ use suture_model::adapter::{AdapterFacts, Adapters};
 use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
 use suture_model::references::Reference;
-use suture_model::selector::Selector;
+use suture_model::selector::{Selector, parse_label_selector};
 use suture_model::steps;
 use suture_model::value::{Str, Val};
 
@@ -24,8 +24,10 @@ use crate::spec::{
 };
 use crate::value::Value;
 
+mod defined;
 mod shipped;
 
+pub use defined::{defined, scaled_kind};
 pub use shipped::{SHIPPED, shipped};
 
 /// The shipped adapters: the same in every process, and each load of a policy asks for them.
@@ -45,6 +47,8 @@ pub struct AdapterSet {
     adapters: ByKind,
     /// The shipped ones among them, as they were written.
     shipped: BTreeMap<Kind, &'static ResourceAdapter>,
+    /// Those that definitions give.
+    defined: BTreeMap<Kind, ResourceAdapter>,
     /// What they said, by where the body of the object is in memory, its namespace and its name. The object is kept, so that
     /// nothing else comes there.
     known: Mutex<LruCache<(usize, Str, Str), Known>>,
@@ -55,7 +59,8 @@ type Known = (Object, Arc<AdapterFacts>);
 
 impl Default for AdapterSet {
     fn default() -> Self {
-        Self { adapters: ByKind::new(), shipped: BTreeMap::new(), known: Mutex::new(LruCache::new(KNOWN_MAX)) }
+        let (adapters, known) = (ByKind::new(), Mutex::new(LruCache::new(KNOWN_MAX)));
+        Self { adapters, shipped: BTreeMap::new(), defined: BTreeMap::new(), known }
     }
 }
 
@@ -126,6 +131,27 @@ impl AdapterSet {
         Ok(set)
     }
 
+    /// The same, with [what definitions say](defined()) of kinds for which there is no other.
+    #[must_use]
+    pub fn with_defined(mut self, adapters: impl IntoIterator<Item = ResourceAdapter>) -> Self {
+        for adapter in adapters {
+            let kind = kind_of(&adapter);
+            // a path that is no expression says nothing
+            if !self.adapters.contains_key(&kind)
+                && let Ok(set) = Self::compile([&adapter])
+            {
+                self.adapters.extend(set.adapters);
+                self.defined.insert(kind, adapter);
+            }
+        }
+        self
+    }
+
+    /// Those that definitions gave.
+    pub fn defined(&self) -> Arc<[ResourceAdapter]> {
+        self.defined.values().cloned().collect()
+    }
+
     /// The adapters of this set as they were written: these, over which it was compiled, and the shipped ones for all other
     /// kinds.
     pub fn written(&self, own: &[ResourceAdapter]) -> Arc<[ResourceAdapter]> {
@@ -170,7 +196,8 @@ impl Adapters for AdapterSet {
     }
 
     fn stated_kinds(&self) -> Vec<Kind> {
-        self.adapters.keys().filter(|kind| !self.shipped.contains_key(kind)).cloned().collect()
+        let is_stated = |kind: &&Kind| !self.shipped.contains_key(kind) && !self.defined.contains_key(kind);
+        self.adapters.keys().filter(is_stated).cloned().collect()
     }
 
     fn lists_children(&self, kind: &Kind) -> bool {
@@ -202,8 +229,8 @@ impl Compiler<'_> {
             is_unmodelled: spec.unmodelled,
             replicas_path: replicas.as_ref().and_then(path_of),
             replicas,
-            selector: self.optional("selector", spec.selector.as_ref(), &labels),
-            claim_selector: self.optional("claimSelector", spec.claim_selector.as_ref(), &labels),
+            selector: self.selector("selector", spec.selector.as_ref()),
+            claim_selector: self.selector("claimSelector", spec.claim_selector.as_ref()),
             template: self.optional("template", spec.template.as_ref(), &labels),
             children: spec.children.as_ref().map(|c| self.listed("children", c, Self::target)),
             references: spec.references.as_ref().map(|r| self.listed("references", r, Self::reference)),
@@ -222,16 +249,28 @@ impl Compiler<'_> {
         text.and_then(|text| self.expr(text, &format!("spec.{field}"), expected))
     }
 
+    /// Labels or a label selector, or that as a text.
+    fn selector(&mut self, field: &str, text: Option<&Cel>) -> Option<Expr> {
+        let expected = [Type::map(Type::String, Type::Any), Type::String];
+        text.and_then(|text| self.one_of(text, &format!("spec.{field}"), &expected))
+    }
+
     /// An expression whose type fits `expected`, as far as it is known.
     fn expr(&mut self, text: &Cel, path: &str, expected: &Type) -> Option<Expr> {
+        self.one_of(text, path, std::slice::from_ref(expected))
+    }
+
+    /// An expression whose type fits one of those that are `expected`.
+    fn one_of(&mut self, text: &Cel, path: &str, expected: &[Type]) -> Option<Expr> {
         // the values of a literal map are of any type here; null is absence
-        let fits = |ty: &Type| *ty == Type::Null || ty.join(expected).is_some();
+        let fits = |ty: &Type| *ty == Type::Null || expected.iter().any(|expected| ty.join(expected).is_some());
         let compiled =
             cel::compile(&text.0, &self.scope, None).map_err(|e| SpecError::expression(self.origin, path, e));
         let checked = compiled.and_then(|expr| {
             if fits(&expr.ty) {
                 return Ok(expr);
             }
+            let expected = expected.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
             Err(SpecError::new(self.origin, path, format!("expected {expected}, found {}", expr.ty)))
         });
         checked.map_err(|error| self.errors.push(error)).ok()
@@ -336,11 +375,8 @@ impl<'o> Reading<'o> {
     }
 
     fn facts(mut self, adapter: &Compiled) -> AdapterFacts {
-        let selector_labels = self.value("selector", adapter.selector.as_ref()).unwrap_or_default();
-        let selector_labels =
-            self.checked("selector", selector_labels, "a map of labels", |v| matches!(v, Val::Map(_)));
-        let claim_labels = self.value("claimSelector", adapter.claim_selector.as_ref()).unwrap_or_default();
-        let claim_labels = self.checked("claimSelector", claim_labels, "a map of labels", |v| matches!(v, Val::Map(_)));
+        let selector_labels = self.labels("selector", adapter.selector.as_ref());
+        let claim_labels = self.labels("claimSelector", adapter.claim_selector.as_ref());
         let replicas = self.value("replicas", adapter.replicas.as_ref()).unwrap_or_default();
         let replicas = self.checked("replicas", replicas, "an integer", |v| v.as_int().is_some());
         let template = self.value("template", adapter.template.as_ref()).unwrap_or_default();
@@ -382,6 +418,17 @@ impl<'o> Reading<'o> {
                 None
             }
         }
+    }
+
+    /// A map of labels or a label selector; one that is written as a text is none while it is empty.
+    fn labels(&mut self, field: &str, expr: Option<&Expr>) -> Val {
+        let found = self.value(field, expr).unwrap_or_default();
+        let read = match &found {
+            Val::Str(text) if text.is_empty() => Val::Null,
+            Val::Str(text) => parse_label_selector(text).unwrap_or(found),
+            _ => found,
+        };
+        self.checked(field, read, "a map of labels or a label selector", |v| matches!(v, Val::Map(_)))
     }
 
     fn checked(&mut self, field: &str, val: Val, expected: &str, fits: impl Fn(&Val) -> bool) -> Val {

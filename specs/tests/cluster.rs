@@ -371,6 +371,16 @@ fn failures_of_adapters_are_kept() {
     assert_eq!(keys(&facts(listed, "{parts: [a, b]}")), Some(vec!["Pod/ns/a".into(), "Pod/ns/b".into()]));
     assert_eq!(keys(&facts(listed, "{parts: []}")), Some(vec![]));
     assert_eq!(keys(&facts(listed, "{}")), None);
+    let selects = |text: &str| facts("  selector: self.spec.selector\n", &format!("{{selector: '{text}'}}"));
+    let selector = selects("app=web,tier in (a,b)").selector.clone().unwrap();
+    for (tier, matches) in [("b", true), ("c", false)] {
+        assert_eq!(selector.matches(&Val::object([("app", Val::str("web")), ("tier", Val::str(tier))])), matches);
+    }
+    assert_eq!((selects("").selector.clone(), selects("").errors.len()), (None, 0));
+    assert_eq!(
+        selects("app in web").errors,
+        ["selector: expected a map of labels or a label selector, found string `app in web`"]
+    );
     let wrong = |more: &str| {
         adapters(&format!("{adapter}{more}")).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -380,6 +390,10 @@ fn failures_of_adapters_are_kept() {
     assert_eq!(
         wrong("  children: [{kind: Pod, name: self.before.x, namespce: x}]\n"),
         ["adapters.yaml:6:47: spec.children[0].namespce: unknown field `namespce`"]
+    );
+    assert_eq!(
+        wrong("  selector: \"1\"\n"),
+        ["adapters.yaml:6:3: spec.selector: expected map<string, any> or string, found int"]
     );
     assert_eq!(wrong("  selector: before.pods\n"), ["adapters.yaml:6:13: spec.selector: `before` is not known"]);
 }

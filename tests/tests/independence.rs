@@ -31,7 +31,10 @@ use universe::random::Random;
 use universe::{Case, Size, changes, number};
 
 /// How many histories are tried where nothing else is said.
-const CASES: u64 = 400;
+const CASES: u64 = 200;
+const THREADS: usize = 2;
+/// In how many histories at most it is looked for one that is decided otherwise.
+const LOOKED_MAX: u64 = 1_600;
 /// How many requests of a history are in flight or shown.
 const STEPS: usize = 6;
 /// How many are in flight at most: each doubles the work of deciding beside all.
@@ -97,8 +100,8 @@ impl Moment {
         told.push_str(&format!("\ndecides {change_told:?}"));
         let (adapters, documents) = (snapshot.adapters().clone(), std::sync::Arc::default());
         let (exemptions, grants) = (Vec::new(), suture_service::grants::Grants::default());
-        let written_adapters = [].into();
-        let policy = Policy { invariants, adapters, written_adapters, exemptions, grants, documents };
+        let [written_adapters, defined_adapters] = [(); 2].map(|()| [].into());
+        let policy = Policy { invariants, adapters, written_adapters, defined_adapters, exemptions, grants, documents };
         Self { policy, snapshot, ledger, change, told }
     }
 
@@ -184,27 +187,58 @@ fn random(salt: u64, at: u64) -> Random {
     Random::new(number("SUTURE_ORACLE_SEED", 1).wrapping_mul(1_000).wrapping_add(salt), at)
 }
 
-#[test]
-fn what_may_change_nothing_that_is_read_changes_no_verdict() {
-    let pool = Pool::new();
-    let (mut kept, mut left_out, mut refuted) = (0, 0, 0);
-    // requests in flight that are about autoscalers
-    let mut scaling = BTreeSet::new();
-    for at in 0..number("SUTURE_INDEPENDENCE_CASES", CASES) {
-        let moment = Moment::random(&mut random(9, at), &pool);
+/// What the histories were about.
+#[derive(Default)]
+struct Tried {
+    kept: usize,
+    left_out: usize,
+    refuted: usize,
+    /// What requests in flight did with autoscalers.
+    autoscalers: BTreeSet<Operation>,
+}
+
+impl Tried {
+    /// Decides a history beside all, and beside what matters.
+    fn add(&mut self, at: u64, pool: &Pool) {
+        let moment = Moment::random(&mut random(9, at), pool);
         let all = moment.decide_beside_all();
         let (some, taken) = moment.decide(Facts::clone);
         assert_eq!(all, some, "history {at}: beside all, and beside what matters\n{}", moment.told);
-        kept += taken;
+        self.kept += taken;
+        self.left_out += moment.ledger.entries().count() - taken;
+        self.refuted += usize::from(all.iter().any(|(_, _, finding)| *finding == Finding::Refuted));
         let entries = moment.ledger.entries().map(|entry| &entry.request);
-        let autoscalers = entries.filter(|request| request.target.kind.has(KindTraits::scales));
-        scaling.extend(autoscalers.map(|request| request.operation));
-        left_out += moment.ledger.entries().count() - taken;
-        refuted += usize::from(all.iter().any(|(_, _, finding)| *finding == Finding::Refuted));
+        let about = entries.filter(|request| request.target.kind.has(KindTraits::scales));
+        self.autoscalers.extend(about.map(|request| request.operation));
     }
+
+    fn join(mut self, other: Self) -> Self {
+        self.kept += other.kept;
+        self.left_out += other.left_out;
+        self.refuted += other.refuted;
+        self.autoscalers.extend(other.autoscalers);
+        self
+    }
+}
+
+#[test]
+fn what_may_change_nothing_that_is_read_changes_no_verdict() {
+    let pool = Pool::new();
+    let cases = number("SUTURE_INDEPENDENCE_CASES", CASES);
+    let tried = std::thread::scope(|scope| {
+        let part = |first: u64| {
+            let mut tried = Tried::default();
+            (first..cases).step_by(THREADS).for_each(|at| tried.add(at, &pool));
+            tried
+        };
+        let parts: Vec<_> = (0..THREADS as u64).map(|first| scope.spawn(move || part(first))).collect();
+        let ends = parts.into_iter().map(|part| part.join().expect("no history is decided otherwise"));
+        ends.fold(Tried::default(), Tried::join)
+    });
+    let Tried { kept, left_out, refuted, autoscalers } = tried;
     println!("independence: {kept} entries taken into account, {left_out} left out, {refuted} requests denied");
     assert!(kept > 0 && left_out > 0 && refuted > 0, "too little was tried");
-    assert_eq!(scaling, [Operation::Create, Operation::Update, Operation::Delete].into(), "of autoscalers");
+    assert_eq!(autoscalers, [Operation::Create, Operation::Update, Operation::Delete].into(), "of autoscalers");
 }
 
 #[test]
@@ -219,7 +253,7 @@ fn a_key_that_is_not_noted_is_noticed() {
     // what comes under a key where nothing was found
     let pool = Pool::new();
     let without_indexes = |read: &Facts, of_objects: &Facts| read.without(&read.without(of_objects));
-    let mut histories = 0..4 * number("SUTURE_INDEPENDENCE_CASES", CASES);
+    let mut histories = 0..LOOKED_MAX;
     let noticed = histories.find(|at| differs(&Moment::random(&mut random(9, *at), &pool), without_indexes));
     println!("independence: without the keys of indexes, history {noticed:?} is decided otherwise");
     assert!(noticed.is_some(), "no history is decided otherwise without the keys of indexes");

@@ -2,7 +2,7 @@
 
 use crate::kinds::Kind;
 use crate::object::Object;
-use crate::value::Str;
+use crate::value::{Str, Val};
 
 /// The kind that a CustomResourceDefinition defines.
 pub fn defined_kind(definition: &Object) -> Option<Kind> {
@@ -19,4 +19,22 @@ pub fn served_versions(definition: &Object) -> Vec<Str> {
         names.push(only.clone());
     }
     names
+}
+
+/// What a CustomResourceDefinition says of the scale of a version, or of any version where it does not have that one: a map
+/// with `specReplicasPath` and `labelSelectorPath` (`apiextensions/v1/types.go`, `CustomResourceSubresourceScale`).
+pub fn defined_scale<'o>(definition: &'o Object, version: &str) -> Option<&'o Val> {
+    let versions = definition.val().items_at(&["spec", "versions"]);
+    let scale = |of: &'o Val| of.at_some(&["subresources", "scale"]);
+    match versions.iter().find(|v| v.str_at(&["name"]).is_some_and(|name| **name == *version)) {
+        Some(own) => scale(own),
+        None => {
+            versions.iter().find_map(scale).or_else(|| definition.val().at_some(&["spec", "subresources", "scale"]))
+        }
+    }
+}
+
+/// The names of a path of fields, such as `.spec.replicas`.
+pub fn path_names(path: &str) -> Vec<String> {
+    path.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

@@ -17,7 +17,7 @@ mod workload;
 
 pub use accounts::Accounts;
 pub use budget::disruptions_allowed;
-pub use definition::{defined_kind, served_versions};
+pub use definition::{defined_kind, defined_scale, path_names, served_versions};
 pub use finalizers::orphans;
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, is_held, is_held_by_others};
 pub use in_place::has_deadline;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::fields::defined_kind;
+use crate::fields::{defined_kind, defined_scale, path_names};
 use crate::kinds::Kind;
 use crate::object::Object;
 use crate::state::State;
@@ -18,20 +18,9 @@ pub fn instances<'s>(state: &'s State, definition: &Object) -> Vec<&'s Arc<Objec
     defined_kind(definition).map_or_else(Vec::new, |kind| state.list(&kind, None))
 }
 
-/// Where the scale subresource of a custom resource keeps its replicas: `specReplicasPath` of its version
-/// (`apiextensions/v1/types.go`, `CustomResourceSubresourceScale`), or of any version that has one.
+/// Where the scale subresource of a custom resource keeps its replicas.
 pub fn scale_path(state: &State, custom: &Object) -> Option<Vec<String>> {
-    let definition = definition_of(state, &custom.key.kind)?;
-    let versions = definition.val().items_at(&["spec", "versions"]);
-    let own = versions.iter().find(|v| v.str_at(&["name"]).is_some_and(|n| *n == custom.version));
-    let scale = ["subresources", "scale", "specReplicasPath"];
-    let path = match own {
-        Some(version) => version.str_at(&scale)?,
-        None => {
-            let all = definition.val().str_at(&["spec", "subresources", "scale", "specReplicasPath"]);
-            versions.iter().find_map(|v| v.str_at(&scale)).or(all)?
-        }
-    };
-    let parts: Vec<String> = path.split('.').filter(|p| !p.is_empty()).map(str::to_owned).collect();
-    (!parts.is_empty()).then_some(parts)
+    let scale = defined_scale(definition_of(state, &custom.key.kind)?, &custom.version)?;
+    let names = path_names(scale.str_at(&["specReplicasPath"])?);
+    (!names.is_empty()).then_some(names)
 }

@@ -35,8 +35,8 @@ pub(super) fn run(common: Common, arguments: arguments::Audit) -> Result<Exit, F
     if one_step && format.is_none() {
         return Err(Failure::invalid("--one-step is told as text, json or yaml"));
     }
-    let policy = load_policy(&policy)?;
-    let (recorded, time) = load_state(&state, &policy, &BTreeSet::new())?;
+    let mut policy = load_policy(&policy)?;
+    let (recorded, time) = load_state(&state, &mut policy, &BTreeSet::new())?;
     let mut engine = engine(common, &policy, OnUndecided::Allow)?;
     let decision = engine.audit(&recorded.snapshot, time.map(|time| time.to_string()).as_deref());
     let taken_as_none = taken_as_none(&policy, &recorded);

@@ -22,8 +22,8 @@ pub(super) fn run(common: Common, arguments: arguments::Diff) -> Result<Exit, Fa
     let arguments::Diff { old, new, state, profile, adapters, user, log, output } = arguments;
     one_standard_input(&[&state.state, &adapters, &log])?;
     let load = |path: &PathBuf| policy::load(profile.profile(), std::slice::from_ref(path), &adapters);
-    let (old, new) = (load(&old)?, load(&new)?);
-    let (recorded, time) = load_state(&state, &new, &BTreeSet::new())?;
+    let (old, mut new) = (load(&old)?, load(&new)?);
+    let (recorded, time) = load_state(&state, &mut new, &BTreeSet::new())?;
     if recorded.is_live
         && let Some(kind) = watched(&old).difference(&watched(&new)).next()
     {

@@ -30,9 +30,9 @@ const VALUE_MAX_CHARS: usize = 160;
 pub(super) fn run(arguments: arguments::Eval) -> Result<Exit, Failure> {
     let arguments::Eval { expression, state, on, adapters, namespace } = arguments;
     let documents = Documents::read(&policy::sources(&adapters)?).map_err(diagnosed)?;
-    let policy = documents.compile().map_err(diagnosed)?;
+    let mut policy = documents.compile().map_err(diagnosed)?;
     let arguments::State { state: paths, unknown, time } = &state;
-    let recorded = recorded::load(paths, unknown, &BTreeSet::new(), policy.adapters.clone(), || live(&policy))?;
+    let recorded = recorded::load(paths, unknown, &BTreeSet::new(), &mut policy, live)?;
     let time = match time {
         Some(time) => Some(Clock::parse(time).map_err(|error| Failure::invalid(format!("--time: {error}")))?),
         None => recorded.newest,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use suture_checker::engine::{Engine, Settings};
 use suture_model::kinds::Kind;
@@ -48,8 +49,8 @@ pub(super) fn taken_as_none(policy: &Policy, recorded: &RecordedCluster) -> Vec<
     let stated = policy.adapters.stated_kinds();
     let is_met = |kind: &Kind| stated.contains(kind) || !snapshot.list(kind, None).is_empty();
     let of = |adapter: &&ResourceAdapter| is_met(&Kind::new(&adapter.spec.group, &adapter.spec.kind));
-    let met = policy.written_adapters.iter().filter(of).cloned().collect();
-    let policy = &Policy { written_adapters: met, ..policy.clone() };
+    let met = policy.each_adapter().filter(of).cloned().collect();
+    let policy = &Policy { written_adapters: met, defined_adapters: Arc::default(), ..policy.clone() };
     let is_none = |kind: &Kind| snapshot.list(kind, None).is_empty() && !snapshot.unknown().contains(&kind.kind);
     let none = watched(policy).into_iter().filter(is_none).map(|kind| kind.to_string());
     let mut none: Vec<String> = none.filter(|kind| !read.contains(kind.as_str())).collect();
@@ -63,14 +64,14 @@ pub(super) fn engine(common: Common, policy: &Policy, unmodelled: OnUndecided) -
     Engine::new(policy.invariants.clone(), settings).map_err(Failure::invalid)
 }
 
-/// The recorded cluster, and the time it is there.
+/// The recorded cluster, and the time it is there. The policy takes in what its definitions say.
 pub(super) fn load_state(
     state: &State,
-    policy: &Policy,
+    policy: &mut Policy,
     wanted: &BTreeSet<Key>,
 ) -> Result<(RecordedCluster, Option<Clock>), Failure> {
     let State { state, unknown, time } = state;
-    let recorded = recorded::load(state, unknown, wanted, policy.adapters.clone(), || live(policy))?;
+    let recorded = recorded::load(state, unknown, wanted, policy, live)?;
     let time = match time {
         Some(time) => Some(Clock::parse(time).map_err(|error| Failure::invalid(format!("--time: {error}")))?),
         None if recorded.is_live => Some(Clock::now()),

@@ -21,9 +21,8 @@ pub(super) fn run(common: Common, arguments: arguments::Lint) -> Result<Exit, Fa
     one_standard_input(&[&paths, &state])?;
     let sources = policy::sources(&paths)?;
     let mut linted = lint(&sources, Clock::now());
-    if let (false, Some(policy)) = (state.is_empty(), &linted.policy) {
-        let adapters = policy.adapters.clone();
-        let recorded = recorded::load(&state, &[], &BTreeSet::new(), adapters, || live(policy))?;
+    if let (false, Some(policy)) = (state.is_empty(), &mut linted.policy) {
+        let recorded = recorded::load(&state, &[], &BTreeSet::new(), policy, live)?;
         let more = without_instances(&linted, &recorded.snapshot);
         linted.found.extend(more);
     }

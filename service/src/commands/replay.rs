@@ -66,14 +66,15 @@ fn merge(paths: &[PathBuf]) -> Result<Replayed, Failure> {
 fn replay(common: Common, arguments: &arguments::Replay) -> Result<Replayed, Failure> {
     let arguments::Replay { log, reviews, state, unknown, time, policy: flags, shard, part, .. } = arguments;
     one_standard_input(&[log, reviews, state, &flags.invariants, &flags.adapters])?;
-    let policy = Arc::new(load_policy(flags)?);
+    let mut policy = load_policy(flags)?;
     let (recorded, time) = match state.is_empty() {
         true => (RecordedCluster::new(policy.adapters.clone()), None),
         false => {
             let state = State { state: state.clone(), unknown: unknown.clone(), time: time.clone() };
-            load_state(&state, &policy, &BTreeSet::new())?
+            load_state(&state, &mut policy, &BTreeSet::new())?
         }
     };
+    let policy = Arc::new(policy);
     let inputs = inputs(flags, &recorded)?;
     let known = match part {
         Some(path) => read_part(path)?,

@@ -12,6 +12,7 @@ use kube::api::{ListParams, Request};
 use suture_model::kinds::{Kind, KindTraits, Watched};
 use suture_model::object::Object;
 use suture_model::value::{Str, Val};
+use suture_specs::adapters::scaled_kind;
 use tokio::time::timeout;
 
 use super::api::brief;
@@ -69,9 +70,10 @@ async fn survey(client: &Client, policy: &Policy) -> Result<LiveCluster, String>
             Err(why) => drop(cluster.unread.insert(kind.kind.to_string(), why)),
             Ok(objects) => {
                 cluster.read.insert(kind.to_string().into());
-                let owners = objects.iter().filter_map(|val| Object::from_val(val).ok());
-                let owners = owners.flat_map(|o| o.owners().iter().map(|owner| owner.kind.clone()).collect::<Vec<_>>());
-                wanted.extend(owners.filter(|kind| !seen.contains(kind)));
+                for object in objects.iter().filter_map(|val| Object::from_val(val).ok()) {
+                    let owners = object.owners().iter().map(|owner| owner.kind.clone());
+                    wanted.extend(owners.chain(scaled_kind(&object)).filter(|kind| !seen.contains(kind)));
+                }
                 cluster.objects.extend(objects);
             }
         }

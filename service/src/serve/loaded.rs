@@ -32,6 +32,8 @@ pub struct Loaded {
     pub generation: u64,
     /// The kinds that they read.
     pub wanted: Wanted,
+    /// Those of them that nothing reads but what a definition says of their scale: no decision waits for them.
+    pub beside: BTreeSet<Kind>,
     /// The kinds that each invariant reads, in their order.
     pub reads: Vec<ReadKinds>,
     /// What does not compile and is left out.

@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use suture_encode::analysis::Analysis;
 use suture_model::adapter::NoAdapters;
+use suture_model::ingest::project;
 use suture_model::kinds::Kind;
+use suture_model::object::Object;
 use suture_model::value::{Str, Val};
-use suture_specs::adapters::AdapterSet;
+use suture_specs::adapters::{self, AdapterSet};
 use suture_specs::compile::compile_invariant;
 use suture_specs::library::Library;
 use suture_specs::spec::{Invariant, Origin, Profile, ResourceAdapter, Spec, SpecError, parse_spec};
@@ -33,12 +35,17 @@ use crate::rules;
 /// Resources that change within this time are compiled together: `kubectl apply` of a folder sends one after the other.
 const TOGETHER: Duration = Duration::from_millis(20);
 
+/// The kind of definitions of custom resources, which say where these keep their scale.
+pub const DEFINITION: &str = "CustomResourceDefinition";
+
 /// The documents at hand.
 #[derive(Debug, Default)]
 pub struct Policies {
     files: Documents,
     resources: BTreeMap<Name, Val>,
     editions: BTreeMap<Name, Edition>,
+    /// What the definitions of custom resources say, by their names.
+    defined: BTreeMap<Name, ResourceAdapter>,
     generation: u64,
     /// The adapters of the load before: a snapshot is indexed by them, so that equal ones are kept.
     adapters: Option<(String, Arc<AdapterSet>)>,
@@ -64,6 +71,14 @@ impl Policies {
     /// A resource of the cluster is so now.
     pub fn put(&mut self, resource: Val) {
         if let Some(name) = name(&resource) {
+            if &*name.0 == DEFINITION {
+                let object = Object::from_val(&project(&resource)).ok();
+                match object.as_ref().and_then(adapters::defined) {
+                    Some(adapter) => drop(self.defined.insert(name, adapter)),
+                    None => drop(self.defined.remove(&name)),
+                }
+                return;
+            }
             // what the API server adds is none of the document's
             let metadata = ["name", "namespace", "labels"].iter().filter_map(|field| {
                 resource.at_some(&["metadata", field]).map(|value| (Str::from(*field), value.clone()))
@@ -81,6 +96,7 @@ impl Policies {
         if let Some(name) = name(resource) {
             self.resources.remove(&name);
             self.editions.remove(&name);
+            self.defined.remove(&name);
         }
     }
 
@@ -88,9 +104,10 @@ impl Policies {
     pub fn retain(&mut self, kind: &str, mut listed: impl FnMut(&str, &str) -> bool) {
         self.resources.retain(|(of, ns, name), _| &**of != kind || listed(ns, name));
         self.editions.retain(|name, _| self.resources.contains_key(name));
+        self.defined.retain(|(of, ns, name), _| &**of != kind || listed(ns, name));
     }
 
-    /// Takes in what the watches of Suture's own kinds tell, until nobody tells any more; what changes is loaded into the
+    /// Takes in what the watches of Suture's own kinds and of definitions tell, until nobody tells any more; what changes is loaded into the
     /// store. Part `policies` of the readiness is whether all kinds were read once.
     pub fn follow(mut self, told: &Receiver<(Kind, KindEvent)>, store: &Store, readiness: &Readiness) {
         let mut unread: BTreeSet<&str> = RESOURCES.iter().map(|resource| resource.kind).collect();
@@ -133,7 +150,7 @@ impl Policies {
 
     /// Says whether what decisions are made by may have changed.
     fn take(&mut self, (kind, told): (Kind, KindEvent), unread: &mut BTreeSet<&str>) -> bool {
-        let before = (self.resources.clone(), self.editions.clone());
+        let before = (self.resources.clone(), self.editions.clone(), self.said_by_definitions());
         match told {
             KindEvent::Page(resources, taken) => {
                 resources.into_iter().for_each(|resource| self.put(resource));
@@ -156,7 +173,11 @@ impl Policies {
             }
             KindEvent::Wanted | KindEvent::Unwanted | KindEvent::Lost | KindEvent::Every | KindEvent::Progress(_) => {}
         }
-        (&self.resources, &self.editions) != (&before.0, &before.1)
+        (&self.resources, &self.editions, self.said_by_definitions()) != (&before.0, &before.1, before.2)
+    }
+
+    fn said_by_definitions(&self) -> String {
+        format!("{:?}", self.defined.values().map(|adapter| &adapter.spec).collect::<Vec<_>>())
     }
 
     /// Compiles everything that can be.
@@ -182,14 +203,17 @@ impl Policies {
         let mut policy = compile(&mut documents, &mut problems);
         let adapters = self.adapters(&mut documents, &mut problems);
         policy.written_adapters = adapters.written(&documents.adapters);
+        policy.defined_adapters = adapters.defined();
         policy.adapters = adapters;
         policy.documents = Arc::new(documents);
         let mut kinds = rules::watched(&policy);
         // what is defined says which kinds are absent
-        kinds.extend(Kind::builtin("CustomResourceDefinition"));
+        kinds.extend(Kind::builtin(DEFINITION));
+        let stated = Policy { defined_adapters: Arc::default(), ..policy.clone() };
+        let beside: BTreeSet<Kind> = kinds.difference(&rules::watched(&stated)).cloned().collect();
         let wanted = Wanted { kinds, every: rules::watches_every(&policy) };
         let reads = policy.invariants.iter().map(|invariant| {
-            let alone = Policy { invariants: vec![invariant.clone()], grants: Grants::default(), ..policy.clone() };
+            let alone = Policy { invariants: vec![invariant.clone()], grants: Grants::default(), ..stated.clone() };
             ReadKinds { kinds: rules::watched(&alone), every: rules::watches_every(&alone) }
         });
         let reads = reads.collect();
@@ -201,6 +225,7 @@ impl Policies {
             policy,
             generation: self.generation,
             wanted,
+            beside,
             reads,
             problems,
             resources,
@@ -228,7 +253,8 @@ impl Policies {
             true
         });
         let good = &documents.adapters;
-        let text = format!("{:?}", good.iter().map(|adapter| &adapter.spec).collect::<Vec<_>>());
+        let text = good.iter().map(|adapter| &adapter.spec).collect::<Vec<_>>();
+        let text = format!("{text:?}, {}", self.said_by_definitions());
         if let Some((_, known)) = self.adapters.as_ref().filter(|(of, _)| *of == text) {
             return known.clone();
         }
@@ -236,7 +262,7 @@ impl Policies {
             problems.push(Problem { resource: "ResourceAdapters".to_owned(), message: told(&errors) });
             AdapterSet::default()
         });
-        let set = Arc::new(set);
+        let set = Arc::new(set.with_defined(self.defined.values().cloned()));
         self.adapters = Some((text, set.clone()));
         set
     }
@@ -293,6 +319,7 @@ fn compile(documents: &mut Documents, problems: &mut Vec<Problem>) -> Policy {
         invariants: compiled,
         adapters: Arc::new(NoAdapters),
         written_adapters: Arc::default(),
+        defined_adapters: Arc::default(),
         exemptions: documents.exemptions.clone(),
         grants: compiled_grants,
         documents: Arc::default(),
@@ -359,6 +386,46 @@ mod tests {
         assert!(second.policy.invariants.is_empty());
         assert_eq!(second.resources.len(), 2);
         assert!(second.generation > first.generation);
+    }
+
+    #[test]
+    fn the_scale_of_a_definition_is_an_adapter_that_nothing_waits_for() {
+        let kind = Kind::new("example.com", "Fleet");
+        let definition = |path: &str| {
+            resource(&format!(
+                r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"{DEFINITION}","metadata":{{"name":"fleets.example.com"}},
+                "spec":{{"group":"example.com","names":{{"kind":"Fleet"}},"versions":[{{"name":"v1","storage":true,
+                "subresources":{{"scale":{{"specReplicasPath":"{path}","labelSelectorPath":".status.selector"}}}}}}]}}}}"#
+            ))
+        };
+        let fleet = r#"{"apiVersion":"example.com/v1","kind":"Fleet","metadata":{"name":"web","namespace":"a"},
+            "spec":{"size":3},"status":{"selector":"app=web"}}"#;
+        let fleet = Object::from_val(&resource(fleet)).unwrap();
+        let mut policies = Policies::default();
+        policies.put(resource(
+            r#"{"kind":"Invariant","metadata":{"name":"good"},"spec":{"template":"service-keeps-endpoints"}}"#,
+        ));
+        let told = |kind: &str, told| (Kind::new("apiextensions.k8s.io", kind), told);
+        let mut unread = BTreeSet::new();
+        assert!(policies.take(told(DEFINITION, KindEvent::Put(definition(".spec.size"))), &mut unread));
+        let loaded = policies.load();
+        let facts = loaded.policy.adapters.facts(&fleet).unwrap();
+        assert_eq!(facts.replicas, Some(3));
+        assert!(facts.selector.as_ref().unwrap().matches(&Val::object([("app", Val::str("web"))])));
+        assert!(loaded.wanted.kinds.contains(&kind));
+        assert_eq!(loaded.beside, [kind.clone()].into());
+        assert!(loaded.reads.iter().all(|reads| !reads.kinds.contains(&kind)));
+        let rules = rules::rules(&loaded.policy);
+        let update = suture_model::change::Operation::Update;
+        assert!(rules.iter().any(|rule| rule.covers("example.com", "fleets", "scale", update)));
+        // the same again is no other policy, and neither is a status
+        assert!(!policies.take(told(DEFINITION, KindEvent::Put(definition(".spec.size"))), &mut unread));
+        let again = policies.load().policy.adapters;
+        assert!(Arc::ptr_eq(&loaded.policy.adapters, &again));
+        assert!(policies.take(told(DEFINITION, KindEvent::Put(definition(".spec.pods"))), &mut unread));
+        assert_eq!(policies.load().policy.adapters.facts(&fleet).unwrap().replicas, None);
+        assert!(policies.take(told(DEFINITION, KindEvent::Gone(definition(".spec.pods"))), &mut unread));
+        assert!(policies.load().policy.adapters.facts(&fleet).is_none());
     }
 
     #[test]

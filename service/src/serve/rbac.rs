@@ -108,7 +108,7 @@ fn reads(policy: &Policy) -> Vec<Json> {
 /// The resource of a kind: of one with an adapter that is named like its definition (`PLURAL.GROUP`), that plural.
 fn resource_of(policy: &Policy, kind: &Kind) -> String {
     let is_for = |adapter: &&ResourceAdapter| adapter.spec.group == *kind.group && adapter.spec.kind == *kind.kind;
-    let adapter = policy.written_adapters.iter().find(is_for);
+    let adapter = policy.each_adapter().find(is_for);
     let named = adapter.and_then(|adapter| adapter.name.strip_suffix(&*kind.group)?.strip_suffix('.'));
     named.map_or_else(|| plural(&kind.kind), str::to_owned)
 }

@@ -88,10 +88,15 @@ impl View {
     pub fn unread(&self) -> Vec<String> {
         let needed = rules::always();
         let waits = |kind: &Kind, reading: &Reading| !matches!(reading, Reading::Forbidden(_)) || needed.contains(kind);
-        let unknown = self.readings.iter().filter(|(kind, reading)| waits(kind, reading));
+        let unknown = self.readings.iter().filter(|(kind, reading)| self.is_read(kind) && waits(kind, reading));
         let unknown = unknown.filter_map(|(kind, reading)| Some(format!("{kind}: {}", reading.missing()?)));
         let unsurveyed = self.unsurveyed().then(|| "the kinds of the cluster are not listed yet".to_owned());
         unknown.chain(unsurveyed).collect()
+    }
+
+    /// Whether anything depends on a kind but what a definition says of its scale.
+    fn is_read(&self, kind: &Kind) -> bool {
+        !self.loaded.beside.contains(kind) || self.snapshot.owns(kind)
     }
 
     /// The same with an object as it is known to be by now.
@@ -105,7 +110,11 @@ impl View {
         match change {
             Change::Put(object) => {
                 self.mark_owners(&object);
+                let has_beside = object.owners().iter().any(|owner| self.loaded.beside.contains(&owner.kind));
                 self.snapshot.insert_shared(object);
+                if has_beside {
+                    self.mark_unknown();
+                }
             }
             Change::Remove(key) => drop(self.snapshot.remove(&key)),
             Change::Retain(kind, kept) => {
@@ -225,7 +234,7 @@ impl View {
 
     /// A snapshot knows kinds by their short names: if one kind of a name is unknown, all are.
     fn mark_unknown(&mut self) {
-        let unknown = self.readings.iter().filter(|(_, reading)| reading.missing().is_some());
+        let unknown = self.readings.iter().filter(|(kind, reading)| reading.missing().is_some() && self.is_read(kind));
         self.snapshot.set_unknown(unknown.map(|(kind, _)| kind.kind.clone()).collect());
     }
 }

@@ -96,10 +96,11 @@ pub fn run_watched(suite: &Suite, saw: Option<&mut dyn FnMut(&Seen<'_>)>) -> Res
     let cases = match documents::unsupported(&documents) {
         Some(reason) => suite.spec.cases.iter().map(|case| failed(case, &reason)).collect(),
         None => {
-            let policy = documents.compile().map_err(diagnosed)?;
+            let mut policy = documents.compile().map_err(diagnosed)?;
             let settings = Settings { verbose: saw.is_some(), ..Settings::default() };
             let engine = Engine::new(policy.invariants.clone(), settings).map_err(Failure::invalid)?;
-            let base = documents::state(RecordedCluster::new(policy.adapters.clone()), suite)?;
+            let mut base = documents::state(RecordedCluster::new(policy.adapters.clone()), suite)?;
+            policy.read_definitions(&mut base.snapshot);
             let mut runner = Runner { engine, policy, base, suite, folder: documents::folder(suite), saw };
             suite.spec.cases.iter().enumerate().map(|(at, case)| runner.timed(at, case)).collect()
         }

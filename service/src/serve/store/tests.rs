@@ -205,6 +205,19 @@ fn a_kind_that_may_not_be_read_is_unknown_and_not_waited_for() {
 }
 
 #[test]
+fn a_kind_that_a_definition_alone_explains_is_unknown_only_as_an_owner() {
+    let store = store();
+    let sets = Kind::new("apps", "ReplicaSet");
+    let mut loaded = Policies::default().load().wanting_nothing();
+    loaded.beside.insert(sets.clone());
+    store.write(vec![Change::Load(Arc::new(loaded))]);
+    store.write(vec![Change::Read(sets, Reading::Forbidden("replicasets.apps".to_owned()))]);
+    assert!(!store.read().snapshot.unknown().contains("ReplicaSet"));
+    store.write(vec![Change::Put(Arc::new(pod(1, 1, 1, 1)))]);
+    assert!(store.read().snapshot.unknown().contains("ReplicaSet"));
+}
+
+#[test]
 fn an_owner_of_a_kind_that_was_not_listed_is_not_gone() {
     let store = store();
     store.write(vec![Change::Put(Arc::new(pod(1, 1, 1, 1)))]);

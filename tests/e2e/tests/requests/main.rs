@@ -51,6 +51,7 @@ fn every_template_denies_and_allows_what_kubectl_asks() {
     );
     bench.judge(Plan::of(TEMPLATES.map(invariant).to_vec()));
     templates::endpoints(&mut bench);
+    templates::scale_of_a_definition(&mut bench);
     templates::quorums_and_budgets(&mut bench);
     templates::data_and_owners(&mut bench);
     templates::references_and_hosts(&mut bench);

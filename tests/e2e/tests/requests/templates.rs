@@ -101,6 +101,22 @@ pub(super) fn endpoints(bench: &mut Bench) {
     bench.serving("shop", "web", 3);
 }
 
+/// A definition that comes while Suture judges says which pods a custom resource without adapter runs.
+pub(super) fn scale_of_a_definition(bench: &mut Bench) {
+    let mut fleets = definition("e2e.example", "Fleet");
+    fleets["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": ".spec.size",
+        "statusReplicasPath": ".status.size", "labelSelectorPath": ".status.selector"}});
+    bench.admin.create(&fleets.to_string()).expect("the definition");
+    let fleet = json!({"apiVersion": "e2e.example/v1", "kind": "Fleet", "metadata": {"name": "single", "namespace": "shop"},
+        "spec": {"size": 2}, "status": {"selector": "app=single", "size": 1}});
+    settled("the resource", || bench.admin.create(&fleet.to_string()).is_ok(), &true);
+    let scale = |replicas| ["scale", "fleets.e2e.example", "single", "--namespace=shop", replicas];
+    let dry = [scale("--replicas=0").as_slice(), &["--dry-run=server"]].concat();
+    settled("its watch", || bench.admin.run(&dry).expect("kubectl").success, &false);
+    bench.denied("service-keeps-endpoints", "single", "scale a custom resource to 0", Ask::Run(&scale("--replicas=0")));
+    bench.allowed("service-keeps-endpoints", "scale it to 1", Ask::Run(&scale("--replicas=1")));
+}
+
 /// Requests on quorums, and on what may be disrupted.
 pub(super) fn quorums_and_budgets(bench: &mut Bench) {
     bench.denied(
