@@ -1,16 +1,19 @@
 //! Random large and deep objects, from eight clients at once: each gets its answer by its deadline, and no decision goes on
-//! for long after that, whatever it is about. In a fixed time (`SUTURE_HOSTILE_SECONDS`), as the webhook decides.
+//! for long after that, whatever it is about. In a fixed time (`SUTURE_HOSTILE_SECONDS`), as the webhook decides. The clients
+//! make them in a process of their own, so that the memory of this one is that of decisions.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "what the test itself gets wrong may end it")]
 #![expect(clippy::disallowed_methods, reason = "the test is about time")]
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use suture_checker::decision::Effort;
 use suture_model::kinds::Kind;
 use suture_service::bench::measure::{resident_kib, resident_peak_kib};
 use suture_service::bench::prng::Prng;
@@ -18,8 +21,10 @@ use suture_service::serve::answer::Answer;
 use suture_service::serve::in_flight_log::InFlightLog;
 use suture_service::serve::judge::{JudgePool, Replicas, SharedState};
 use suture_service::serve::metrics::Metrics;
+use suture_service::serve::paths;
 use suture_service::serve::policies::Policies;
-use suture_service::serve::review::{self, AdmissionCall, Unreadable};
+use suture_service::serve::review::AdmissionCall;
+use suture_service::serve::router::{Terms, router};
 use suture_service::serve::store::{Change, Reading, Store};
 use suture_service::serve::workers::{Decider, Deciders, Limits, Workers};
 use suture_specs::spec::{OnUndecided, Profile};
@@ -40,41 +45,53 @@ const DEADLINE: Duration = Duration::from_millis(1_500);
 const LATE_MAX: Duration = Duration::from_millis(50);
 /// Items of the longest lists.
 const ITEMS_MAX: f64 = 10_000.0;
+/// The most that may be resident.
+const RESIDENT_KIB_MAX: u64 = 256 << 10;
 /// Bytes of the largest objects: what an API server takes.
 const BYTES_MAX: usize = 3 << 20;
 
-/// How late the latest decision ended, and what it was about.
-type Latest = Arc<Mutex<(Duration, String)>>;
+/// What decisions were, and how late the latest one ended.
+#[derive(Default)]
+struct Decided {
+    late: Duration,
+    /// What that was about.
+    latest: String,
+    labels: BTreeMap<&'static str, usize>,
+    /// Why something was undecided.
+    reasons: BTreeMap<&'static str, usize>,
+}
 
-/// Judges, and notes how late each decision ends.
-struct Timed {
+/// Judges, and notes what came of it.
+struct Noted {
     judges: JudgePool,
-    latest: Latest,
+    decided: Arc<Mutex<Decided>>,
 }
 
-struct TimedJudge {
+struct NotedJudge {
     judge: Box<dyn Decider>,
-    latest: Latest,
+    decided: Arc<Mutex<Decided>>,
 }
 
-impl Deciders for Timed {
+impl Deciders for Noted {
     fn decider(&self) -> Box<dyn Decider> {
-        Box::new(TimedJudge { judge: self.judges.decider(), latest: self.latest.clone() })
+        Box::new(NotedJudge { judge: self.judges.decider(), decided: self.decided.clone() })
     }
 }
 
-impl Decider for TimedJudge {
+impl Decider for NotedJudge {
     fn decide(&mut self, asked: &AdmissionCall) -> Answer {
         let answer = self.judge.decide(asked);
         let late = Instant::now().saturating_duration_since(asked.deadline);
-        let mut latest = self.latest.lock().unwrap();
-        if late > latest.0 {
-            let text = |path: &str| asked.text(&[path]).to_owned();
-            let kind = asked.text(&["kind", "kind"]);
-            *latest = (
-                late,
-                format!("{} {kind}/{}, {} bytes: {:?}", text("operation"), text("name"), asked.bytes, answer.effort),
-            );
+        let mut decided = self.decided.lock().unwrap();
+        *decided.labels.entry(answer.label.as_str()).or_default() += 1;
+        for reason in &answer.undecided {
+            *decided.reasons.entry(reason).or_default() += 1;
+        }
+        if late > decided.late {
+            let [operation, kind, name] =
+                [&["operation"][..], &["kind", "kind"], &["name"]].map(|path| asked.text(path));
+            let about = format!("{operation} {kind}/{name}, {} bytes: {:?}", asked.bytes, answer.effort);
+            (decided.late, decided.latest) = (late, about);
         }
         answer
     }
@@ -90,7 +107,10 @@ fn judges() -> JudgePool {
     let known = kinds.iter().map(|kind| Change::Read(kind.clone(), Reading::Known));
     let objects: Vec<Change> = snapshot.iter().map(|object| Change::Put(object.clone())).collect();
     store.write(known.chain(objects).chain([Change::Every]).collect());
-    JudgePool(Arc::new(SharedState::new(store, Arc::new(InFlightLog::lasting(60)), Replicas::Audit)))
+    let shared = SharedState::new(store, Arc::new(InFlightLog::lasting(60)), Replicas::Audit);
+    // nothing is decided where nobody notices pauses
+    shared.pauses.watch(|| ());
+    JudgePool(Arc::new(shared))
 }
 
 /// An object with one or two long lists, some of it nested deep.
@@ -163,17 +183,6 @@ fn asked(uid: u64, lists: &[Long], prng: &mut Prng) -> Option<String> {
     (review.len() <= 2 * BYTES_MAX).then_some(review)
 }
 
-/// What was seen of all answers.
-#[derive(Default)]
-struct Seen {
-    /// By how much answers were late, what was asked, and what it took.
-    latest: (Duration, String, Effort),
-    took: Vec<Duration>,
-    labels: BTreeMap<&'static str, usize>,
-    /// Why something was undecided.
-    reasons: BTreeMap<&'static str, usize>,
-}
-
 /// How much later than it asked for a thread wakes up that has nothing to do: what the machine does beside this.
 fn oversleeping(done: Arc<AtomicBool>) -> thread::JoinHandle<Duration> {
     const NAP: Duration = Duration::from_millis(5);
@@ -188,95 +197,147 @@ fn oversleeping(done: Arc<AtomicBool>) -> thread::JoinHandle<Duration> {
     })
 }
 
+/// Where the clients, in a process of their own, find the webhook, and for how many seconds they ask.
+const ADDRESS: &str = "SUTURE_HOSTILE_ADDRESS";
+const LASTING: &str = "SUTURE_HOSTILE_LASTING";
+/// What comes before what the clients saw, in what their process prints.
+const SEEN: &str = "seen: ";
+
+/// What a client saw of the answers.
+#[derive(Default)]
+struct Seen {
+    micros: Vec<u64>,
+    /// What the slowest one was about.
+    slowest: String,
+    /// How often which code was answered.
+    codes: BTreeMap<u64, usize>,
+}
+
+impl Seen {
+    fn add(&mut self, took: Duration, about: String, code: u64) {
+        let micros = u64::try_from(took.as_micros()).unwrap();
+        if self.micros.iter().all(|known| *known < micros) {
+            self.slowest = about;
+        }
+        self.micros.push(micros);
+        *self.codes.entry(code).or_default() += 1;
+    }
+
+    fn join(mut self, other: Self) -> Self {
+        if other.micros.iter().max() > self.micros.iter().max() {
+            self.slowest = other.slowest;
+        }
+        self.micros.extend(other.micros);
+        other.codes.into_iter().for_each(|(code, count)| *self.codes.entry(code).or_default() += count);
+        self
+    }
+}
+
+/// Posts a review, and gives the code of its answer.
+fn post(stream: &mut TcpStream, body: &str) -> u64 {
+    write!(stream, "POST {} HTTP/1.1\r\nHost: suture\r\nContent-Length: {}\r\n\r\n", paths::PATH, body.len()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    for line in reader.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty()) {
+        if let Some(("content-length", value)) = line.to_lowercase().split_once(": ") {
+            length = value.parse().unwrap();
+        }
+    }
+    let mut answer = vec![0; length];
+    reader.read_exact(&mut answer).unwrap();
+    let answer: Value = serde_json::from_slice(&answer).unwrap();
+    let response = &answer["response"];
+    if response["allowed"] == true { 200 } else { response["status"]["code"].as_u64().unwrap() }
+}
+
 #[test]
-fn no_decision_goes_on_beyond_its_deadline() {
-    let told = std::env::var("SUTURE_HOSTILE_SECONDS").ok().and_then(|text| text.parse().ok());
-    let seconds = told.unwrap_or(SECONDS);
-    let (latest, metrics) = (Latest::default(), Metrics::default());
-    let timed = Timed { judges: judges(), latest: latest.clone() };
-    let limits = Limits { workers: WORKERS, queue_len_max: 256 };
-    let workers = Workers::start(Arc::new(timed), limits, metrics.clone());
-    let start = resident_kib().unwrap_or(0);
-    let (seen, end) = (Arc::new(Mutex::new(Seen::default())), Instant::now() + Duration::from_secs(seconds));
-    let (done, one_by_one) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(())));
-    let oversleeping = oversleeping(done.clone());
-    let runtime = Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
+#[ignore = "the process of the clients, which another test starts"]
+fn what_clients_send() {
+    let [address, seconds] = [ADDRESS, LASTING].map(|name| std::env::var(name).unwrap());
+    let end = Instant::now() + Duration::from_secs(seconds.parse().unwrap());
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| {
-            let (workers, runtime, seen) = (workers.clone(), runtime.clone(), seen.clone());
-            let one_by_one = one_by_one.clone();
+            let mut stream = TcpStream::connect(&address).unwrap();
             thread::spawn(move || {
-                let (lists, mut prng) = (lists::all(), Prng::new(0x5eed ^ client));
+                let (lists, mut prng, mut seen) = (lists::all(), Prng::new(0x5eed ^ client), Seen::default());
                 for turn in 0.. {
                     if Instant::now() >= end {
-                        return;
+                        break;
                     }
-                    // the clients are no part of what is measured, and one thread reads what comes
-                    let reading = one_by_one.lock().unwrap();
                     let Some(body) = asked(turn * CLIENTS + client, &lists, &mut prng) else { continue };
-                    let about = format!("{} bytes, {}", body.len(), head(&body));
-                    let arrived = Instant::now();
-                    let call = review::read(body.as_bytes(), arrived, arrived + DEADLINE);
-                    drop((reading, body));
-                    one(&runtime, &workers, call, about, &seen);
+                    let began = Instant::now();
+                    let code = post(&mut stream, &body);
+                    seen.add(began.elapsed(), head(&body), code);
                 }
+                seen
             })
         })
         .collect();
-    clients.into_iter().for_each(|client| client.join().unwrap());
-    done.store(true, Ordering::Release);
-    let overslept = oversleeping.join().unwrap();
-    let Seen { latest: (late, about, effort), mut took, labels, reasons } = std::mem::take(&mut *seen.lock().unwrap());
-    took.sort();
-    let at = |part: usize| took.get(took.len().saturating_sub(1) * part / 100).copied().unwrap_or_default();
-    let (ended, ended_about) = latest.lock().unwrap().clone();
-    let (peak, count) = (resident_peak_kib().unwrap_or(0), took.len());
-    println!("{count} requests in {seconds} s at {CLIENTS} clients: {labels:?}, undecided for {reasons:?}");
-    println!("took p50 {:?}, p99 {:?}, at most {:?}, of {DEADLINE:?}", at(50), at(99), at(100));
-    println!("answers were late by {late:?} at most: {about}, {effort:?}");
-    println!("decisions ended {ended:?} after their deadline at most: {ended_about}");
-    println!("a thread that slept woke up {overslept:?} late at most");
-    println!("resident at the start {} MiB, at most {} MiB", start >> 10, peak >> 10);
-    assert!(count > 0 && !labels.contains_key("panicked"), "{labels:?}");
-    // where nobody asked for it the machine may do anything beside
-    let most = if told.is_some() { LATE_MAX + overslept } else { Duration::MAX };
-    assert!(late <= most, "an answer was late by {late:?}: {about}");
-    assert!(ended <= most, "a decision ended {ended:?} after its deadline: {ended_about}");
-}
-
-/// Asks once, and notes what came of it.
-fn one(
-    runtime: &tokio::runtime::Runtime,
-    workers: &Workers,
-    call: Result<AdmissionCall, Unreadable>,
-    about: String,
-    seen: &Mutex<Seen>,
-) {
-    let Ok(call) = call else {
-        *seen.lock().unwrap().labels.entry("unreadable").or_default() += 1;
-        return;
-    };
-    let arrived = call.arrived;
-    let answer = match runtime.block_on(workers.ask(call)) {
-        Ok(answer) => answer,
-        Err(why) => Answer::unjudged(why, OnUndecided::Deny),
-    };
-    let (took, label, effort) = (arrived.elapsed(), answer.label.as_str(), answer.effort);
-    let mut seen = seen.lock().unwrap();
-    for reason in &answer.undecided {
-        *seen.reasons.entry(reason).or_default() += 1;
-    }
-    seen.took.push(took);
-    *seen.labels.entry(label).or_default() += 1;
-    let late = took.saturating_sub(DEADLINE);
-    if late > seen.latest.0 {
-        seen.latest = (late, about, effort);
-    }
+    let seen = clients.into_iter().map(|client| client.join().unwrap()).fold(Seen::default(), Seen::join);
+    let Seen { mut micros, slowest, codes } = seen;
+    micros.sort_unstable();
+    println!("{SEEN}{}", json!({"micros": micros, "slowest": slowest, "codes": codes}));
 }
 
 /// What is asked, without its objects.
 fn head(body: &str) -> String {
     let review: Value = serde_json::from_str(body).unwrap_or_default();
     let request = &review["request"];
-    format!("{} {}/{}", request["operation"], request["kind"]["kind"], request["name"])
+    format!("{} {}/{}, {} bytes", request["operation"], request["kind"]["kind"], request["name"], body.len())
+}
+
+/// What the process of the clients saw of a webhook.
+fn seen_by_clients(address: &str, seconds: u64) -> Value {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "what_clients_send", "--ignored", "--nocapture"]);
+    command.env(ADDRESS, address).env(LASTING, seconds.to_string());
+    let ran = command.stderr(Stdio::inherit()).output().unwrap();
+    let printed = String::from_utf8(ran.stdout).unwrap();
+    let seen = printed.lines().find_map(|line| Some(line.split_once(SEEN)?.1));
+    serde_json::from_str(seen.unwrap_or_else(|| unreachable!("{printed}"))).unwrap()
+}
+
+#[test]
+fn no_decision_goes_on_beyond_its_deadline() {
+    let told = std::env::var("SUTURE_HOSTILE_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = told.unwrap_or(SECONDS);
+    let (decided, metrics) = (Arc::<Mutex<Decided>>::default(), Metrics::default());
+    let start = resident_kib().unwrap_or(0);
+    let crews = [WORKERS, 1].map(|workers| {
+        let noted = Noted { judges: judges(), decided: decided.clone() };
+        Workers::start(Arc::new(noted), Limits { workers, queue_len_max: 256 }, metrics.clone())
+    });
+    let terms = Terms { deadline: DEADLINE, margin: Duration::ZERO, on_overload: OnUndecided::Deny };
+    let router = router(crews, terms, metrics, None, paths::Segments::default(), None);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().unwrap();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    runtime.spawn(async move { axum::serve(listener, router).await });
+    let done = Arc::new(AtomicBool::new(false));
+    let oversleeping = oversleeping(done.clone());
+    let seen = seen_by_clients(&address, seconds);
+    done.store(true, Ordering::Release);
+    let overslept = oversleeping.join().unwrap();
+    let took: Vec<Duration> =
+        seen["micros"].as_array().unwrap().iter().map(|one| Duration::from_micros(one.as_u64().unwrap())).collect();
+    let at = |part: usize| took.get(took.len().saturating_sub(1) * part / 100).copied().unwrap_or_default();
+    let answered = at(100).saturating_sub(DEADLINE);
+    let Decided { late, latest, labels, reasons } = std::mem::take(&mut *decided.lock().unwrap());
+    let (peak, count) = (resident_peak_kib().unwrap_or(0), took.len());
+    println!("{count} requests in {seconds} s at {CLIENTS} clients, answered with {}", seen["codes"]);
+    println!("decided: {labels:?}, undecided for {reasons:?}");
+    println!("took p50 {:?}, p99 {:?}, at most {:?}, of {DEADLINE:?}: {}", at(50), at(99), at(100), seen["slowest"]);
+    println!("decisions ended {late:?} after their deadline at most: {latest}");
+    println!("a thread that slept woke up {overslept:?} late at most");
+    println!("resident at the start {} MiB, at most {} MiB", start >> 10, peak >> 10);
+    assert!(!labels.contains_key("panicked"), "{labels:?}");
+    // what is not decided costs nothing, and says nothing
+    let judged = ["allowed", "denied"].iter().filter_map(|label| labels.get(label)).sum::<usize>();
+    assert!(2 * judged > count, "{judged} of {count} were judged: {labels:?}");
+    // where nobody asked for it the machine may do anything beside
+    let most = if told.is_some() { LATE_MAX + overslept } else { Duration::MAX };
+    assert!(answered <= most, "an answer was late by {answered:?}: {}", seen["slowest"]);
+    assert!(late <= most, "a decision ended {late:?} after its deadline: {latest}");
+    assert!(told.is_none() || peak < RESIDENT_KIB_MAX, "{} MiB were resident", peak >> 10);
 }

@@ -2,6 +2,7 @@
 //! kept in `snapshots`. `INSTA_UPDATE=always` writes what has changed on purpose.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop where it fails")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,11 @@ use suture_checker::decision::{Decision, Finding};
 use suture_checker::engine::Undecided;
 use suture_checker::solve::Reason;
 use suture_encode::outage::TooManyOutages;
+use suture_model::snapshot::Snapshot;
 use suture_model::value::Val;
+use suture_service::clock::Clock;
 use suture_service::input::Source;
+use suture_service::lint::{lint, without_instances};
 use suture_service::output::decision::{About, text};
 use suture_service::output::terminal::Paint;
 use suture_service::policy::Documents;
@@ -22,7 +26,7 @@ use suture_service::serve::review;
 use suture_service::suite::documents::find;
 use suture_service::suite::run::{Seen, run_watched};
 use suture_specs::library::LIBRARY;
-use suture_specs::spec::{OnUndecided, SpecError};
+use suture_specs::spec::{CODES, OnUndecided, SpecError};
 
 /// More requests of one step are only counted.
 const REQUESTS_MAX: usize = 3;
@@ -60,6 +64,46 @@ fn what_the_engine_says_is_as_shown() {
         let failed: Vec<_> = report.cases.iter().filter_map(|c| Some((&c.name, c.failure.as_ref()?))).collect();
         assert!(failed.is_empty(), "{}: {failed:#?}", suite.name);
     }
+}
+
+/// An invariant with a clause that reads no future, and without an instance in an empty cluster.
+const IDLE: &str = "\
+kind: Invariant
+metadata: {name: idle}
+spec:
+  forEach: {var: job, kind: CronJob}
+  require:
+  - expression: job.metadata.name != 'x'
+";
+
+#[test]
+fn what_is_wrong_in_a_policy_is_told_with_its_place() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../service/tests/wrong");
+    let mut sources: Vec<Source> = fs::read_dir(folder)
+        .expect("policies")
+        .map(|file| {
+            let path = file.expect("a file").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            Source { name, text: fs::read_to_string(path).expect("a text") }
+        })
+        .collect();
+    sources.push(Source { name: "idle.yaml".to_owned(), text: IDLE.to_owned() });
+    sources.sort_by(|one, other| one.name.cmp(&other.name));
+    let (mut shown, mut codes) = (String::new(), BTreeSet::new());
+    for source in &sources {
+        let mut linted = lint(std::slice::from_ref(source), Clock::parse("2030-01-01T00:00:00Z").expect("a time"));
+        linted.found.extend(
+            without_instances(&linted, &Snapshot::default()).into_iter().filter(|_| source.name == "idle.yaml"),
+        );
+        for error in &linted.found {
+            assert!(error.line.is_some() && error.column.is_some(), "{error}");
+            let help = error.help.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
+            writeln!(shown, "{} {error}{help}", error.code).expect("text takes text");
+            codes.insert(error.code);
+        }
+    }
+    assert_eq!(codes, CODES.iter().map(|code| code.code).collect::<BTreeSet<_>>());
+    insta::assert_snapshot!("wrong_policies", shown);
 }
 
 /// What no suite can bring about: it takes a bug, a slow machine, or more than fits a suite.
