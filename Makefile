@@ -74,6 +74,8 @@ oracle: $(Z3) ## compares verdicts with brute force, SUTURE_ORACLE_CASES random 
 
 hostile: export SUTURE_HOSTILE_CASES ?= 10000
 hostile: export SUTURE_HOSTILE_SECONDS ?= 1800
+# as `suture serve` has it
+hostile: export MALLOC_ARENA_MAX ?= 1
 hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES cases [10000], and SUTURE_HOSTILE_SECONDS [1800]
 	cargo test --release --locked --package suture-tests --test hostile --test deadline -- --nocapture
 

@@ -17,6 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use suture_encode::problem::Problem;
+use suture_model::steps;
 
 use self::gate::Gate;
 use crate::answer::{Answer, Budget, Reason, Solved};
@@ -32,6 +33,9 @@ const WORKER_STACK_BYTES: usize = 16 << 20;
 /// How long a pool that is dropped waits for its workers. The process should not exit under a thread that runs Z3, whose static
 /// data is destroyed then.
 const SHUTDOWN_MS_MAX: u64 = 2_000;
+
+/// How often a caller looks whether its decision was ended meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Answers questions on threads of its own.
 pub struct Pool {
@@ -101,7 +105,8 @@ impl Pool {
         Ok(Pool { shared })
     }
 
-    /// Answers, or says that the deadline passed. The deadline includes the time in the queue.
+    /// Answers, or says that the deadline passed, or that the decision was [ended](steps::End). The deadline includes the time
+    /// in the queue.
     pub fn solve(&self, problem: Problem, budget: Budget) -> Solved {
         if let Some(answer) = without_solver(&problem) {
             return Solved::free(answer);
@@ -140,10 +145,11 @@ impl Pool {
                 return solved.clone();
             }
             let left = deadline.saturating_duration_since(now());
-            if left.is_zero() {
+            if left.is_zero() || steps::ended() {
                 break;
             }
-            progress = ticket.changed.wait_timeout(progress, left).unwrap_or_else(PoisonError::into_inner).0;
+            progress =
+                ticket.changed.wait_timeout(progress, left.min(LOOK_EVERY)).unwrap_or_else(PoisonError::into_inner).0;
         }
         let mut state = lock(&self.shared.state);
         match std::mem::replace(&mut *progress, Progress::Abandoned) {

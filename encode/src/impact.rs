@@ -43,6 +43,7 @@ use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::lacking_kinds;
 use suture_model::state::State;
+use suture_model::steps;
 use suture_model::value::Str;
 use suture_specs::functions::Worlds;
 
@@ -288,7 +289,8 @@ impl<'s, 'a> Impact<'s, 'a> {
         found
     }
 
-    /// [`Self::instances`], those aside that are reached for their constraint on nodes only: they may be very many.
+    /// [`Self::instances`], those aside that are reached for their constraint on nodes only: they may be very many. Not all
+    /// of them where no [step](steps) is left in the end.
     pub fn reached(&mut self, analysis: &Analysis) -> Reached {
         let Analysis { compiled, footprint, .. } = analysis;
         let of_pods = analysis.may_be(&Kind::new("", "Pod"), &self.adapted);
@@ -312,7 +314,10 @@ impl<'s, 'a> Impact<'s, 'a> {
         self.add_listed(analysis, &mut keys);
         let adapters = self.seeds.before.base().adapters();
         let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
-        keys.retain(|key| may_be.of(&key.kind) && self.seeds.versions(key).iter().any(matches));
+        keys.retain(|key| {
+            steps::count(1);
+            steps::check().is_ok() && may_be.of(&key.kind) && self.seeds.versions(key).iter().any(matches)
+        });
         let by_nodes = footprint.uses.inverses.contains(&Inverse::Nodes);
         let admitting = if by_nodes { self.admitting().constraints.clone() } else { Vec::new() };
         let mut pod_classes = BTreeMap::new();

@@ -4,11 +4,13 @@
 //! long counts a step for each item; whoever can fail looks whether any are left, and gives up if not.
 //!
 //! On a machine that is slower than that, or does much else, the steps may last longer than anybody waits. Who waits may
-//! end them from outside ([`until`]): then none is left, as if they had been taken.
+//! end them from outside ([`until`]): then none is left, as if they had been taken. Who waits no longer abandons them: the
+//! thread unwinds from wherever it is, at the next step or fact that it reads.
 
 use std::cell::{Cell, RefCell};
+use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 thread_local! {
     /// The steps that this thread may still take; all the time in the world where nothing is being decided.
@@ -17,25 +19,43 @@ thread_local! {
     static LOOK: Cell<u64> = const { Cell::new(0) };
     /// By what somebody may end them.
     static END: RefCell<Option<End>> = const { RefCell::new(None) };
+    /// With so many left it is looked whether somebody abandoned them.
+    static LOOK_ABANDONED: Cell<u64> = const { Cell::new(0) };
+    /// How many facts were read since it was looked.
+    static READ: Cell<u32> = const { Cell::new(0) };
 }
 
 /// After so many steps it is looked whether somebody ended them: about a millisecond.
 const LOOK_EVERY: u64 = 32_768;
+/// After so many facts that were read, too: less than that.
+const READ_EVERY: u32 = 1_024;
 
 /// Ends steps from another thread; clones end the same.
 #[derive(Clone, Debug, Default)]
-pub struct End(Arc<AtomicBool>);
+pub struct End(Arc<AtomicU8>);
+
+const ENDED: u8 = 1;
+const ABANDONED: u8 = 2;
 
 impl End {
     /// From now on no step is left.
     pub fn end(&self) {
-        self.0.store(true, Ordering::Release);
+        self.0.fetch_max(ENDED, Ordering::AcqRel);
     }
 
-    fn is_ended(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+    /// Nobody waits any longer: the thread unwinds with [`Abandoned`].
+    pub fn abandon(&self) {
+        self.0.fetch_max(ABANDONED, Ordering::AcqRel);
+    }
+
+    fn is(&self, at_least: u8) -> bool {
+        self.0.load(Ordering::Acquire) >= at_least
     }
 }
+
+/// With what a thread unwinds whose steps were [abandoned](End::abandon): no panic, and told to nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Abandoned;
 
 /// No step is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +64,28 @@ pub struct Spent;
 
 /// Takes so many steps.
 pub fn count(steps: u64) {
-    LEFT.set(LEFT.get().saturating_sub(steps));
+    let left = LEFT.get().saturating_sub(steps);
+    LEFT.set(left);
+    if left <= LOOK_ABANDONED.get() {
+        LOOK_ABANDONED.set(left.saturating_sub(LOOK_EVERY));
+        leave_if_abandoned();
+    }
+}
+
+/// A fact is read: that takes no step, and many of them take time all the same.
+pub(crate) fn read() {
+    let read = READ.get() + 1;
+    READ.set(read % READ_EVERY);
+    if read == READ_EVERY {
+        leave_if_abandoned();
+    }
+}
+
+fn leave_if_abandoned() {
+    let is_abandoned = END.with_borrow(|end| end.as_ref().is_some_and(|end| end.is(ABANDONED)));
+    if is_abandoned && !std::thread::panicking() {
+        resume_unwind(Box::new(Abandoned));
+    }
 }
 
 /// Takes as many steps as there are items.
@@ -70,7 +111,7 @@ pub fn check() -> Result<(), Spent> {
 
 /// Whether somebody ended the steps that are taken here.
 pub fn ended() -> bool {
-    END.with_borrow(|end| end.as_ref().is_some_and(End::is_ended))
+    END.with_borrow(|end| end.as_ref().is_some_and(|end| end.is(ENDED)))
 }
 
 /// Runs something whose steps `end` ends.
@@ -81,11 +122,18 @@ pub fn until<R>(end: &End, run: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             END.set(self.0.take());
             LOOK.set(0);
+            LOOK_ABANDONED.set(0);
         }
     }
     let _rest = Rest(END.replace(Some(end.clone())));
-    LOOK.set(u64::MAX);
+    look_soon();
     run()
+}
+
+/// It is looked again with the next step.
+fn look_soon() {
+    LOOK.set(u64::MAX);
+    LOOK_ABANDONED.set(u64::MAX);
 }
 
 /// How many are left.
@@ -104,13 +152,13 @@ pub fn within<R>(most: u64, run: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             let taken = self.share.saturating_sub(LEFT.get());
             LEFT.set(self.outer.saturating_sub(taken));
-            LOOK.set(u64::MAX);
+            look_soon();
         }
     }
     let outer = LEFT.get();
     let share = most.min(outer);
     LEFT.set(share);
-    LOOK.set(u64::MAX);
+    look_soon();
     let _rest = Rest { outer, share };
     run()
 }
@@ -124,7 +172,7 @@ pub fn aside<R>(run: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             LEFT.set(self.0);
             END.set(self.1.take());
-            LOOK.set(u64::MAX);
+            look_soon();
         }
     }
     let _rest = Rest(LEFT.replace(u64::MAX), END.take());
@@ -171,6 +219,26 @@ mod tests {
             assert_eq!(within(1_000, check), Err(Spent), "nor is any left for what comes after");
         });
         assert_eq!((check(), ended()), (Ok(()), false));
+    }
+
+    #[test]
+    fn who_waits_no_longer_lets_the_thread_unwind() {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+        for step in [|| count(1), read] {
+            let end = End::default();
+            let unwound = until(&end, || {
+                catch_unwind(AssertUnwindSafe(|| {
+                    within(1_000_000, || {
+                        (0..2 * READ_EVERY).for_each(|_| step());
+                        end.abandon();
+                        aside(|| (0..2 * READ_EVERY).for_each(|_| step()));
+                        (0..2 * u64::from(READ_EVERY).max(LOOK_EVERY)).for_each(|_| step());
+                    });
+                }))
+            });
+            assert!(unwound.is_err_and(|with| with.is::<Abandoned>()));
+            (0..2 * READ_EVERY).for_each(|_| step());
+        }
     }
 
     #[test]

@@ -59,6 +59,8 @@ struct Decided {
     labels: BTreeMap<&'static str, usize>,
     /// Why something was undecided.
     reasons: BTreeMap<&'static str, usize>,
+    /// How many were abandoned.
+    abandoned: usize,
 }
 
 /// Judges, and notes what came of it.
@@ -78,20 +80,34 @@ impl Deciders for Noted {
     }
 }
 
+/// A decision that goes on, noted however it ends: one that is abandoned has no answer.
+struct Deciding<'a> {
+    asked: &'a AdmissionCall,
+    decided: &'a Mutex<Decided>,
+}
+
+impl Drop for Deciding<'_> {
+    fn drop(&mut self) {
+        let late = Instant::now().saturating_duration_since(self.asked.deadline);
+        let mut decided = self.decided.lock().unwrap();
+        decided.abandoned += usize::from(thread::panicking());
+        if late > decided.late {
+            let text = |path: &[&str]| self.asked.text(path).to_owned();
+            let [operation, kind, name] = [&["operation"][..], &["kind", "kind"], &["name"]].map(text);
+            (decided.late, decided.latest) = (late, format!("{operation} {kind}/{name}, {} bytes", self.asked.bytes));
+        }
+    }
+}
+
 impl Decider for NotedJudge {
     fn decide(&mut self, asked: &AdmissionCall) -> Answer {
+        let deciding = Deciding { asked, decided: &self.decided };
         let answer = self.judge.decide(asked);
-        let late = Instant::now().saturating_duration_since(asked.deadline);
+        drop(deciding);
         let mut decided = self.decided.lock().unwrap();
         *decided.labels.entry(answer.label.as_str()).or_default() += 1;
         for reason in &answer.undecided {
             *decided.reasons.entry(reason).or_default() += 1;
-        }
-        if late > decided.late {
-            let [operation, kind, name] =
-                [&["operation"][..], &["kind", "kind"], &["name"]].map(|path| asked.text(path));
-            let about = format!("{operation} {kind}/{name}, {} bytes: {:?}", asked.bytes, answer.effort);
-            (decided.late, decided.latest) = (late, about);
         }
         answer
     }
@@ -323,10 +339,10 @@ fn no_decision_goes_on_beyond_its_deadline() {
         seen["micros"].as_array().unwrap().iter().map(|one| Duration::from_micros(one.as_u64().unwrap())).collect();
     let at = |part: usize| took.get(took.len().saturating_sub(1) * part / 100).copied().unwrap_or_default();
     let answered = at(100).saturating_sub(DEADLINE);
-    let Decided { late, latest, labels, reasons } = std::mem::take(&mut *decided.lock().unwrap());
+    let Decided { late, latest, labels, reasons, abandoned } = std::mem::take(&mut *decided.lock().unwrap());
     let (peak, count) = (resident_peak_kib().unwrap_or(0), took.len());
     println!("{count} requests in {seconds} s at {CLIENTS} clients, answered with {}", seen["codes"]);
-    println!("decided: {labels:?}, undecided for {reasons:?}");
+    println!("decided: {labels:?}, {abandoned} abandoned, undecided for {reasons:?}");
     println!("took p50 {:?}, p99 {:?}, at most {:?}, of {DEADLINE:?}: {}", at(50), at(99), at(100), seen["slowest"]);
     println!("decisions ended {late:?} after their deadline at most: {latest}");
     println!("a thread that slept woke up {overslept:?} late at most");

@@ -8,6 +8,8 @@
 
 use std::rc::Rc;
 
+use suture_model::steps;
+
 use crate::problem::{Label, Presolved, Problem};
 use crate::term::{Assignment, Bool, Kind, Lin, TermError, VarId};
 
@@ -181,6 +183,10 @@ impl<'p> Narrowing<'p> {
     /// Narrows by the goal, the assertions that the search takes and what is assumed.
     fn settle(&mut self, search: &mut Search<'p>) -> Result<(), Empty> {
         for _ in 0..ROUNDS_MAX {
+            // what is not narrowed any further is right all the same
+            if steps::check().is_err() {
+                break;
+            }
             let mut changed = self.define()?;
             changed |= self.assume(&search.problem.goal)?;
             for member in self.assumed.clone() {
@@ -215,7 +221,7 @@ impl<'p> Narrowing<'p> {
         };
         search.used.extend(label);
         for member in members.iter().filter(|member| self.ranges.admits(member)) {
-            if search.splits == 0 {
+            if search.splits == 0 || steps::check().is_err() {
                 return Ok(self.ranges);
             }
             search.splits -= 1;
@@ -316,6 +322,7 @@ impl Ranges {
 
     /// Narrows by `sum ≤ 0`: no term may be greater than the least values of the others leave room for.
     fn at_most_zero(&mut self, sum: &Lin) -> Result<bool, Empty> {
+        steps::count_items(1 + sum.terms().len());
         let least = self.least(sum);
         if least > 0 {
             return Err(Empty);

@@ -8,13 +8,11 @@ use crate::value::Str;
 
 /// Hosts and paths of an Ingress or HTTPRoute, as it names them itself; nothing for other kinds.
 pub(crate) fn places_of(object: &Object) -> BTreeSet<(Str, Str)> {
-    let places: BTreeSet<(Str, Str)> = match is_route(object) {
+    match is_route(object) {
         Some(Route::Ingress) => ingress_rules(object).into_iter().collect(),
         Some(Route::Http) => each(&route_hosts(object), &route_paths(object)).collect(),
         None => BTreeSet::new(),
-    };
-    steps::count_items(places.len());
-    places
+    }
 }
 
 /// What claims hosts.
@@ -38,6 +36,7 @@ pub(crate) fn ingress_rules(ingress: &Object) -> Vec<(Str, Str)> {
     let mut claims = Vec::new();
     let rules = ingress.val().items_at(&["spec", "rules"]);
     for rule in rules {
+        steps::count_items(1 + rule.items_at(&["http", "paths"]).len());
         let host = host(rule.str_at(&["host"]));
         let paths = rule.items_at(&["http", "paths"]);
         claims.extend(paths.iter().map(|p| (host.clone(), path(p.str_at(&["path"]), p.str_at(&["pathType"])))));
@@ -53,7 +52,11 @@ pub(crate) fn ingress_rules(ingress: &Object) -> Vec<(Str, Str)> {
 
 /// Each of these hosts with each of these paths.
 pub(crate) fn each<'h>(hosts: impl IntoIterator<Item = &'h Str>, paths: &[Str]) -> impl Iterator<Item = (Str, Str)> {
-    hosts.into_iter().flat_map(|host| paths.iter().map(|path| (host.clone(), path.clone())))
+    let one = |host: &'h Str, path: &Str| {
+        steps::count(1);
+        (host.clone(), path.clone())
+    };
+    hosts.into_iter().flat_map(move |host| paths.iter().map(move |path| one(host, path)))
 }
 
 pub(crate) fn route_hosts(route: &Object) -> Vec<Str> {

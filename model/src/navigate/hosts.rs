@@ -44,7 +44,6 @@ pub fn host_claims(state: &State, object: &Object) -> Vec<HostClaim> {
         }
         None => BTreeSet::new(),
     };
-    steps::count_items(claims.len());
     claims.into_iter().collect()
 }
 
@@ -107,6 +106,7 @@ fn attachments(state: &State, route: &Object) -> BTreeMap<Str, BTreeSet<Str>> {
         attached.entry("".into()).or_default().extend(named.iter().cloned());
     }
     for parent in parents {
+        steps::count_items(1 + named.len());
         let (class, gateway) = route_class(state, route, parent);
         let hosts = gateway.map_or_else(|| named.clone(), |gateway| common(gateway, parent, &named));
         attached.entry(class).or_default().extend(hosts);

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::labels::LabelKey;
 use crate::kinds::Kind;
 use crate::object::Key;
+use crate::steps;
 
 /// Something that a snapshot can be asked.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -251,6 +252,7 @@ impl Facts {
 
 /// Notes that a fact is read.
 pub(super) fn note(fact: Fact<'_>) {
+    steps::read();
     READ.with_borrow_mut(|read| {
         if let Some(facts) = read {
             facts.add(fact);

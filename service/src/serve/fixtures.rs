@@ -54,6 +54,9 @@ impl Decider for Script {
             "denied" => Answer::refused(Label::Denied, 403, "no endpoint would be left\n- web is deleted"),
             "undecided" => Answer::refused(Label::Undecided, 403, "a kind was not read"),
             "panics" => panic!("scripted to panic"),
+            "endless" => loop {
+                suture_model::steps::count(1);
+            },
             "waits" => {
                 let (open, opened) = &*self.gate.0;
                 drop(opened.wait_while(open.lock().unwrap(), |open| !*open).unwrap());

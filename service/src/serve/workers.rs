@@ -26,7 +26,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::setpriority_process;
-use suture_model::steps::{self, End};
+use suture_model::steps::{self, Abandoned, End};
 use tokio::sync::oneshot;
 use tracing::Span;
 
@@ -143,12 +143,12 @@ struct Job {
     end: End,
 }
 
-/// Ends a decision that nobody waits for any longer.
+/// Abandons a decision that nobody waits for any longer.
 struct Asker(End);
 
 impl Drop for Asker {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.abandon();
     }
 }
 
@@ -321,9 +321,15 @@ impl Crew {
                 steps::until(&end, || catch_unwind(AssertUnwindSafe(|| span.in_scope(|| decider.decide(&asked)))));
             member.due_micros.store(0, Ordering::Release);
             self.took(now().saturating_duration_since(began));
-            let Ok(mut answer) = decided else {
-                self.metrics.panicked();
-                return;
+            let mut answer = match decided {
+                Ok(answer) => answer,
+                Err(with) => {
+                    // another thread takes the place of one that left in the middle of something
+                    if !with.is::<Abandoned>() {
+                        self.metrics.panicked();
+                    }
+                    return;
+                }
             };
             answer.waited = waited;
             // the asker may have gone

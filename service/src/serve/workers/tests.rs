@@ -70,6 +70,21 @@ async fn when_too_many_are_stuck_only_a_restart_helps() {
 }
 
 #[tokio::test]
+async fn a_decision_that_nobody_waits_for_is_abandoned() {
+    let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
+    let workers = workers(&script, 1, 4, &metrics);
+    for _ in 0..3 {
+        let late = workers.ask(asked("endless", Duration::from_millis(20))).await;
+        assert_eq!(late.unwrap_err(), Unanswered::Overrun);
+        // there is one thread
+        assert!(workers.ask(asked("web", LONG)).await.unwrap().allowed);
+    }
+    assert_eq!(script.made.load(Ordering::SeqCst), 4, "another thread takes the place of each");
+    assert_eq!(series(&metrics, "suture_panics_total"), 0.0);
+    assert_eq!(workers.alive(), Ok(()));
+}
+
+#[tokio::test]
 async fn a_request_that_nobody_waits_for_is_not_decided() {
     let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
     let workers = workers(&script, 1, 4, &metrics);
