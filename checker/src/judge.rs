@@ -217,10 +217,6 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             true => Reached::of(impact.of_kinds(self.run.analysis, None)),
             false => impact.reached(self.run.analysis),
         };
-        // it may be looked for no further
-        if self.overran() {
-            return ControlFlow::Continue(());
-        }
         let exposed = self.memo.exposed(&pod_classes);
         if !exposed.is_empty() {
             keys.extend(impact.pods_of_classes(|known| exposed.contains(known)));

@@ -289,8 +289,8 @@ impl<'s, 'a> Impact<'s, 'a> {
         found
     }
 
-    /// [`Self::instances`], those aside that are reached for their constraint on nodes only: they may be very many. Not all
-    /// of them where no [step](steps) is left in the end.
+    /// [`Self::instances`], those aside that are reached for their constraint on nodes only: they may be very many. Where
+    /// no step is left there may be others among them.
     pub fn reached(&mut self, analysis: &Analysis) -> Reached {
         let Analysis { compiled, footprint, .. } = analysis;
         let of_pods = analysis.may_be(&Kind::new("", "Pod"), &self.adapted);
@@ -316,7 +316,9 @@ impl<'s, 'a> Impact<'s, 'a> {
         let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
         keys.retain(|key| {
             steps::count(1);
-            steps::check().is_ok() && may_be.of(&key.kind) && self.seeds.versions(key).iter().any(matches)
+            let mut is_one = || may_be.of(&key.kind) && self.seeds.versions(key).iter().any(matches);
+            // nobody asks about them then
+            steps::check().is_err() || is_one()
         });
         let by_nodes = footprint.uses.inverses.contains(&Inverse::Nodes);
         let admitting = if by_nodes { self.admitting().constraints.clone() } else { Vec::new() };

@@ -1,12 +1,6 @@
 //! Every request that a suite denies reaches the webhook, by the generated rules and match conditions, also of a policy that
 //! has nothing but the invariant which it breaks.
-#![expect(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test may stop where it fails"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -48,7 +48,9 @@ enum Join {
 impl Bool {
     /// A constant.
     pub fn truth(value: bool) -> Bool {
-        static CONSTANTS: LazyLock<[Bool; 2]> = LazyLock::new(|| [Kind::False, Kind::True].map(Bool::new));
+        // made to the end, whoever asks first
+        static CONSTANTS: LazyLock<[Bool; 2]> =
+            LazyLock::new(|| steps::aside(|| [Kind::False, Kind::True].map(Bool::new)));
         let [no, yes] = &*CONSTANTS;
         if value { yes.clone() } else { no.clone() }
     }

@@ -79,6 +79,22 @@ struct Announced {
     unreadable: bool,
 }
 
+/// What was announced, taken back unless it is admitted: also where the decision is abandoned.
+pub struct Announcement<'a> {
+    /// Who announced it.
+    pub announcer: &'a Announcer,
+    /// Its place in the order, as long as it may have to be taken back.
+    pub order: Option<u64>,
+}
+
+impl Drop for Announcement<'_> {
+    fn drop(&mut self) {
+        if let Some(order) = self.order {
+            self.announcer.withdraw(order);
+        }
+    }
+}
+
 impl Announcer {
     /// Announces in this namespace, and keeps what is announced in this log, whose entries end after so many seconds. To be called on a tokio runtime.
     pub fn new(client: Client, namespace: &str, log: Arc<InFlightLog>, lifetime_seconds: i128) -> Self {

@@ -8,11 +8,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use suture_model::access::Access;
 use suture_model::change::Request;
 use suture_model::snapshot::Facts;
+use suture_model::steps;
 
 use super::store::{Store, View};
 use crate::clock::Clock;
@@ -82,23 +83,25 @@ impl InFlightLog {
 
     /// Begins to read the cluster, and what is in flight before a place in the order.
     pub fn begin(&self, store: &Store, before: u64) -> Reader<'_> {
-        let mut inner = self.inner();
-        // in this order nothing that the view does not show has ended yet
-        let view = store.read();
-        let at = inner.ledger.begin(&view.snapshot);
-        Reader { log: self, at, history: inner.history.clone(), entered: inner.ledger.next(), before, view }
+        self.with(|inner| {
+            // in this order nothing that the view does not show has ended yet
+            let view = store.read();
+            let at = inner.ledger.begin(&view.snapshot);
+            Reader { log: self, at, history: inner.history.clone(), entered: inner.ledger.next(), before, view }
+        })
     }
 
     /// Records a request at its place in the order that all replicas agree on.
     pub fn record_at(&self, order: u64, request: &Request, view: &View) {
-        let mut inner = self.inner();
-        inner.ledger.record_at(order, request, &view.snapshot, Some(Clock::now()));
-        self.entered(&inner);
+        self.with(|inner| {
+            inner.ledger.record_at(order, request, &view.snapshot, Some(Clock::now()));
+            self.entered(inner);
+        });
     }
 
     /// Takes an entry back that is refused after all.
     pub fn withdraw(&self, order: u64) {
-        self.inner().ledger.withdraw(order);
+        self.with(|inner| inner.ledger.withdraw(order));
     }
 
     /// The place that the next entry gets, beyond all that was entered before.
@@ -108,16 +111,18 @@ impl InFlightLog {
 
     /// What was entered from a place on and is in flight, and the place after that.
     pub fn since(&self, place: u64) -> (Vec<Arc<Request>>, u64) {
-        let inner = self.inner();
-        let requests = inner.ledger.since(place).map(|entry| entry.request.clone()).collect();
-        (requests, inner.ledger.next())
+        self.with(|Inner { ledger, .. }| {
+            let requests = ledger.since(place).map(|entry| entry.request.clone()).collect();
+            (requests, ledger.next())
+        })
     }
 
     /// Enters what another replica admitted.
     pub fn adopt(&self, request: &Request, store: &Store) {
-        let mut inner = self.inner();
-        inner.ledger.record(request, &store.read().snapshot, Some(Clock::now()));
-        self.entered(&inner);
+        self.with(|inner| {
+            inner.ledger.record(request, &store.read().snapshot, Some(Clock::now()));
+            self.entered(inner);
+        });
     }
 
     fn entered(&self, inner: &Inner) {
@@ -126,22 +131,22 @@ impl InFlightLog {
 
     /// Records what an admitted request takes of budgets.
     pub fn spend(&self, spent: &[Spent], now: Clock) {
-        self.inner().spend(spent, now);
+        self.with(|inner| inner.spend(spent, now));
     }
 
     /// Ends what the watch has shown, and gives the places of that. To be called after it is published.
     pub fn observe(&self, sight: Sight<'_>, now: Clock) -> Vec<u64> {
-        self.inner().ledger.observe(sight, Some(now))
+        self.with(|inner| inner.ledger.observe(sight, Some(now)))
     }
 
     /// The places of what is in flight.
     pub fn orders(&self) -> Vec<u64> {
-        self.inner().ledger.entries().map(|entry| entry.order).collect()
+        self.with(|inner| inner.ledger.entries().map(|entry| entry.order).collect())
     }
 
     /// How many requests are in flight.
     pub fn len(&self) -> usize {
-        self.inner().ledger.entries().count()
+        self.with(|inner| inner.ledger.entries().count())
     }
 
     /// Whether nothing is in flight.
@@ -159,8 +164,10 @@ impl InFlightLog {
         self.turn.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does something with the ledger, to its end: a decision that is abandoned must not leave it half done, and nobody pays for
+    /// what others need as well.
+    fn with<R>(&self, run: impl FnOnce(&mut Inner) -> R) -> R {
+        steps::aside(|| run(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -176,14 +183,14 @@ impl Inner {
 impl Reader<'_> {
     /// All that is in flight, oldest first.
     pub fn entries(&self) -> Vec<Entry> {
-        let inner = self.log.inner();
-        inner.ledger.at(self.at).take_while(|entry| entry.order < self.before).cloned().collect()
+        let is_earlier = |entry: &&Entry| entry.order < self.before;
+        self.log.with(|inner| inner.ledger.at(self.at).take_while(is_earlier).cloned().collect())
     }
 
     /// What is in flight that may change one of these facts, oldest first.
     pub fn writers(&self, facts: &Facts) -> Vec<Entry> {
-        let inner = self.log.inner();
-        inner.ledger.writers(facts, self.at).take_while(|entry| entry.order < self.before).cloned().collect()
+        let is_earlier = |entry: &&Entry| entry.order < self.before;
+        self.log.with(|inner| inner.ledger.writers(facts, self.at).take_while(is_earlier).cloned().collect())
     }
 
     /// What a request reads and writes as it lands, beside what is in flight.
@@ -197,27 +204,28 @@ impl Reader<'_> {
     /// # Errors
     /// When an entry may change what was read and was not taken into account, or there is no room.
     pub fn enter(&self, request: &Request, access: Access, basis: &Basis) -> Result<(), NotEntered> {
-        let mut inner = self.log.inner();
-        let Inner { ledger, history } = &mut *inner;
-        let uncounted = ledger.next() != self.entered || !Arc::ptr_eq(history, &self.history);
-        let missed = |entry: &Entry| !basis.taken.contains(&entry.order);
-        if (basis.counts && uncounted) || ledger.writers(&basis.reads, self.at).any(missed) {
-            return Err(NotEntered::Overtaken);
-        }
-        let now = Clock::now();
-        let entry = ledger.entry(request, access, &self.view.snapshot, Some(now));
-        if !ledger.has_room(&entry) {
-            return Err(NotEntered::Full);
-        }
-        ledger.record_entry(entry, &self.view.snapshot);
-        inner.spend(&basis.spent, now);
-        self.log.entered(&inner);
-        Ok(())
+        self.log.with(|inner| {
+            let Inner { ledger, history } = inner;
+            let uncounted = ledger.next() != self.entered || !Arc::ptr_eq(history, &self.history);
+            let missed = |entry: &Entry| !basis.taken.contains(&entry.order);
+            if (basis.counts && uncounted) || ledger.writers(&basis.reads, self.at).any(missed) {
+                return Err(NotEntered::Overtaken);
+            }
+            let now = Clock::now();
+            let entry = ledger.entry(request, access, &self.view.snapshot, Some(now));
+            if !ledger.has_room(&entry) {
+                return Err(NotEntered::Full);
+            }
+            ledger.record_entry(entry, &self.view.snapshot);
+            inner.spend(&basis.spent, now);
+            self.log.entered(inner);
+            Ok(())
+        })
     }
 }
 
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
-        self.log.inner().ledger.end(self.at);
+        self.log.with(|inner| inner.ledger.end(self.at));
     }
 }

@@ -23,7 +23,7 @@ use suture_model::value::Str;
 use suture_specs::spec::OnUndecided;
 
 use super::active::Active;
-use super::announce::Announcer;
+use super::announce::{Announcement, Announcer};
 use super::answer::{Answer, Label};
 use super::in_flight_log::{Basis, InFlightLog, NotEntered, Reader};
 use super::last_reads::LastReads;
@@ -348,14 +348,11 @@ impl Judge {
             Ok(order) => order,
             Err(why) => return refusal(&why),
         };
+        let mut announcement = Announcement { announcer, order };
         let begin = || shared.in_flight_log.begin(&shared.store, order.unwrap_or(u64::MAX));
         let (_, judged) = self.judge(&request, begin, asked);
-        if let Some(order) = order {
-            if judged.answer.allowed {
-                shared.in_flight_log.spend(&judged.basis.spent, Clock::now());
-            } else {
-                announcer.withdraw(order);
-            }
+        if judged.answer.allowed && announcement.order.take().is_some() {
+            shared.in_flight_log.spend(&judged.basis.spent, Clock::now());
         }
         judged.answer
     }
