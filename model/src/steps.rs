@@ -19,16 +19,14 @@ thread_local! {
     static LOOK: Cell<u64> = const { Cell::new(0) };
     /// By what somebody may end them.
     static END: RefCell<Option<End>> = const { RefCell::new(None) };
-    /// With so many left it is looked whether somebody abandoned them.
-    static LOOK_ABANDONED: Cell<u64> = const { Cell::new(0) };
-    /// How many facts were read since it was looked.
-    static READ: Cell<u32> = const { Cell::new(0) };
+    /// How many were taken since it was looked whether somebody abandoned them, facts that were read among them.
+    static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
 
 /// After so many steps it is looked whether somebody ended them: about a millisecond.
 const LOOK_EVERY: u64 = 32_768;
-/// After so many facts that were read, too: less than that.
-const READ_EVERY: u32 = 1_024;
+/// A fact that is read takes less time than so many steps.
+const READ_STEPS: u64 = 32;
 
 /// Ends steps from another thread; clones end the same.
 #[derive(Clone, Debug, Default)]
@@ -64,24 +62,23 @@ pub struct Spent;
 
 /// Takes so many steps.
 pub fn count(steps: u64) {
-    let left = LEFT.get().saturating_sub(steps);
-    LEFT.set(left);
-    if left <= LOOK_ABANDONED.get() {
-        LOOK_ABANDONED.set(left.saturating_sub(LOOK_EVERY));
-        leave_if_abandoned();
-    }
+    LEFT.set(LEFT.get().saturating_sub(steps));
+    leave_if_abandoned(steps);
 }
 
-/// A fact is read: that takes no step, and many of them take time all the same.
+/// A fact is read: that counts for nothing, and many of them take time all the same.
 pub(crate) fn read() {
-    let read = READ.get() + 1;
-    READ.set(read % READ_EVERY);
-    if read == READ_EVERY {
-        leave_if_abandoned();
-    }
+    leave_if_abandoned(READ_STEPS);
 }
 
-fn leave_if_abandoned() {
+/// Looks, after so many more steps, whether somebody abandoned them.
+fn leave_if_abandoned(steps: u64) {
+    let taken = TAKEN.get().saturating_add(steps);
+    if taken < LOOK_EVERY {
+        TAKEN.set(taken);
+        return;
+    }
+    TAKEN.set(0);
     let is_abandoned = END.with_borrow(|end| end.as_ref().is_some_and(|end| end.is(ABANDONED)));
     if is_abandoned && !std::thread::panicking() {
         resume_unwind(Box::new(Abandoned));
@@ -122,18 +119,12 @@ pub fn until<R>(end: &End, run: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             END.set(self.0.take());
             LOOK.set(0);
-            LOOK_ABANDONED.set(0);
         }
     }
     let _rest = Rest(END.replace(Some(end.clone())));
-    look_soon();
-    run()
-}
-
-/// It is looked again with the next step.
-fn look_soon() {
     LOOK.set(u64::MAX);
-    LOOK_ABANDONED.set(u64::MAX);
+    TAKEN.set(LOOK_EVERY);
+    run()
 }
 
 /// How many are left.
@@ -152,13 +143,13 @@ pub fn within<R>(most: u64, run: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             let taken = self.share.saturating_sub(LEFT.get());
             LEFT.set(self.outer.saturating_sub(taken));
-            look_soon();
+            LOOK.set(u64::MAX);
         }
     }
     let outer = LEFT.get();
     let share = most.min(outer);
     LEFT.set(share);
-    look_soon();
+    LOOK.set(u64::MAX);
     let _rest = Rest { outer, share };
     run()
 }
@@ -172,7 +163,7 @@ pub fn aside<R>(run: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             LEFT.set(self.0);
             END.set(self.1.take());
-            look_soon();
+            LOOK.set(u64::MAX);
         }
     }
     let _rest = Rest(LEFT.replace(u64::MAX), END.take());
@@ -229,15 +220,15 @@ mod tests {
             let unwound = until(&end, || {
                 catch_unwind(AssertUnwindSafe(|| {
                     within(1_000_000, || {
-                        (0..2 * READ_EVERY).for_each(|_| step());
+                        (0..LOOK_EVERY).for_each(|_| step());
                         end.abandon();
-                        aside(|| (0..2 * READ_EVERY).for_each(|_| step()));
-                        (0..2 * u64::from(READ_EVERY).max(LOOK_EVERY)).for_each(|_| step());
+                        aside(|| (0..LOOK_EVERY).for_each(|_| step()));
+                        (0..LOOK_EVERY).for_each(|_| step());
                     });
                 }))
             });
             assert!(unwound.is_err_and(|with| with.is::<Abandoned>()));
-            (0..2 * READ_EVERY).for_each(|_| step());
+            (0..LOOK_EVERY).for_each(|_| step());
         }
     }
 

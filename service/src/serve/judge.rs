@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,12 +20,13 @@ use suture_model::change::{Change, Operation, Request};
 use suture_model::object::Object;
 use suture_model::snapshot::Facts;
 use suture_model::state::State;
+use suture_model::steps::{self, Abandoned};
 use suture_model::value::Str;
 use suture_specs::spec::OnUndecided;
 
 use super::active::Active;
 use super::announce::{Announcement, Announcer};
-use super::answer::{Answer, Label};
+use super::answer::{Answer, Label, Unanswered};
 use super::in_flight_log::{Basis, InFlightLog, NotEntered, Reader};
 use super::last_reads::LastReads;
 use super::overruns::Overruns;
@@ -143,8 +145,17 @@ enum Waits {
 impl Decider for Judge {
     fn decide(&mut self, asked: &AdmissionCall) -> Answer {
         self.told = None;
-        let answer = self.answer(asked);
-        self.reported(answer, asked)
+        match catch_unwind(AssertUnwindSafe(|| self.answer(asked))) {
+            Ok(answer) => self.reported(answer, asked),
+            Err(with) => {
+                if with.is::<Abandoned>() {
+                    // who asked was answered so
+                    let answer = Answer::unjudged(Unanswered::Overrun, OnUndecided::Deny);
+                    steps::aside(|| self.reported(answer, asked));
+                }
+                resume_unwind(with)
+            }
+        }
     }
 }
 

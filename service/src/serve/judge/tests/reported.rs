@@ -2,9 +2,12 @@
 
 use std::env;
 use std::io::{BufRead, BufReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+use suture_model::steps::{self, Abandoned, End};
 
 use super::*;
 use crate::serve::fixtures::series;
@@ -113,4 +116,18 @@ fn a_refusal_ends_with_the_line_that_opens_its_report() {
     // of what was admitted, no report is kept
     assert_eq!(series(&metrics, "suture_reports_total"), 1.0);
     drop((judge, reports));
+}
+
+#[test]
+fn of_a_decision_that_is_abandoned_a_report_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let metrics = Metrics::default();
+    let (mut judge, reports) = judge(folder.path(), &metrics);
+    let end = End::default();
+    end.abandon();
+    let unwound =
+        steps::until(&end, || catch_unwind(AssertUnwindSafe(|| judge.decide(&asked("u", &pod(0, "b"))).allowed)));
+    assert!(unwound.is_err_and(|with| with.is::<Abandoned>()));
+    reports.settle(Duration::from_secs(20));
+    assert_eq!(series(&metrics, "suture_reports_total"), 1.0);
 }
