@@ -67,14 +67,17 @@ impl Policy {
 
     /// Takes in what the definitions of a recorded cluster say of kinds that have no adapter, and reads it by that as well.
     pub fn read_definitions(&mut self, snapshot: &mut Snapshot) {
-        let definitions = State::new(snapshot);
-        let definitions = definitions.list(&Kind::new("apiextensions.k8s.io", "CustomResourceDefinition"), None);
+        let state = State::new(snapshot);
+        let definitions = state.list(&Kind::new("apiextensions.k8s.io", "CustomResourceDefinition"), None);
+        let mut said = definitions.into_iter().filter_map(|definition| defined(definition)).peekable();
+        if said.peek().is_none() {
+            return;
+        }
         // what compiled once compiles again
         let Ok(set) = AdapterSet::over_shipped(&self.documents.adapters) else { return };
-        let set = set.with_defined(definitions.into_iter().filter_map(|definition| defined(definition)));
-        let defined = set.defined();
-        if !defined.is_empty() {
-            self.defined_adapters = defined;
+        let set = set.with_defined(said);
+        self.defined_adapters = set.defined();
+        if !self.defined_adapters.is_empty() {
             self.adapters = Arc::new(set);
             *snapshot = snapshot.with_adapters(self.adapters.clone());
         }

@@ -36,9 +36,9 @@ pub(crate) fn ingress_rules(ingress: &Object) -> Vec<(Str, Str)> {
     let mut claims = Vec::new();
     let rules = ingress.val().items_at(&["spec", "rules"]);
     for rule in rules {
-        steps::count_items(1 + rule.items_at(&["http", "paths"]).len());
         let host = host(rule.str_at(&["host"]));
         let paths = rule.items_at(&["http", "paths"]);
+        steps::count_items(1 + paths.len());
         claims.extend(paths.iter().map(|p| (host.clone(), path(p.str_at(&["path"]), p.str_at(&["pathType"])))));
         if paths.is_empty() {
             claims.push((host, "/".into()));

@@ -107,8 +107,8 @@ impl Policies {
         self.defined.retain(|(of, ns, name), _| &**of != kind || listed(ns, name));
     }
 
-    /// Takes in what the watches of Suture's own kinds and of definitions tell, until nobody tells any more; what changes is loaded into the
-    /// store. Part `policies` of the readiness is whether all kinds were read once.
+    /// Takes in what the watches of Suture's own kinds and of definitions tell, until nobody tells any more; what changes is
+    /// loaded into the store. Part `policies` of the readiness is whether all kinds were read once.
     pub fn follow(mut self, told: &Receiver<(Kind, KindEvent)>, store: &Store, readiness: &Readiness) {
         let mut unread: BTreeSet<&str> = RESOURCES.iter().map(|resource| resource.kind).collect();
         let mut problems: Vec<Problem> = Vec::new();
@@ -177,7 +177,7 @@ impl Policies {
     }
 
     fn said_by_definitions(&self) -> String {
-        format!("{:?}", self.defined.values().map(|adapter| &adapter.spec).collect::<Vec<_>>())
+        said(self.defined.values())
     }
 
     /// Compiles everything that can be.
@@ -253,8 +253,7 @@ impl Policies {
             true
         });
         let good = &documents.adapters;
-        let text = good.iter().map(|adapter| &adapter.spec).collect::<Vec<_>>();
-        let text = format!("{text:?}, {}", self.said_by_definitions());
+        let text = said(good.iter().chain(self.defined.values()));
         if let Some((_, known)) = self.adapters.as_ref().filter(|(of, _)| *of == text) {
             return known.clone();
         }
@@ -344,6 +343,11 @@ fn name(resource: &Val) -> Option<Name> {
 fn named(kind: &str, ns: &str, name: &str) -> ResourceName {
     let namespace = (!ns.is_empty()).then(|| ns.to_owned());
     ResourceName { kind: kind.to_owned(), namespace, name: name.to_owned() }
+}
+
+/// What adapters say, to be compared.
+fn said<'a>(adapters: impl Iterator<Item = &'a ResourceAdapter>) -> String {
+    format!("{:?}", adapters.map(|adapter| &adapter.spec).collect::<Vec<_>>())
 }
 
 fn told(errors: &[SpecError]) -> String {

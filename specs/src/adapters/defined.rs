@@ -5,18 +5,21 @@ use suture_model::kinds::Kind;
 use suture_model::object::Object;
 use suture_model::value::{Str, Val};
 
+use super::kind_of;
 use crate::spec::{Origin, ResourceAdapter, Spec, parse_spec};
 
 /// The kind that an object defines, where it is a definition that says something of its scale.
 pub fn scaled_kind(object: &Object) -> Option<Kind> {
-    let adapter = defined(object)?;
-    Some(Kind::new(&adapter.spec.group, &adapter.spec.kind))
+    defined(object).as_ref().map(kind_of)
 }
 
 /// What a CustomResourceDefinition says of its kind: where an object of it keeps the number of its pods, and their selector.
 /// None where it has no scale. What its operator does beside is not modelled.
 pub fn defined(definition: &Object) -> Option<ResourceAdapter> {
-    let kind = defined_kind(definition).filter(|_| definition.key.kind.is("CustomResourceDefinition"))?;
+    if !definition.key.kind.is("CustomResourceDefinition") {
+        return None;
+    }
+    let kind = defined_kind(definition)?;
     let versions = definition.val().items_at(&["spec", "versions"]).iter();
     let stored = versions.filter(|version| version.bool_at(&["storage"]) == Some(true));
     let stored = stored.filter_map(|version| version.str_at(&["name"])).next();
