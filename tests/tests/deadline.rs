@@ -65,7 +65,7 @@ struct Decided {
 
 /// Judges, and notes what came of it.
 struct Noted {
-    judges: JudgePool,
+    judges: Arc<JudgePool>,
     decided: Arc<Mutex<Decided>>,
 }
 
@@ -170,8 +170,8 @@ fn nested(depth: usize, prng: &mut Prng) -> Value {
     })
 }
 
-/// A review of a write of it; `None` where an API server would not take its length.
-fn asked(uid: u64, lists: &[Long], prng: &mut Prng) -> Option<String> {
+/// A review of a write of it, after what it is about; `None` where an API server would not take its length.
+fn asked(uid: u64, lists: &[Long], prng: &mut Prng) -> Option<(String, String)> {
     let object = object(lists, prng);
     let old = if prng.one_in(3) { self::object(lists, prng) } else { object.clone() };
     let text = |part: &str| object[part].as_str().map(str::to_owned);
@@ -189,6 +189,7 @@ fn asked(uid: u64, lists: &[Long], prng: &mut Prng) -> Option<String> {
         _ => ("UPDATE", object, old),
     };
     let known = if object.is_null() { &old } else { &object };
+    let about = format!("{operation} {kind}/{}", known["metadata"]["name"].as_str().unwrap_or_default());
     let request = json!({"uid": uid.to_string(), "operation": operation, "dryRun": true,
         "kind": {"group": group, "version": version, "kind": kind},
         "resource": {"group": group, "version": version, "resource": format!("{}s", kind.to_lowercase())},
@@ -196,7 +197,7 @@ fn asked(uid: u64, lists: &[Long], prng: &mut Prng) -> Option<String> {
         "userInfo": {"username": format!("eve-{}", prng.below(3))}, "object": object, "oldObject": old});
     let review =
         json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string();
-    (review.len() <= 2 * BYTES_MAX).then_some(review)
+    (review.len() <= 2 * BYTES_MAX).then(|| (format!("{about}, {} bytes", review.len()), review))
 }
 
 /// How much later than it asked for a thread wakes up that has nothing to do: what the machine does beside this.
@@ -223,8 +224,8 @@ const SEEN: &str = "seen: ";
 #[derive(Default)]
 struct Seen {
     micros: Vec<u64>,
-    /// What the slowest one was about.
-    slowest: String,
+    /// How long the slowest one took, and what it was about.
+    slowest: (u64, String),
     /// How often which code was answered.
     codes: BTreeMap<u64, usize>,
 }
@@ -232,17 +233,15 @@ struct Seen {
 impl Seen {
     fn add(&mut self, took: Duration, about: String, code: u64) {
         let micros = u64::try_from(took.as_micros()).unwrap();
-        if self.micros.iter().all(|known| *known < micros) {
-            self.slowest = about;
+        if micros > self.slowest.0 {
+            self.slowest = (micros, about);
         }
         self.micros.push(micros);
         *self.codes.entry(code).or_default() += 1;
     }
 
     fn join(mut self, other: Self) -> Self {
-        if other.micros.iter().max() > self.micros.iter().max() {
-            self.slowest = other.slowest;
-        }
+        self.slowest = self.slowest.max(other.slowest);
         self.micros.extend(other.micros);
         other.codes.into_iter().for_each(|(code, count)| *self.codes.entry(code).or_default() += count);
         self
@@ -280,10 +279,10 @@ fn send(address: &str) {
                     if Instant::now() >= end {
                         break;
                     }
-                    let Some(body) = asked(turn * CLIENTS + client, &lists, &mut prng) else { continue };
+                    let Some((about, body)) = asked(turn * CLIENTS + client, &lists, &mut prng) else { continue };
                     let began = Instant::now();
                     let code = post(&mut stream, &body);
-                    seen.add(began.elapsed(), head(&body), code);
+                    seen.add(began.elapsed(), about, code);
                 }
                 seen
             })
@@ -292,14 +291,7 @@ fn send(address: &str) {
     let seen = clients.into_iter().map(|client| client.join().unwrap()).fold(Seen::default(), Seen::join);
     let Seen { mut micros, slowest, codes } = seen;
     micros.sort_unstable();
-    println!("{SEEN}{}", json!({"micros": micros, "slowest": slowest, "codes": codes}));
-}
-
-/// What is asked, without its objects.
-fn head(body: &str) -> String {
-    let review: Value = serde_json::from_str(body).unwrap_or_default();
-    let request = &review["request"];
-    format!("{} {}/{}, {} bytes", request["operation"], request["kind"]["kind"], request["name"], body.len())
+    println!("{SEEN}{}", json!({"micros": micros, "slowest": slowest.1, "codes": codes}));
 }
 
 /// What the process of the clients saw of a webhook.
@@ -322,8 +314,9 @@ fn no_decision_goes_on_beyond_its_deadline() {
     let seconds = told.unwrap_or(SECONDS);
     let (decided, metrics) = (Arc::<Mutex<Decided>>::default(), Metrics::default());
     let start = resident_kib().unwrap_or(0);
+    let judges = Arc::new(judges());
     let crews = [WORKERS, 1].map(|workers| {
-        let noted = Noted { judges: judges(), decided: decided.clone() };
+        let noted = Noted { judges: judges.clone(), decided: decided.clone() };
         Workers::start(Arc::new(noted), Limits { workers, queue_len_max: 256 }, metrics.clone())
     });
     let terms = Terms { deadline: DEADLINE, margin: Duration::ZERO, on_overload: OnUndecided::Deny };

@@ -26,13 +26,13 @@ use suture_service::ledger::{Ledger, Progress, Sight};
 use suture_service::policy::{Documents, Policy};
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::Violations;
+use suture_tests::in_parts;
 use universe::invariants::Pool;
 use universe::random::Random;
 use universe::{Case, Size, changes, number};
 
 /// How many histories are tried where nothing else is said.
 const CASES: u64 = 200;
-const THREADS: usize = 2;
 /// In how many histories at most it is looked for one that is decided otherwise.
 const LOOKED_MAX: u64 = 1_600;
 /// How many requests of a history are in flight or shown.
@@ -225,17 +225,12 @@ impl Tried {
 fn what_may_change_nothing_that_is_read_changes_no_verdict() {
     let pool = Pool::new();
     let cases = number("SUTURE_INDEPENDENCE_CASES", CASES);
-    let tried = std::thread::scope(|scope| {
-        let part = |first: u64| {
-            let mut tried = Tried::default();
-            (first..cases).step_by(THREADS).for_each(|at| tried.add(at, &pool));
-            tried
-        };
-        let parts: Vec<_> = (0..THREADS as u64).map(|first| scope.spawn(move || part(first))).collect();
-        let ends = parts.into_iter().map(|part| part.join().expect("no history is decided otherwise"));
-        ends.fold(Tried::default(), Tried::join)
+    let parts = in_parts(|first, steps| {
+        let mut tried = Tried::default();
+        (0..cases).skip(first).step_by(steps).for_each(|at| tried.add(at, &pool));
+        tried
     });
-    let Tried { kept, left_out, refuted, autoscalers } = tried;
+    let Tried { kept, left_out, refuted, autoscalers } = parts.into_iter().fold(Tried::default(), Tried::join);
     println!("independence: {kept} entries taken into account, {left_out} left out, {refuted} requests denied");
     assert!(kept > 0 && left_out > 0 && refuted > 0, "too little was tried");
     assert_eq!(autoscalers, [Operation::Create, Operation::Update, Operation::Delete].into(), "of autoscalers");

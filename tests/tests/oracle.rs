@@ -17,6 +17,7 @@ use std::time::Instant;
 use brute::unread::{self, Unread};
 use brute::{Compared, Engines, Unfit, compare, shrink};
 use suture_checker::decision::Finding;
+use suture_tests::in_parts;
 use universe::invariants::Pool;
 use universe::random::Random;
 use universe::{Case, Size, number};
@@ -29,7 +30,6 @@ const WORLDS_MAX: u64 = if cfg!(debug_assertions) { 300 } else { 6_000 };
 const DRAWS_MAX: u64 = 6;
 /// How many differences are shrunk and printed.
 const SHOWN_MAX: usize = 20;
-const THREADS: u64 = 2;
 /// In how many cases a kind was not read where nothing else is said.
 const UNREAD_CASES: u64 = 400;
 /// What tells their numbers from those of the other cases.
@@ -175,17 +175,9 @@ fn the_checker_agrees_with_brute_force() {
     let by_family = pool.by_family();
     let family = env::var("SUTURE_ORACLE_FAMILY").ok();
     let family = family.map(|name| by_family.get(&name).unwrap_or_else(|| panic!("no invariant `{name}`")).as_slice());
-    let parts: Vec<Outcome> = std::thread::scope(|scope| {
-        let pool = &pool;
-        let threads: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                scope.spawn(move || match only {
-                    Some(only) => run(seed, (only..=only).filter(|_| thread == 0), pool, family),
-                    None => run(seed, (0..cases).filter(|at| at % THREADS == thread), pool, family),
-                })
-            })
-            .collect();
-        threads.into_iter().map(|t| t.join().expect("no case panics")).collect()
+    let parts: Vec<Outcome> = in_parts(|part, parts| match only {
+        Some(only) => run(seed, (only..=only).filter(|_| part == 0), &pool, family),
+        None => run(seed, (0..cases).skip(part).step_by(parts), &pool, family),
     });
     let (text, differences) = table(&pool, &parts);
     println!("{text}seed {seed}, {:.1} s", start.elapsed().as_secs_f64());
@@ -245,15 +237,9 @@ fn what_is_said_is_so_whatever_was_not_read() {
     let by_family = pool.by_family();
     let family = env::var("SUTURE_ORACLE_FAMILY").ok();
     let family = family.map(|name| by_family.get(&name).unwrap_or_else(|| panic!("no invariant `{name}`")).as_slice());
-    let parts: Vec<(u64, unread::Outcome, Vec<String>)> = std::thread::scope(|scope| {
-        let pool = &pool;
-        let threads: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                let cases = only.map_or(0..cases, |only| only..only + 1).filter(move |at| at % THREADS == thread);
-                scope.spawn(move || run_unread(seed, cases, pool, family))
-            })
-            .collect();
-        threads.into_iter().map(|t| t.join().expect("no case panics")).collect()
+    let parts: Vec<(u64, unread::Outcome, Vec<String>)> = in_parts(|part, parts| {
+        let cases = only.map_or(0..cases, |only| only..only + 1);
+        run_unread(seed, cases.skip(part).step_by(parts), &pool, family)
     });
     let compared: u64 = parts.iter().map(|(compared, ..)| compared).sum();
     let decided: u64 = parts.iter().map(|(_, sum, _)| sum.decided).sum();

@@ -23,9 +23,7 @@ use suture_service::suite::documents::{documents, find, missing_templates};
 use suture_service::suite::run::{Seen, run_watched};
 use suture_specs::library::Library;
 use suture_specs::spec::{Profile, Suite};
-
-/// The suites are run by so many threads.
-const THREADS: usize = 2;
+use suture_tests::in_parts;
 
 /// What suites deny, and by what of it.
 #[derive(Default)]
@@ -85,13 +83,8 @@ fn whatever_is_denied_reaches_the_webhook() {
     let folders = ["cases", "effects", "samples"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
     let mut suites = find(&folders).unwrap();
     suites.retain(|suite| missing_templates(&documents(suite).unwrap()).is_empty());
-    let Denials { count, missed, tested } = std::thread::scope(|scope| {
-        let suites = &suites;
-        let parts: Vec<_> =
-            (0..THREADS).map(|first| scope.spawn(move || Denials::of(suites, first, THREADS))).collect();
-        let ends = parts.into_iter().map(|part| part.join().expect("every suite passes"));
-        ends.fold(Denials::default(), Denials::join)
-    });
+    let parts = in_parts(|first, steps| Denials::of(&suites, first, steps));
+    let Denials { count, missed, tested } = parts.into_iter().fold(Denials::default(), Denials::join);
     println!("{count} denied requests, {} never seen", missed.len());
     show_sides(&tested);
     assert!(count > 90, "only {count} requests were denied: are the suites there?");
