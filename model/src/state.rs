@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::adapter::{AdapterFacts, Adapters};
-use crate::fields::hosts::places_of;
+use crate::fields::hosts::{ANY_PLACE, places_of};
 use crate::fields::{anti_affinity, node_constraint, node_matches, template_labels_by};
 use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
@@ -431,10 +431,13 @@ impl<'a> State<'a> {
         found
     }
 
-    /// The Ingresses and routes that name this host and path, in the order of their keys.
+    /// The Ingresses and routes that name this host and path, in the order of their keys, and those that name too many to tell.
     pub fn claiming(&self, host: &str, path: &str) -> Vec<&Arc<Object>> {
-        let changed = self.index.by_place.get(&(Str::from(host), Str::from(path)));
-        self.merged(self.base.claiming(host, path), self.indexed(changed))
+        let at = |(host, path): (&str, &str)| {
+            let changed = self.index.by_place.get(&(Str::from(host), Str::from(path)));
+            self.merged(self.base.claiming(host, path), self.indexed(changed))
+        };
+        [at((host, path)), at(ANY_PLACE)].concat()
     }
 
     /// The PersistentVolumes that may be bound to a claim by their claimRef, in the order of their keys.

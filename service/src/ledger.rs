@@ -25,7 +25,8 @@ use suture_model::object::{Key, Object};
 use suture_model::snapshot::{FactIndex, Facts, Snapshot};
 use suture_model::value::Str;
 
-use self::room::{Load, Room};
+pub use self::room::Load;
+use self::room::Room;
 use crate::clock::Clock;
 
 /// How long a change may be in flight where nothing else is said. An API server gives up on a request after 60 s, watches
@@ -150,9 +151,9 @@ impl Ledger {
         self.enter(Entry { access, ..Entry::new(order, request, snapshot, now) }, snapshot);
     }
 
-    /// Whether the author of an entry and its namespace may have one more in flight.
-    pub fn has_room(&self, entry: &Entry) -> bool {
-        self.room.has(&entry.load)
+    /// Whether the author of a request and its namespace may have one more in flight.
+    pub fn has_room(&self, load: &Load) -> bool {
+        self.room.has(load)
     }
 
     /// Takes back an entry by its place in the order: it was refused after all.
@@ -328,6 +329,11 @@ impl Entry {
             load: Load::of(request),
             ended_at: None,
         }
+    }
+
+    /// What it takes of the ledger.
+    pub fn load(&self) -> &Load {
+        &self.load
     }
 
     /// Whether the watch has shown a version of its object that contains it or excludes it.

@@ -64,11 +64,6 @@ impl Default for AdapterSet {
     }
 }
 
-/// The kind that an adapter is for.
-fn kind_of(adapter: &ResourceAdapter) -> Kind {
-    Kind::new(&adapter.spec.group, &adapter.spec.kind)
-}
-
 #[derive(Debug)]
 struct Compiled {
     assumes: Vec<Str>,
@@ -120,7 +115,7 @@ impl AdapterSet {
         let mut set = Self::compile(adapters)?;
         let compiled = SHIPPED_COMPILED.as_ref().map_err(Clone::clone)?;
         for adapter in shipped()? {
-            let kind = kind_of(adapter);
+            let kind = adapter.spec.for_kind();
             if !set.adapters.contains_key(&kind)
                 && let Some(compiled) = compiled.get(&kind)
             {
@@ -135,7 +130,7 @@ impl AdapterSet {
     #[must_use]
     pub fn with_defined(mut self, adapters: impl IntoIterator<Item = ResourceAdapter>) -> Self {
         for adapter in adapters {
-            let kind = kind_of(&adapter);
+            let kind = adapter.spec.for_kind();
             // a path that is no expression says nothing
             if !self.adapters.contains_key(&kind)
                 && let Ok(set) = Self::compile([&adapter])
@@ -166,7 +161,7 @@ impl AdapterSet {
         let mut set = Self::default();
         let mut errors = Vec::new();
         for adapter in adapters {
-            let kind = kind_of(adapter);
+            let kind = adapter.spec.for_kind();
             let mut compiler = Compiler { origin: &adapter.origin, scope: Scope::adapter(), errors: Vec::new() };
             let compiled = compiler.adapter(adapter);
             errors.extend(compiler.errors);

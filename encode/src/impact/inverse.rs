@@ -160,14 +160,20 @@ pub(super) fn claimants(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
     for (key, versions) in &seeds.changed {
         for state in seeds.states() {
-            if key.kind.has(KindTraits::is_route) {
-                let claims = versions.iter().flat_map(|object| navigate::host_claims(state, object));
-                let rivals = claims.flat_map(|claim| navigate::host_rivals(state, &claim));
-                found.extend(rivals.map(|o| o.key.clone()));
-            } else if key.kind.has(KindTraits::is_route_class) {
-                // a class or gateway changes what its routes claim
-                let routes = Kind::with(KindTraits::is_route);
-                found.extend(routes.flat_map(|kind| state.list(&kind, None)).map(|o| o.key.clone()));
+            // a class or gateway changes what its routes claim
+            let claims = match key.kind.has(KindTraits::is_route_class) {
+                true => None,
+                false => versions.iter().map(|object| navigate::host_claims(state, object)).collect::<Option<Vec<_>>>(),
+            };
+            match claims {
+                Some(claims) => {
+                    let rivals = claims.iter().flatten().flat_map(|claim| navigate::host_rivals(state, claim));
+                    found.extend(rivals.map(|o| o.key.clone()));
+                }
+                None => {
+                    let routes = Kind::with(KindTraits::is_route);
+                    found.extend(routes.flat_map(|kind| state.list(&kind, None)).map(|o| o.key.clone()));
+                }
             }
         }
     }

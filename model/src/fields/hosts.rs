@@ -6,11 +6,24 @@ use crate::object::Object;
 use crate::steps;
 use crate::value::Str;
 
-/// Hosts and paths of an Ingress or HTTPRoute, as it names them itself; nothing for other kinds.
+/// So many pairs of a host and a path of an HTTPRoute are told apart. The API takes no more than 16 hosts and 128 paths
+/// (`gateway-api/apis/v1/httproute_types.go`).
+pub(crate) const PAIRS_MAX: usize = 16_384;
+/// Host and path of a route that has more of them than are told apart: no route names an empty host.
+pub(crate) const ANY_PLACE: (&str, &str) = ("", "");
+
+/// Hosts and paths of an Ingress or HTTPRoute, as it names them itself; nothing for other kinds. [`ANY_PLACE`] where they are too
+/// many.
 pub(crate) fn places_of(object: &Object) -> BTreeSet<(Str, Str)> {
     match is_route(object) {
         Some(Route::Ingress) => ingress_rules(object).into_iter().collect(),
-        Some(Route::Http) => each(&route_hosts(object), &route_paths(object)).collect(),
+        Some(Route::Http) => {
+            let (hosts, paths) = (route_hosts(object), route_paths(object));
+            match hosts.len().saturating_mul(paths.len()) {
+                0..=PAIRS_MAX => each(&hosts, &paths).collect(),
+                _ => [(ANY_PLACE.0.into(), ANY_PLACE.1.into())].into(),
+            }
+        }
         None => BTreeSet::new(),
     }
 }
@@ -51,12 +64,15 @@ pub(crate) fn ingress_rules(ingress: &Object) -> Vec<(Str, Str)> {
 }
 
 /// Each of these hosts with each of these paths.
-pub(crate) fn each<'h>(hosts: impl IntoIterator<Item = &'h Str>, paths: &[Str]) -> impl Iterator<Item = (Str, Str)> {
+pub(crate) fn each<'h, 'p, P: IntoIterator<Item = &'p Str> + Copy>(
+    hosts: impl IntoIterator<Item = &'h Str>,
+    paths: P,
+) -> impl Iterator<Item = (Str, Str)> {
     let one = |host: &'h Str, path: &Str| {
         steps::count(1);
         (host.clone(), path.clone())
     };
-    hosts.into_iter().flat_map(move |host| paths.iter().map(move |path| one(host, path)))
+    hosts.into_iter().flat_map(move |host| paths.into_iter().map(move |path| one(host, path)))
 }
 
 pub(crate) fn route_hosts(route: &Object) -> Vec<Str> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::annotations;
-use crate::fields::hosts::{Route, each, host, ingress_rules, is_route, route_hosts, route_paths};
+use crate::fields::hosts::{PAIRS_MAX, Route, each, host, ingress_rules, is_route, route_hosts, route_paths};
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::state::State;
@@ -24,12 +24,13 @@ pub struct HostClaim {
 
 const GATEWAY: &str = "gateway.networking.k8s.io";
 
-/// What an Ingress or HTTPRoute takes, sorted, each once; nothing for other kinds.
+/// What an Ingress or HTTPRoute takes, sorted, each once; nothing for other kinds. `None` where a route takes more than are told
+/// apart.
 ///
 /// The class of an Ingress is its ingressClassName, else the annotation that preceded it, else the default IngressClass
 /// (`pkg/apis/networking/types.go`); that of a route the gatewayClassName of its Gateways. A route whose parent is
 /// missing, or is no Gateway, has a class of that parent's own.
-pub fn host_claims(state: &State, object: &Object) -> Vec<HostClaim> {
+pub fn host_claims(state: &State, object: &Object) -> Option<Vec<HostClaim>> {
     let claim = |class: &Str, (host, path)| HostClaim { class: class.clone(), host, path };
     let claims: BTreeSet<HostClaim> = match is_route(object) {
         Some(Route::Ingress) => {
@@ -37,23 +38,25 @@ pub fn host_claims(state: &State, object: &Object) -> Vec<HostClaim> {
             ingress_rules(object).into_iter().map(|place| claim(&class, place)).collect()
         }
         Some(Route::Http) => {
-            let paths = route_paths(object);
-            let attached = attachments(state, object);
-            let each = attached.iter().flat_map(|(class, hosts)| each(hosts, &paths).map(|place| claim(class, place)));
-            each.collect()
+            let Attached { hosts, paths } = &attached(state, object);
+            let pairs = hosts.values().map(|hosts| hosts.len().saturating_mul(paths.len()));
+            if pairs.fold(0, usize::saturating_add) > PAIRS_MAX {
+                return None;
+            }
+            hosts.iter().flat_map(|(class, hosts)| each(hosts, paths).map(|place| claim(class, place))).collect()
         }
         None => BTreeSet::new(),
     };
-    claims.into_iter().collect()
+    Some(claims.into_iter().collect())
 }
 
 /// The live objects that take the same, in the order of their keys.
 pub fn host_claimants<'s>(state: &'s State, claim: &HostClaim) -> Vec<&'s Arc<Object>> {
     // whoever asks about each claim of a route asks about all that it takes as often
-    let attached = |o: &Object| state.once("attachments", &o.key.to_string(), || attachments(state, o));
+    let attached = |o: &Object| state.once("attached", &o.key.to_string(), || attached(state, o));
     let takes = |o: &&Arc<Object>| match is_route(o) {
         Some(Route::Ingress) => ingress_class(state, o) == claim.class,
-        Some(Route::Http) => attached(o).get(&claim.class).is_some_and(|hosts| hosts.contains(&claim.host)),
+        Some(Route::Http) => attached(o).takes(claim),
         None => false,
     };
     host_rivals(state, claim).into_iter().filter(|o| o.live()).filter(takes).collect()
@@ -97,21 +100,34 @@ fn default_class<'s>(state: &'s State) -> Option<&'s Str> {
     defaults.max_by_key(age).map(|class| &class.key.name)
 }
 
-/// The classes of a route's parents, each with the hosts that the route takes there.
-fn attachments(state: &State, route: &Object) -> BTreeMap<Str, BTreeSet<Str>> {
+/// What a route takes.
+struct Attached {
+    /// By the classes of its parents the hosts that it takes there.
+    hosts: BTreeMap<Str, BTreeSet<Str>>,
+    paths: BTreeSet<Str>,
+}
+
+impl Attached {
+    fn takes(&self, claim: &HostClaim) -> bool {
+        self.paths.contains(&claim.path)
+            && self.hosts.get(&claim.class).is_some_and(|hosts| hosts.contains(&claim.host))
+    }
+}
+
+fn attached(state: &State, route: &Object) -> Attached {
     let named = route_hosts(route);
     let parents = route.val().items_at(&["spec", "parentRefs"]);
-    let mut attached: BTreeMap<Str, BTreeSet<Str>> = BTreeMap::new();
+    let mut taken: BTreeMap<Str, BTreeSet<Str>> = BTreeMap::new();
     if parents.is_empty() {
-        attached.entry("".into()).or_default().extend(named.iter().cloned());
+        taken.entry("".into()).or_default().extend(named.iter().cloned());
     }
     for parent in parents {
         steps::count_items(1 + named.len());
         let (class, gateway) = route_class(state, route, parent);
         let hosts = gateway.map_or_else(|| named.clone(), |gateway| common(gateway, parent, &named));
-        attached.entry(class).or_default().extend(hosts);
+        taken.entry(class).or_default().extend(hosts);
     }
-    attached
+    Attached { hosts: taken, paths: route_paths(route).into_iter().collect() }
 }
 
 fn route_class<'s>(state: &'s State, route: &Object, parent: &Val) -> (Str, Option<&'s Arc<Object>>) {

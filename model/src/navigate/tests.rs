@@ -346,7 +346,7 @@ items:
 ";
     ask(yaml, |state| {
         let claims = |kind: &str| {
-            let claims = host_claims(state, state.get(&key(kind)).unwrap());
+            let claims = host_claims(state, state.get(&key(kind)).unwrap()).unwrap();
             claims.iter().map(|c| format!("{} {}{}", c.class, c.host, c.path)).collect::<Vec<_>>()
         };
         assert_eq!(claims("Ingress/x/a"), ["nginx h.example.com/", "nginx h.example.com/b"]);
@@ -356,6 +356,28 @@ items:
         let claim = HostClaim { class: "nginx".into(), host: "h.example.com".into(), path: "/b".into() };
         assert_eq!(names(&host_claimants(state, &claim)), ["HTTPRoute/z/r", "Ingress/x/a", "Ingress/y/b"]);
     });
+}
+
+#[test]
+fn a_route_of_too_many_hosts_and_paths_is_still_found_by_each_of_them() {
+    let hosts = (0..1_000).map(|at| format!("h{at}")).collect::<Vec<_>>().join(", ");
+    let paths = (0..1_000).map(|at| format!("{{path: {{value: /p{at}}}}}")).collect::<Vec<_>>().join(", ");
+    let yaml = format!(
+        "{{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {{name: r, namespace: z}}, spec: \
+         {{hostnames: [{hosts}], rules: [{{matches: [{paths}]}}]}}}}"
+    );
+    let snapshot = cluster(&yaml);
+    let route = snapshot.get(&key("HTTPRoute/z/r")).unwrap().clone();
+    let (kept, mut without) = (State::new(&snapshot), State::new(&snapshot));
+    without.take(&route.key);
+    let mut again = without.clone();
+    again.put(route.map_body(|val| val.with("x", Val::Bool(true))));
+    assert_eq!(host_claims(&kept, &route), None);
+    for (host, path, count) in [("h1", "/p999", 1), ("h1", "/p1000", 0), ("h1000", "/p1", 0)] {
+        let claim = HostClaim { class: "".into(), host: host.into(), path: path.into() };
+        let found = [&kept, &without, &again].map(|state| host_claimants(state, &claim).len());
+        assert_eq!(found, [count, 0, count], "{host}{path}");
+    }
 }
 
 #[test]

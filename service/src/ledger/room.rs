@@ -6,11 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use suture_model::change::Request;
+use suture_model::change::{Operation, Request};
 use suture_model::value::{Str, Val};
 
 /// So many requests of one author, or about one namespace, may be in flight.
 const ENTRIES_MAX: usize = 2_048;
+
+/// So many of these may make a pod that is on one node from the start. It concerns whoever has something on that node, and each of
+/// them that may have landed or not doubles what decisions about the node tell apart.
+const PLACED_MAX: usize = 3;
 
 /// So many bytes, about, may their objects have.
 const BYTES_MAX: usize = 16 << 20;
@@ -21,6 +25,8 @@ pub struct Load {
     author: Str,
     /// Empty outside of namespaces.
     namespace: Str,
+    /// The node on which it makes a pod; empty where it makes none, or leaves that to a scheduler.
+    node: Str,
     bytes: usize,
 }
 
@@ -29,21 +35,34 @@ impl Load {
     pub fn of(request: &Request) -> Self {
         let objects = [&request.object, &request.old].into_iter().flatten();
         let bytes = objects.map(Val::weight).fold(0, usize::saturating_add);
-        Self { author: request.user.username.clone(), namespace: request.target.ns.clone(), bytes }
+        let makes_pod =
+            request.operation == Operation::Create && request.subresource.is_empty() && request.target.kind.is("Pod");
+        let object = request.object.as_ref().filter(|_| makes_pod);
+        let node = object.and_then(|pod| pod.str_at(&["spec", "nodeName"])).cloned().unwrap_or_default();
+        Self { author: request.user.username.clone(), namespace: request.target.ns.clone(), node, bytes }
     }
 
-    fn holders(&self) -> impl Iterator<Item = Holder> + use<> {
-        let namespace = (!self.namespace.is_empty()).then(|| Holder::Namespace(self.namespace.clone()));
-        std::iter::once(Holder::Author(self.author.clone())).chain(namespace)
+    /// Whose share it takes, and of how many.
+    fn holders(&self) -> Vec<(Holder, usize)> {
+        let mut whose = vec![Whose::Author(self.author.clone())];
+        if !self.namespace.is_empty() {
+            whose.push(Whose::Namespace(self.namespace.clone()));
+        }
+        let placed = whose.iter().filter(|_| !self.node.is_empty());
+        let placed = placed.map(|whose| ((whose.clone(), self.node.clone()), PLACED_MAX)).collect::<Vec<_>>();
+        whose.into_iter().map(|whose| ((whose, Str::default()), ENTRIES_MAX)).chain(placed).collect()
     }
 }
 
 /// Whose requests they are, or in which namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Holder {
+enum Whose {
     Author(Str),
     Namespace(Str),
 }
+
+/// Whose requests they are, and on which node they make a pod; all of them where it is empty.
+type Holder = (Whose, Str);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Held {
@@ -58,16 +77,16 @@ pub struct Room(BTreeMap<Holder, Held>);
 impl Room {
     /// Whether there is room for a request.
     pub fn has(&self, load: &Load) -> bool {
-        load.holders().all(|holder| {
+        load.holders().into_iter().all(|(holder, entries_max)| {
             let held = self.0.get(&holder).copied().unwrap_or_default();
             // one that is large comes through by itself
-            held.entries == 0 || (held.entries < ENTRIES_MAX && held.bytes.saturating_add(load.bytes) <= BYTES_MAX)
+            held.entries == 0 || (held.entries < entries_max && held.bytes.saturating_add(load.bytes) <= BYTES_MAX)
         })
     }
 
     /// Counts a request that is entered.
     pub fn take(&mut self, load: &Load) {
-        for holder in load.holders() {
+        for (holder, _) in load.holders() {
             let held = self.0.entry(holder).or_default();
             held.entries += 1;
             held.bytes += load.bytes;
@@ -76,7 +95,7 @@ impl Room {
 
     /// Counts a request that was entered no more.
     pub fn give_back(&mut self, load: &Load) {
-        for holder in load.holders() {
+        for (holder, _) in load.holders() {
             let Some(held) = self.0.get_mut(&holder) else { continue };
             held.entries = held.entries.saturating_sub(1);
             held.bytes = held.bytes.saturating_sub(load.bytes);
@@ -118,6 +137,19 @@ mod tests {
         room.give_back(&large);
         assert!(room.0.is_empty());
         assert!(room.has(&creation("ana", "a", 2 * BYTES_MAX)), "a large one comes through by itself");
+    }
+
+    #[test]
+    fn pods_on_one_node_are_few() {
+        let placed = |ns: &str, node: &str| Load { node: node.into(), ..creation("ana", ns, 1) };
+        let mut room = Room::default();
+        (0..PLACED_MAX).for_each(|_| room.take(&placed("a", "n1")));
+        assert!(!room.has(&placed("a", "n1")));
+        assert!(!room.has(&placed("b", "n1")), "it is the same author");
+        assert!(room.has(&placed("a", "n2")));
+        assert!(room.has(&creation("ana", "a", 1)));
+        (0..PLACED_MAX).for_each(|_| room.give_back(&placed("a", "n1")));
+        assert!(room.0.is_empty());
     }
 
     #[test]

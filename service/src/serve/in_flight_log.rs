@@ -18,7 +18,7 @@ use suture_model::steps;
 use super::store::{Store, View};
 use crate::clock::Clock;
 use crate::grants::{History, Spent};
-use crate::ledger::{Entry, Ledger, Sight};
+use crate::ledger::{Entry, Ledger, Load, Sight};
 
 /// Admitted requests, for all workers of a process.
 #[derive(Debug)]
@@ -97,6 +97,11 @@ impl InFlightLog {
             inner.ledger.record_at(order, request, &view.snapshot, Some(Clock::now()));
             self.entered(inner);
         });
+    }
+
+    /// Whether the author of a request and its namespace may have one more in flight.
+    pub fn has_room(&self, request: &Request) -> bool {
+        self.with(|inner| inner.ledger.has_room(&Load::of(request)))
     }
 
     /// Takes an entry back that is refused after all.
@@ -213,7 +218,7 @@ impl Reader<'_> {
             }
             let now = Clock::now();
             let entry = ledger.entry(request, access, &self.view.snapshot, Some(now));
-            if !ledger.has_room(&entry) {
+            if !ledger.has_room(entry.load()) {
                 return Err(NotEntered::Full);
             }
             ledger.record_entry(entry, &self.view.snapshot);

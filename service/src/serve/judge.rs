@@ -15,8 +15,7 @@ use suture_checker::decision::{Decision, Outcome, Verdict};
 use suture_checker::engine::{Engine, STEPS_WEBHOOK, Settings};
 use suture_checker::solve::Budget;
 use suture_model::access::Access;
-use suture_model::apply::apply;
-use suture_model::change::{Change, Operation, Request};
+use suture_model::change::{Change, Request};
 use suture_model::object::Object;
 use suture_model::snapshot::Facts;
 use suture_model::state::State;
@@ -24,6 +23,7 @@ use suture_model::steps::{self, Abandoned};
 use suture_model::value::Str;
 use suture_specs::spec::OnUndecided;
 
+use self::landing::{effective, is_eviction, landing, same_call};
 use super::active::Active;
 use super::announce::{Announcement, Announcer};
 use super::answer::{Answer, Label, Unanswered};
@@ -241,9 +241,7 @@ impl SharedState {
             Err(NotEntered::Overtaken) => None,
             // nothing is refused for the sake of an audit
             Err(NotEntered::Full) if matches!(self.replicas, Replicas::Audit) => Some(answer),
-            Err(NotEntered::Full) => Some(refusal(
-                "too many requests of this author, or in this namespace, are in flight, or too large ones",
-            )),
+            Err(NotEntered::Full) => Some(refusal(FULL)),
         }
     }
 }
@@ -354,7 +352,11 @@ impl Judge {
         let alone = || Access::of(&view.snapshot, &landing, |_| Vec::new());
         let silent = request.dry_run || !writes(&request) || no_op || !matters(&landing, &view, alone);
         drop(view);
-        let announced = if silent { Ok(None) } else { announcer.announce(&landing, asked.deadline).map(Some) };
+        let announced = match silent {
+            true => Ok(None),
+            false if !shared.in_flight_log.has_room(&landing) => Err(FULL.to_owned()),
+            false => announcer.announce(&landing, asked.deadline).map(Some),
+        };
         let order = match announced {
             Ok(order) => order,
             Err(why) => return refusal(&why),
@@ -533,38 +535,6 @@ fn matters(request: &Request, view: &View, access: impl FnOnce() -> Access) -> b
     view.readings.contains_key(&request.target.kind) || access().spreads
 }
 
-/// Whether the API server asks again about a request that was entered: its uid alone does not say that, who may ask could
-/// choose it.
-fn same_call(known: &Request, request: &Request) -> bool {
-    request.repeats(known) || (is_eviction(request) && deletion(request).repeats(known))
-}
-
-fn is_eviction(request: &Request) -> bool {
-    request.operation == Operation::Create && request.subresource == "eviction"
-}
-
-/// The request as it is judged: an eviction that its budget refuses, by what the watch shows, is judged as if the budget
-/// let it pass. The budget's status may be newer in the API server than here. A pod that is not seen here, perhaps since
-/// nothing reads pods, is still there to be evicted.
-fn effective(request: &Request, view: &View) -> Request {
-    let seen = view.snapshot.get(&request.target).is_some();
-    if is_eviction(request) && seen && !apply(&mut State::new(&view.snapshot), request).effective {
-        return deletion(request);
-    }
-    request.clone()
-}
-
-/// The request as others have to reckon with it: once an eviction is admitted here, the budget's status shows it as
-/// spent before the pod shows it as gone, and must not seem to refuse it.
-fn landing(request: &Request, view: &View) -> Request {
-    let request = request.clone().resolve(&State::new(&view.snapshot));
-    if is_eviction(&request) { deletion(&request) } else { request }
-}
-
-fn deletion(eviction: &Request) -> Request {
-    Request { operation: Operation::Delete, subresource: String::new(), object: None, ..eviction.clone() }
-}
-
 /// The answer of a judge that never denies.
 fn audited(mut answer: Answer) -> Answer {
     if !answer.allowed {
@@ -576,6 +546,9 @@ fn audited(mut answer: Answer) -> Answer {
     answer.warnings.clear();
     answer
 }
+
+/// Why a request is not entered for which there is no room.
+const FULL: &str = "too many requests of this author, or in this namespace, are in flight, or too large ones";
 
 /// Nothing is decided, and it is worth trying again.
 fn refusal(why: &str) -> Answer {
@@ -595,6 +568,8 @@ fn undecided(reason: &str, request: &Request, view: &View) -> Answer {
     }
     answer
 }
+
+mod landing;
 
 #[cfg(test)]
 mod tests;

@@ -5,12 +5,11 @@ use suture_model::kinds::Kind;
 use suture_model::object::Object;
 use suture_model::value::{Str, Val};
 
-use super::kind_of;
 use crate::spec::{Origin, ResourceAdapter, Spec, parse_spec};
 
 /// The kind that an object defines, where it is a definition that says something of its scale.
 pub fn scaled_kind(object: &Object) -> Option<Kind> {
-    defined(object).as_ref().map(kind_of)
+    defined(object).map(|adapter| adapter.spec.for_kind())
 }
 
 /// What a CustomResourceDefinition says of its kind: where an object of it keeps the number of its pods, and their selector.

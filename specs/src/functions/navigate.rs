@@ -246,12 +246,7 @@ fn of_object(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer
             let allowed = navigate::disruptions_when_settled(state, o);
             Ok(Value::list(allowed.into_iter().map(Value::Int).collect()))
         }
-        Func::HostClaims => {
-            let class = if o.key.kind.is("HTTPRoute") { "Gateway" } else { "IngressClass" };
-            all_known(state, &[class])?;
-            let claims = navigate::host_claims(state, o);
-            Ok(Value::list(claims.into_iter().map(|c| Value::HostClaim(Arc::new(c))).collect()))
-        }
+        Func::HostClaims => host_claims(state, o),
         Func::IsQuorumGroup => is_quorum_group(state, o),
         Func::Priority | Func::Preempted | Func::Preemptors => priorities(func, o, state),
         _ => Err(no_overload(func, &[Value::Object(o.clone()), Value::World(world)])),
@@ -271,6 +266,14 @@ fn itself(func: Func, o: &Arc<Object>, state: &State, world: World) -> Answer {
         Func::LiveIn => bool(there.live() && (there.uid.is_empty() || o.uid.is_empty() || there.uid == o.uid)),
         _ => Err(no_overload(func, &[Value::Object(o.clone()), Value::World(world)])),
     }
+}
+
+fn host_claims(state: &State, o: &Object) -> Answer {
+    let class = if o.key.kind.is("HTTPRoute") { "Gateway" } else { "IngressClass" };
+    all_known(state, &[class])?;
+    let many = || EvalErrorKind::Invalid(format!("{} names too many hosts and paths to tell them apart", o.key));
+    let claims = navigate::host_claims(state, o).ok_or_else(many)?;
+    Ok(Value::list(claims.into_iter().map(|c| Value::HostClaim(Arc::new(c))).collect()))
 }
 
 fn wanted_replicas(state: &State, o: &Object) -> Answer {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
+use suture_model::kinds::Kind;
 use suture_model::value::Val;
 
 use super::scalar::Cel;
@@ -47,6 +48,13 @@ pub struct ResourceAdapterSpec {
     /// kind without adapter.
     #[serde(default)]
     pub unmodelled: bool,
+}
+
+impl ResourceAdapterSpec {
+    /// The kind that it is for.
+    pub fn for_kind(&self) -> Kind {
+        Kind::new(&self.group, &self.kind)
+    }
 }
 
 /// Entries, or one expression that gives a list of them.

@@ -80,8 +80,8 @@ fn what_cannot_be_read_blinds_nobody() {
     assert!(longest < WAIT_MAX, "an honest client waited for {longest:?}");
 }
 
-/// Objects that Suture admits, and that the quota refuses.
-fn refused_later(turn: u64) -> (&'static str, Value) {
+/// Objects that Suture admits, and that the quota refuses. Every other pod is on the node from the start.
+fn refused_later(turn: u64, node: &str) -> (&'static str, Value) {
     let name = format!("refused-{turn}");
     match turn % 3 {
         0 => {
@@ -91,8 +91,11 @@ fn refused_later(turn: u64) -> (&'static str, Value) {
         }
         1 => ("/apis/apps/v1/namespaces/mall/deployments", workload("Deployment", "mall", &name, 3, &pod_spec())),
         _ => {
-            let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "web"}},
-                             "spec": pod_spec()});
+            let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "spec": pod_spec(),
+                                 "metadata": {"name": name, "labels": {"app": "web"}}});
+            if turn.is_multiple_of(2) {
+                pod["spec"]["nodeName"] = json!(node);
+            }
             ("/api/v1/namespaces/mall/pods", pod)
         }
     }
@@ -108,19 +111,19 @@ fn what_is_admitted_and_refused_then_stands_in_nobodys_way() {
         .create(&list(place("shop").into_iter().chain(place("mall")).chain([quota]).chain(rights()).collect()))
         .expect("objects");
     let suture = launched(&cluster, &["--profile=strict"]);
+    let (nodes, api) = ("/api/v1/nodes", Api::new(&cluster, "admin").expect("api"));
+    let node = api.get(nodes).expect("nodes")["items"][0]["metadata"]["name"].as_str().expect("a node").to_owned();
     let (turns, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let writers = Attackers::start(WRITERS, |_| {
-        let (api, turns, refused) = (tenant(&cluster), turns.clone(), refused.clone());
+        let (api, turns, refused, node) = (tenant(&cluster), turns.clone(), refused.clone(), node.clone());
         move || {
-            let (path, object) = refused_later(turns.fetch_add(1, Ordering::AcqRel));
+            let (path, object) = refused_later(turns.fetch_add(1, Ordering::AcqRel), &node);
             let reply = api.call("POST", path, Some(&object)).expect("answer");
             let by_quota = reply.message().contains("exceeded quota");
             refused.fetch_add(u64::from(by_quota), Ordering::AcqRel);
         }
     });
     let longest = honest(&cluster, LASTS).longest();
-    let (nodes, api) = ("/api/v1/nodes", Api::new(&cluster, "admin").expect("api"));
-    let node = api.get(nodes).expect("nodes")["items"][0]["metadata"]["name"].as_str().expect("a node").to_owned();
     let node = format!("{nodes}/{node}?dryRun=All");
     let cordon = json!({"spec": {"unschedulable": true}}).to_string();
     let cordoned = api.send("PATCH", &node, "application/merge-patch+json", cordon).expect("answer");
