@@ -14,9 +14,16 @@ pub const MEMORY_MAX_BYTES: u64 = 256 << 20;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What it waited for each of its requests, the longest last.
+#[derive(Default)]
 pub struct Waits(Vec<Duration>);
 
 impl Waits {
+    /// Takes in others.
+    pub fn add(&mut self, others: Self) {
+        self.0.extend(others.0);
+        self.0.sort();
+    }
+
     /// The longest one.
     pub fn longest(&self) -> Duration {
         self.0.last().copied().unwrap_or_default()
