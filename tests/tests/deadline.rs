@@ -56,6 +56,8 @@ struct Decided {
     late: Duration,
     /// What that was about.
     latest: String,
+    /// The most that was resident when one ended, in KiB, and what that was about.
+    largest: (u64, String),
     labels: BTreeMap<&'static str, usize>,
     /// Why something was undecided.
     reasons: BTreeMap<&'static str, usize>,
@@ -91,10 +93,17 @@ impl Drop for Deciding<'_> {
         let late = Instant::now().saturating_duration_since(self.asked.deadline);
         let mut decided = self.decided.lock().unwrap();
         decided.abandoned += usize::from(thread::panicking());
-        if late > decided.late {
+        let about = || {
             let text = |path: &[&str]| self.asked.text(path).to_owned();
             let [operation, kind, name] = [&["operation"][..], &["kind", "kind"], &["name"]].map(text);
-            (decided.late, decided.latest) = (late, format!("{operation} {kind}/{name}, {} bytes", self.asked.bytes));
+            format!("{operation} {kind}/{name}, {} bytes", self.asked.bytes)
+        };
+        if late > decided.late {
+            (decided.late, decided.latest) = (late, about());
+        }
+        let resident = resident_kib().unwrap_or(0);
+        if resident > decided.largest.0 {
+            decided.largest = (resident, about());
         }
     }
 }
@@ -334,14 +343,19 @@ fn no_decision_goes_on_beyond_its_deadline() {
         seen["micros"].as_array().unwrap().iter().map(|one| Duration::from_micros(one.as_u64().unwrap())).collect();
     let at = |part: usize| took.get(took.len().saturating_sub(1) * part / 100).copied().unwrap_or_default();
     let answered = at(100).saturating_sub(DEADLINE);
-    let Decided { late, latest, labels, reasons, abandoned } = std::mem::take(&mut *decided.lock().unwrap());
+    let Decided { late, latest, largest, labels, reasons, abandoned } = std::mem::take(&mut *decided.lock().unwrap());
     let (peak, count) = (resident_peak_kib().unwrap_or(0), took.len());
     println!("{count} requests in {seconds} s at {CLIENTS} clients, answered with {}", seen["codes"]);
     println!("decided: {labels:?}, {abandoned} abandoned, undecided for {reasons:?}");
     println!("took p50 {:?}, p99 {:?}, at most {:?}, of {DEADLINE:?}: {}", at(50), at(99), at(100), seen["slowest"]);
     println!("decisions ended {late:?} after their deadline at most: {latest}");
     println!("a thread that slept woke up {overslept:?} late at most");
-    println!("resident at the start {} MiB, at most {} MiB", start >> 10, peak >> 10);
+    let (after, of) = (largest.0 >> 10, largest.1);
+    println!(
+        "resident at the start {} MiB, at most {} MiB; after a decision {after} MiB: {of}",
+        start >> 10,
+        peak >> 10
+    );
     assert!(!labels.contains_key("panicked"), "{labels:?}");
     // what is not decided costs nothing, and says nothing
     let judged = ["allowed", "denied"].iter().filter_map(|label| labels.get(label)).sum::<usize>();

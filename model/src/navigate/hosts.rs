@@ -38,7 +38,8 @@ pub fn host_claims(state: &State, object: &Object) -> Option<Vec<HostClaim>> {
             ingress_rules(object).into_iter().map(|place| claim(&class, place)).collect()
         }
         Some(Route::Http) => {
-            let Attached { hosts, paths } = &attached(state, object);
+            let Attached { hosts, paths, .. } = &attached(state, object);
+            let hosts = hosts.as_ref()?;
             let pairs = hosts.values().map(|hosts| hosts.len().saturating_mul(paths.len()));
             if pairs.fold(0, usize::saturating_add) > PAIRS_MAX {
                 return None;
@@ -102,32 +103,49 @@ fn default_class<'s>(state: &'s State) -> Option<&'s Str> {
 
 /// What a route takes.
 struct Attached {
-    /// By the classes of its parents the hosts that it takes there.
-    hosts: BTreeMap<Str, BTreeSet<Str>>,
+    /// By the classes of its parents the hosts that it takes there; `None` where these are too many, so that it takes what it
+    /// names wherever that is.
+    hosts: Option<BTreeMap<Str, BTreeSet<Str>>>,
+    named: BTreeSet<Str>,
     paths: BTreeSet<Str>,
 }
 
 impl Attached {
     fn takes(&self, claim: &HostClaim) -> bool {
-        self.paths.contains(&claim.path)
-            && self.hosts.get(&claim.class).is_some_and(|hosts| hosts.contains(&claim.host))
+        let takes_host = match &self.hosts {
+            Some(hosts) => hosts.get(&claim.class).is_some_and(|hosts| hosts.contains(&claim.host)),
+            None => self.named.contains(&claim.host),
+        };
+        takes_host && self.paths.contains(&claim.path)
     }
 }
 
 fn attached(state: &State, route: &Object) -> Attached {
     let named = route_hosts(route);
+    let hosts = hosts_by_class(state, route, &named);
+    Attached { hosts, named: named.into_iter().collect(), paths: route_paths(route).into_iter().collect() }
+}
+
+/// The classes of a route's parents, each with the hosts that the route takes there; `None` where they are too many.
+fn hosts_by_class(state: &State, route: &Object, named: &[Str]) -> Option<BTreeMap<Str, BTreeSet<Str>>> {
     let parents = route.val().items_at(&["spec", "parentRefs"]);
     let mut taken: BTreeMap<Str, BTreeSet<Str>> = BTreeMap::new();
     if parents.is_empty() {
         taken.entry("".into()).or_default().extend(named.iter().cloned());
     }
+    let mut pairs = 0_usize;
     for parent in parents {
-        steps::count_items(1 + named.len());
         let (class, gateway) = route_class(state, route, parent);
-        let hosts = gateway.map_or_else(|| named.clone(), |gateway| common(gateway, parent, &named));
-        taken.entry(class).or_default().extend(hosts);
+        let listeners = gateway.map(|gateway| listeners(gateway, parent)).unwrap_or_default();
+        let count = named.len().saturating_mul(listeners.len().max(1));
+        pairs = pairs.saturating_add(count);
+        if pairs > PAIRS_MAX {
+            return None;
+        }
+        steps::count_items(1 + count);
+        taken.entry(class).or_default().extend(common(&listeners, named));
     }
-    Attached { hosts: taken, paths: route_paths(route).into_iter().collect() }
+    Some(taken)
 }
 
 fn route_class<'s>(state: &'s State, route: &Object, parent: &Val) -> (Str, Option<&'s Arc<Object>>) {
@@ -139,20 +157,24 @@ fn route_class<'s>(state: &'s State, route: &Object, parent: &Val) -> (Str, Opti
     (class.cloned().unwrap_or_else(|| key.to_string().into()), gateway)
 }
 
-/// What these hosts have in common with those of the listeners that a parentRef means (`gateway-api/apis/v1/
-/// httproute_types.go`, `HTTPRouteSpec.Hostnames`; `shared_types.go`, `ParentReference`): of two the narrower one. Where no
-/// listener is told, the hosts as they stand.
-fn common(gateway: &Object, parent: &Val, named: &[Str]) -> Vec<Str> {
+/// The listeners that a parentRef means (`gateway-api/apis/v1/shared_types.go`, `ParentReference`).
+fn listeners<'g>(gateway: &'g Object, parent: &Val) -> Vec<&'g Val> {
     let is_same = |field: &str, own: Option<&Val>| parent.at_some(&[field]).is_none_or(|asked| Some(asked) == own);
     let is_meant = |listener: &&Val| {
         let other = listener.str_at(&["protocol"]).is_some_and(|p| matches!(&**p, "TLS" | "TCP" | "UDP"));
         !other && is_same("sectionName", listener.at(&["name"])) && is_same("port", listener.at(&["port"]))
     };
-    let listeners: Vec<&Val> = gateway.val().items_at(&["spec", "listeners"]).iter().filter(is_meant).collect();
+    let all = gateway.val().items_at(&["spec", "listeners"]);
+    steps::count_items(1 + all.len());
+    all.iter().filter(is_meant).collect()
+}
+
+/// What these hosts have in common with those of listeners (`gateway-api/apis/v1/httproute_types.go`,
+/// `HTTPRouteSpec.Hostnames`): of two the narrower one. Where no listener is told, the hosts as they stand.
+fn common(listeners: &[&Val], named: &[Str]) -> Vec<Str> {
     if listeners.is_empty() {
         return named.to_vec();
     }
-    steps::count_items(listeners.len().saturating_mul(named.len()));
     let hosts = listeners.iter().map(|listener| host(listener.str_at(&["hostname"])));
     hosts.flat_map(|own| named.iter().filter_map(move |named| narrower(&own, named))).collect()
 }
