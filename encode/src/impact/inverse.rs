@@ -64,7 +64,8 @@ pub(super) fn referring(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
     let makers = touch.controllers.iter().filter_map(|key| seeds.states().find_map(|state| state.get(key)));
     let mut seen: BTreeSet<(&Str, *const Body)> = BTreeSet::new();
     for object in seeds.touched_versions().chain(touch.distinct_pods()).chain(makers) {
-        if !seen.insert((&object.key.ns, Arc::as_ptr(&object.body))) {
+        // a pod's own name tells nothing of what it refers to
+        if object.key.kind.is("Pod") && !seen.insert((&object.key.ns, Arc::as_ptr(&object.body))) {
             continue;
         }
         found.extend(referred(seeds.before, object));
