@@ -16,7 +16,7 @@ const HEADER: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 /// What a request may change of the metadata.
 const METADATA: [&str; 4] = ["labels", "annotations", "ownerReferences", "finalizers"];
 /// What a controller takes where `spec.replicas` is left out (`pkg/apis/apps/v1/defaults.go`).
-const REPLICAS_DEFAULT: i64 = 1;
+pub(crate) const REPLICAS_DEFAULT: i64 = 1;
 
 /// The request in words: what an update changes, and from which number an object is scaled.
 pub fn describe_changes(request: &Request, before: &State<'_>) -> String {
@@ -29,8 +29,7 @@ pub fn describe_changes(request: &Request, before: &State<'_>) -> String {
         return plain;
     };
     if request.subresource == "scale" {
-        let replicas = |val: &Val| val.int_at(&["spec", "replicas"]);
-        return match (replicas(old), replicas(new)) {
+        return match (old.int_at(&["spec", "replicas"]), request.replicas()) {
             (Some(from), Some(to)) if from != to => {
                 format!("{} scales {} from {from} to {to}", request.user.username, request.target)
             }

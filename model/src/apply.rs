@@ -128,7 +128,7 @@ fn scale(state: &mut State, request: &Request) -> Applied {
     let Some(path) = replicas_path(state, &old) else {
         return Applied::nothing(format!("`{}` has no scale", request.target));
     };
-    let replicas = request.object.as_ref().and_then(|scale| scale.int_at(&["spec", "replicas"])).unwrap_or(0);
+    let replicas = request.replicas().unwrap_or(0);
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     let scaled = old.map_body(|body| write::next_generation(body, &body.with_at(&path, Val::Int(replicas))));
     state.put(scaled);

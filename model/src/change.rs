@@ -174,16 +174,13 @@ impl Request {
     /// The request in words, for the steps of a counterexample.
     pub fn describe(&self) -> String {
         let (who, target) = (&self.user.username, &self.target);
-        let number = |path: &[&str]| self.object.as_ref().and_then(|o| o.int_at(path));
         let text = |path: &[&str]| self.object.as_ref().and_then(|o| o.str_at(path)).map_or("", |s| s);
         match (self.operation, &*self.subresource) {
             (Operation::Create, "") => format!("{who} creates {target}"),
             (Operation::Create, "eviction") => format!("{who} evicts {target}"),
             (Operation::Create, "binding") => format!("{who} assigns {target} to node {}", text(&["target", "name"])),
             (Operation::Update, "") => format!("{who} updates {target}"),
-            (Operation::Update, "scale") => {
-                format!("{who} scales {target} to {}", number(&["spec", "replicas"]).unwrap_or(0))
-            }
+            (Operation::Update, "scale") => format!("{who} scales {target} to {}", self.replicas().unwrap_or(0)),
             (Operation::Delete, "") => match self.propagation {
                 Some(propagation) => format!("{who} deletes {target} ({propagation:?})"),
                 None => format!("{who} deletes {target}"),
@@ -191,6 +188,13 @@ impl Request {
             (Operation::Connect, _) => format!("{who} connects to {target}"),
             (_, subresource) => format!("{who} writes the {subresource} of {target}"),
         }
+    }
+
+    /// The number of replicas that it asks for, if it says one. A Scale that leaves it out asks for 0, which its JSON never has
+    /// (`staging/src/k8s.io/api/autoscaling/v1/types.go`, `ScaleSpec.Replicas`).
+    pub fn replicas(&self) -> Option<i64> {
+        let said = self.object.as_ref()?.int_at(&["spec", "replicas"]);
+        said.or_else(|| (self.subresource == "scale").then_some(0))
     }
 
     /// The same request with the kind of its target made out: an AdmissionReview of a subresource names only the

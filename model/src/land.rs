@@ -191,8 +191,7 @@ pub fn describe(request: &Request) -> String {
         (Operation::Delete, _) => "deletes",
         (Operation::Connect, _) => "connects to",
     };
-    let replicas = request.object.as_ref().and_then(|o| o.int_at(&["spec", "replicas"]));
-    let extent = match replicas {
+    let extent = match request.replicas() {
         Some(replicas) if request.subresource == "scale" => format!(" to {replicas}"),
         _ => String::new(),
     };

@@ -67,10 +67,9 @@ fn needed(input: &Input<'_>, trials: &mut Trials<'_>, mut confirmed: BTreeMap<Ke
 
 /// Whether a request takes something away that somebody may mean to retire: an object other than a pod, or all replicas.
 fn takes_away(request: &Request) -> bool {
-    let replicas = || request.object.as_ref().and_then(|object| object.int_at(&["spec", "replicas"]));
     match request.operation {
         Operation::Delete => !request.target.kind.is("Pod"),
-        Operation::Update => replicas() == Some(0),
+        Operation::Update => request.replicas() == Some(0),
         Operation::Create | Operation::Connect => false,
     }
 }

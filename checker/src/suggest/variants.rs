@@ -8,6 +8,8 @@ use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::Val;
 
+use crate::written::REPLICAS_DEFAULT;
+
 /// Of a longer batch the later requests are not varied.
 pub(super) const REQUESTS_MAX: usize = 4;
 /// An object with more dependents than these is not tried without them: each becomes a thing of its own then.
@@ -33,12 +35,11 @@ pub(super) fn nearest(
     let object = request.object.as_ref()?;
     let with = |val: Val| Request { object: Some(val), ..request.clone() };
     let old = snapshot.get(&request.target).map(|object| object.to_val());
-    let number = |path: &[&str], default: i64| {
-        let present = old.as_ref().or(request.old.as_ref()).map(|old| old.int_at(path).unwrap_or(default));
-        (object.int_at(path).unwrap_or(default), present)
-    };
-    if let (asked, Some(present)) = number(&["spec", "replicas"], 1) {
-        let found = between(asked, present, |n| allowed(&with(object.with_at(&["spec", "replicas"], Val::Int(n)))));
+    let replicas = ["spec", "replicas"];
+    if let Some(present) = old.as_ref().or(request.old.as_ref()) {
+        let present = present.int_at(&replicas).unwrap_or(REPLICAS_DEFAULT);
+        let asked = request.replicas().unwrap_or(REPLICAS_DEFAULT);
+        let found = between(asked, present, |n| allowed(&with(object.with_at(&replicas, Val::Int(n)))));
         if let Some(n) = found {
             return Some(format!("scale {it} to {n}"));
         }

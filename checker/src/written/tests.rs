@@ -5,6 +5,7 @@ use std::sync::Arc;
 use suture_model::adapter::NoAdapters;
 use suture_model::change::User;
 use suture_model::ingest::parse_documents;
+use suture_model::object::Key;
 use suture_model::snapshot::Snapshot;
 
 use super::*;
@@ -44,6 +45,23 @@ fn an_update_says_what_it_changes_from_what_to_what() {
         r#""spec":{"a":2,"b":2,"c":2,"d":2,"replicas":1}"#,
         ": replicas 2 → 1, a 1 → 2, b 1 → 2 and 2 more fields",
     );
+}
+
+/// The API server writes no number where it is 0.
+#[test]
+fn a_scale_without_a_number_asks_for_none() {
+    let snapshot = Snapshot::new(Arc::new(NoAdapters));
+    let before = State::new(&snapshot);
+    let scale = |spec: &str| {
+        val(&format!(
+            "{{apiVersion: autoscaling/v1, kind: Scale, metadata: {{name: web, namespace: shop}}, spec: {spec}}}"
+        ))
+    };
+    let target = Key::of("Deployment", "shop", "web");
+    let request = Request { object: Some(scale("{}")), ..Request::scale(User::admin(), &before, target, 0) };
+    let told = |old: Option<Val>| describe_changes(&Request { old, ..request.clone() }, &before);
+    assert_eq!(told(Some(scale("{replicas: 2}"))), "kubernetes-admin scales Deployment/shop/web from 2 to 0");
+    assert_eq!(told(None), "kubernetes-admin scales Deployment/shop/web to 0");
 }
 
 #[test]
