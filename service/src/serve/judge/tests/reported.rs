@@ -40,7 +40,10 @@ fn refuse(folder: &Path) {
     for number in 0..REFUSALS {
         let answer = judge.decide(&asked(&format!("u-{number}"), &pod(number % 8, "b")));
         assert!(!answer.allowed, "{}", answer.message);
-        println!("\nreport {}", answer.annotations["report"]);
+        // on a busy machine the queue may be full: the counter tells of that one
+        if let Some(id) = answer.annotations.get("report") {
+            println!("\nreport {id}");
+        }
         thread::sleep(Duration::from_millis(3));
     }
 }
