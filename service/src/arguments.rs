@@ -498,6 +498,10 @@ pub struct Manifests {
     /// Namespaces of the system beside kube-system, kube-public and kube-node-lease: see `suture serve --help`
     #[arg(long, num_args = 1.., value_name = "NAMESPACE")]
     pub system_namespaces: Vec<String>,
+    /// What `suture serve` tells beside, which takes rights.
+    #[cfg(feature = "serve")]
+    #[command(flatten)]
+    pub telling: crate::serve::options::Telling,
     /// Where the schemas are written, one file each [default: standard output, as one document]
     #[arg(long, value_name = "FOLDER")]
     pub to: Option<PathBuf>,

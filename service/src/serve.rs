@@ -18,6 +18,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use suture_model::kinds::Kind;
 use tokio::runtime::Handle;
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::{Notify, oneshot, watch as latest};
 use tokio::task::JoinHandle;
 
@@ -35,7 +36,9 @@ pub mod configuration;
 pub mod connections;
 pub mod disclosure;
 pub mod emergency_switch;
+pub mod events;
 pub mod feed;
+pub mod findings;
 #[cfg(test)]
 mod fixtures;
 pub mod followers;
@@ -463,6 +466,7 @@ fn report(
     let standing = if options.target().is_some() { Err("not registered yet".to_owned()) } else { Ok(()) };
     let (teller, registered) = latest::channel(standing);
     let SharedState { store, replicas, overruns, .. } = shared;
+    let (findings, found) = unbounded_channel();
     let reporter = Reporter {
         store: store.clone(),
         replicas: replicas.clone(),
@@ -472,7 +476,10 @@ fn report(
         registered,
         standings: kept.map(|kept| kept.standings.0.clone()),
         metrics: metrics.clone(),
+        telling: options.telling,
+        findings,
     };
+    tokio::spawn(findings::write(client.clone(), found, options.telling));
     let (sender, said) = latest::channel(Said::default());
     thread::spawn(move || reporter.run(&sender));
     let time = || Clock::now().to_string();

@@ -14,7 +14,7 @@ use crate::serve::{paths, rbac, resources};
 
 pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
     let Manifests { part, policy, namespace, service_account, service, url, ca_bundle, failure_policy, .. } = arguments;
-    let Manifests { system_namespaces, path_token, to, .. } = arguments;
+    let Manifests { system_namespaces, path_token, to, telling, .. } = arguments;
     if part == Part::Schemas {
         return schemas(to.as_deref());
     }
@@ -39,7 +39,7 @@ pub(super) fn print(arguments: Manifests) -> Result<Exit, Failure> {
         documents.extend(resources::definitions());
     }
     if matches!(part, Part::Rbac | Part::All) {
-        documents.extend(rbac::manifests(&policy, &target.installation));
+        documents.extend(rbac::manifests(&policy, &target.installation, telling));
     }
     if matches!(part, Part::Webhook | Part::All) {
         documents.push(value(webhook(&policy, &target))?);

@@ -31,10 +31,12 @@ use crate::report::Report;
 const SOURCE: &str = "suture";
 /// The label by which the objects of one command are found again.
 pub const LABEL: &str = "suture.dev/report";
+/// Its value on what a running Suture says.
+pub const RUNNING: &str = "serve";
 /// An object has no more results than these: etcd takes 1.5 MiB (`--max-request-bytes`).
 const RESULTS_MAX: usize = 500;
-/// A message is cut after so many bytes.
-const MESSAGE_BYTES_MAX: usize = 2_000;
+/// A message is cut after so many bytes: one of an Event has 1,024 (`pkg/apis/core/validation/events.go`).
+const MESSAGE_BYTES_MAX: usize = 1_000;
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
 /// One result, and where it belongs.
@@ -59,6 +61,34 @@ struct Outcome {
     properties: BTreeMap<&'static str, String>,
 }
 
+/// What a running audit says of an invariant.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    /// Its name.
+    pub invariant: &'a str,
+    /// What it does.
+    pub action: Action,
+    /// The instances that violate it, with messages; why that is not known, if it is not.
+    pub violations: Result<&'a [(String, String)], &'a str>,
+}
+
+/// What is said of an instance.
+#[derive(Clone, Copy, Debug)]
+struct Told<'v> {
+    invariant: &'v str,
+    instance: &'v str,
+    outcome: Finding,
+    action: Action,
+    message: &'v str,
+}
+
+impl<'v> From<&'v Verdict> for Told<'v> {
+    fn from(verdict: &'v Verdict) -> Self {
+        let Verdict { invariant, instance, outcome, action, message, .. } = verdict;
+        Self { invariant, instance, outcome: *outcome, action: *action, message }
+    }
+}
+
 /// Finds the apiVersion of an object by its kind and name.
 type Versions<'v> = &'v dyn Fn(&str, &str, &str) -> Option<String>;
 
@@ -75,7 +105,7 @@ pub fn of_report(report: &Report, snapshot: &Snapshot, now: Option<Clock>) -> Re
         if !asked.is_empty() {
             properties.insert("request", visible(&asked.join(", then ")));
         }
-        placed(verdict, &versions, now.map(Clock::nanos), properties)
+        placed(verdict.into(), &versions, now.map(Clock::nanos), properties)
     });
     let name = if about == About::Present { "audit" } else { "check" };
     yaml(objects(name, placed.collect()))
@@ -95,10 +125,34 @@ pub fn of_replay(replayed: &Replayed) -> Result<String, Failure> {
             let mut properties = properties(verdict);
             properties.extend(of_write(first, last, group.len()));
             let at = first.time.as_deref().and_then(|time| Clock::parse(time).ok()).map(Clock::nanos);
-            results.push(placed(verdict, &versions, at, properties));
+            results.push(placed(verdict.into(), &versions, at, properties));
         }
     }
     yaml(objects("replay", results))
+}
+
+/// What a running audit says, as objects; without times, so that they change only where what is violated does. An invariant of
+/// which nothing is known has an error that is about no object.
+pub fn of_standings(standings: &[Standing<'_>], snapshot: &Snapshot) -> Vec<Value> {
+    let versions = |kind: &str, namespace: &str, name: &str| version_in(snapshot, kind, namespace, name);
+    let mut results = Vec::new();
+    for Standing { invariant, action, violations } in standings {
+        let action = *action;
+        let placed = |told: Told<'_>| {
+            let properties = BTreeMap::from([("action", format!("{action:?}")), ("instance", visible(told.instance))]);
+            placed(told, &versions, None, properties)
+        };
+        match violations {
+            Ok(found) => results.extend(found.iter().map(|(instance, message)| {
+                placed(Told { invariant, instance, outcome: Finding::Refuted, action, message })
+            })),
+            Err(why) => {
+                let told = Told { invariant, instance: "", outcome: Finding::Undecided, action, message: why };
+                results.push(placed(told));
+            }
+        }
+    }
+    objects(RUNNING, results)
 }
 
 fn of_write<'f>(first: &'f Found, last: &'f Found, count: usize) -> impl Iterator<Item = (&'static str, String)> {
@@ -129,13 +183,14 @@ fn properties(verdict: &Verdict) -> BTreeMap<&'static str, String> {
 }
 
 fn placed(
-    verdict: &Verdict,
+    told: Told<'_>,
     versions: Versions<'_>,
     nanos: Option<i128>,
     properties: BTreeMap<&'static str, String>,
 ) -> Placed {
-    let (kind, namespace, name) = named(&verdict.instance);
-    let (result, severity) = match (verdict.outcome, verdict.action) {
+    let Told { invariant, instance, outcome, action, message } = told;
+    let (kind, namespace, name) = named(instance);
+    let (result, severity) = match (outcome, action) {
         (Finding::Refuted, Action::Deny) => ("fail", "high"),
         (Finding::Refuted, Action::Warn) => ("warn", "medium"),
         (Finding::Refuted, Action::Audit) => ("warn", "low"),
@@ -150,15 +205,15 @@ fn placed(
         json!({"seconds": i64::try_from(nanos.div_euclid(NANOS_PER_SECOND)).unwrap_or_default(),
             "nanos": i64::try_from(nanos.rem_euclid(NANOS_PER_SECOND)).unwrap_or_default()})
     });
-    let message = if verdict.message.is_empty() { "it holds in every future" } else { &verdict.message };
+    let message = if message.is_empty() { "it holds in every future" } else { message };
     let result = Outcome {
         source: SOURCE,
-        policy: verdict.invariant.clone(),
+        policy: invariant.to_owned(),
         result,
         severity,
-        scored: verdict.action == Action::Deny,
+        scored: action == Action::Deny,
         message: cut(&visible(message)),
-        resources: vec![Value::Object(resource)],
+        resources: if instance.is_empty() { Vec::new() } else { vec![Value::Object(resource)] },
         timestamp,
         properties,
     };
@@ -214,7 +269,7 @@ fn yaml(objects: Vec<Value>) -> Result<String, Failure> {
 }
 
 /// The parts of `Kind/namespace/name` or `Kind/name`.
-fn named(instance: &str) -> (&str, &str, &str) {
+pub fn named(instance: &str) -> (&str, &str, &str) {
     match instance.split_once('/') {
         Some((kind, rest)) => match rest.split_once('/') {
             Some((namespace, name)) => (kind, namespace, name),
@@ -224,7 +279,8 @@ fn named(instance: &str) -> (&str, &str, &str) {
     }
 }
 
-fn cut(text: &str) -> String {
+/// A text without what is too much of it.
+pub fn cut(text: &str) -> String {
     let mut end = MESSAGE_BYTES_MAX.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -234,7 +290,7 @@ fn cut(text: &str) -> String {
 }
 
 /// The apiVersion of the object of this kind and name.
-fn version_in(snapshot: &Snapshot, kind: &str, namespace: &str, name: &str) -> Option<String> {
+pub fn version_in(snapshot: &Snapshot, kind: &str, namespace: &str, name: &str) -> Option<String> {
     let mut of_name = snapshot.kinds().into_iter().filter(|known| &*known.kind == kind);
     let found = of_name.find_map(|kind| {
         let object = snapshot.get(&Key::new(kind, namespace, name))?.to_val();

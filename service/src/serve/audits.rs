@@ -51,6 +51,11 @@ impl Auditor {
         })
     }
 
+    /// What was found of each invariant.
+    pub fn all(&self) -> impl Iterator<Item = (&ResourceName, &Audited)> {
+        self.found.iter()
+    }
+
     /// Looks, if it is time to; whether it did.
     pub fn audit(&mut self, store: &Store) -> bool {
         let view = store.read();

@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kube::Client;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::api;
+use super::events::Event;
 use super::metrics::Metrics;
-use crate::clock::{Clock, now};
+use crate::clock::now;
 
 /// Between two events of one cause: who meddles again and again fills no cluster with events.
 const EVENT_PERIOD: Duration = Duration::from_secs(10);
@@ -138,23 +138,10 @@ pub async fn write_events(client: Client, namespace: String, pod: String, mut to
             continue;
         }
         last.insert(key, time);
-        let event = event(&notice, &namespace, &pod, &Clock::now().to_string());
-        let path = format!("/api/v1/namespaces/{namespace}/events");
-        if let Err(error) = api::send(&client, "POST", &path, Some(event)).await {
-            tracing::warn!(why = api::brief(&error), "an event cannot be written");
-        }
+        let regarding = json!({"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": pod});
+        let Notice { reason, message, .. } = notice;
+        Event { regarding, warns: reason != "On", reason, message }.write(&client).await;
     }
-}
-
-fn event(notice: &Notice, namespace: &str, pod: &str, time: &str) -> Json {
-    let kind = if notice.reason == "On" { "Normal" } else { "Warning" };
-    json!({
-        "apiVersion": "v1", "kind": "Event",
-        "metadata": {"generateName": "suture-", "namespace": namespace},
-        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": pod},
-        "type": kind, "reason": notice.reason, "message": notice.message, "source": {"component": "suture"},
-        "firstTimestamp": time, "lastTimestamp": time, "count": 1,
-    })
 }
 
 #[cfg(test)]

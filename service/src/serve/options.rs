@@ -119,6 +119,9 @@ pub struct Options {
     /// How long a report is kept
     #[arg(long, default_value_t = 30, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub reports_max_days: u32,
+    /// What else is told of what an audit finds.
+    #[command(flatten)]
+    pub telling: Telling,
     /// Threads that decide [default: the processors, or four for each where replicas announce]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
@@ -138,6 +141,24 @@ pub struct Options {
     /// hands over at once
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     pub drain_secs: u64,
+}
+
+/// By which objects of others' kinds it is told what is violated, beside the status of Suture's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub struct Telling {
+    /// Write what is violated as Report and ClusterReport of openreports.io, whose definitions are to be installed
+    #[arg(long)]
+    pub open_reports: bool,
+    /// Write an Event about each object that begins to violate an invariant, at most 20 after an audit
+    #[arg(long)]
+    pub events: bool,
+}
+
+impl Telling {
+    /// Whether anything is.
+    pub fn any(self) -> bool {
+        self.open_reports || self.events
+    }
 }
 
 /// How replicas share the work.

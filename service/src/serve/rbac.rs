@@ -9,6 +9,7 @@ use suture_model::kinds::Kind;
 use suture_specs::spec::ResourceAdapter;
 
 use super::configuration::{Installation, NAME};
+use super::options::Telling;
 use super::reports::access::RESOURCE as REPORTS;
 use super::resources::{GROUP, RESOURCES};
 use super::secret;
@@ -20,6 +21,8 @@ use crate::rules::{watched, watches_every};
 pub const READS: &str = "suture-read";
 /// The role of what it may write.
 pub const WRITES: &str = "suture-write";
+/// The role of what it may write to tell what is violated, where it is to.
+pub const TELLS: &str = "suture-tell";
 /// The role of who sees in answers and reports what is in a namespace: who may view it, by Kubernetes' own role `view`.
 pub const VIEWS: &str = "suture-view";
 /// By this label a role is part of `view`, `edit` and `admin` (`plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go`).
@@ -41,7 +44,7 @@ const BESIDE: [(&str, &[&str]); 9] = [
 ];
 
 /// The service account, its roles, and what binds them.
-pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
+pub fn manifests(policy: &Policy, installation: &Installation, telling: Telling) -> Vec<Json> {
     let Installation { namespace, service_account } = installation;
     let labels = json!({"app.kubernetes.io/name": "suture"});
     let meta = |name: &str| json!({"name": name, "labels": labels});
@@ -51,7 +54,16 @@ pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
     let subject = json!([{"kind": "ServiceAccount", "namespace": namespace, "name": service_account}]);
     let role = |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
     let rbac = "rbac.authorization.k8s.io/v1";
-    vec![
+    let telling = telling.any().then(|| {
+        [
+            json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": meta(TELLS), "rules": tells(telling)}),
+            json!({
+                "apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": meta(TELLS),
+                "roleRef": role("ClusterRole", TELLS), "subjects": subject,
+            }),
+        ]
+    });
+    let always = vec![
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": meta(namespace)}),
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside(service_account)}),
         json!({
@@ -81,7 +93,19 @@ pub fn manifests(policy: &Policy, installation: &Installation) -> Vec<Json> {
             "apiVersion": rbac, "kind": "RoleBinding", "metadata": inside("suture"),
             "roleRef": role("Role", "suture"), "subjects": subject,
         }),
-    ]
+    ];
+    always.into_iter().chain(telling.into_iter().flatten()).collect()
+}
+
+/// What is violated is told in every namespace.
+fn tells(telling: Telling) -> Vec<Json> {
+    let reports = json!({
+        "apiGroups": ["openreports.io"], "resources": ["clusterreports", "reports"],
+        "verbs": ["create", "delete", "list", "patch"],
+    });
+    let events = json!({"apiGroups": [""], "resources": ["events"], "verbs": ["create"]});
+    let each = [(telling.open_reports, reports), (telling.events, events)];
+    each.into_iter().filter(|(is_told, _)| *is_told).map(|(_, rule)| rule).collect()
 }
 
 /// Get, list and watch of what is read, by name: `*` would cover subresources such as `nodes/proxy` and `pods/exec`, which
@@ -157,6 +181,7 @@ mod tests {
     use crate::policy::Documents;
     use crate::rules::watches_every;
     use crate::serve::configuration::Installation;
+    use crate::serve::options::Telling;
     use crate::serve::store::AGGREGATED;
 
     #[test]
@@ -169,7 +194,7 @@ mod tests {
         documents.extend(Documents::read(&[Source { name: "a test".into(), text: adapter.into() }]).unwrap());
         let policy = documents.compile().unwrap();
         assert!(watches_every(&policy), "of what reads every kind all that is built in is granted");
-        let manifests = manifests(&policy, &Installation::default());
+        let manifests = manifests(&policy, &Installation::default(), Telling::default());
         let role = |name: &str| {
             manifests.iter().find(|m| m["kind"] == "ClusterRole" && m["metadata"]["name"] == name).unwrap()
         };
@@ -204,12 +229,14 @@ mod tests {
     }
 
     /// What a role lets Suture write, outside of its own namespace.
-    const WRITTEN: [&str; 2] = ["validatingwebhookconfigurations", "subjectaccessreviews"];
+    const WRITTEN: [&str; 5] =
+        ["validatingwebhookconfigurations", "subjectaccessreviews", "reports", "clusterreports", "events"];
 
     #[test]
     fn nothing_that_is_judged_can_be_written() {
         let Ok(policy) = Documents::default().compile() else { unreachable!("nothing compiles to nothing") };
-        for role in manifests(&policy, &Installation::default()).iter().filter(|m| m["kind"] == "ClusterRole") {
+        let all = Telling { open_reports: true, events: true };
+        for role in manifests(&policy, &Installation::default(), all).iter().filter(|m| m["kind"] == "ClusterRole") {
             for rule in role["rules"].as_array().into_iter().flatten() {
                 let reads = |verb: &serde_json::Value| ["get", "list", "watch"].contains(&verb.as_str().unwrap_or(""));
                 if rule["verbs"].as_array().into_iter().flatten().all(reads) {

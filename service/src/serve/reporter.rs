@@ -9,12 +9,15 @@ use rustix::process::setpriority_process;
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::Action;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::audits::{Auditor, name_of};
+use super::findings::{Compared, Findings};
 use super::judge::Replicas;
 use super::loaded::Edition;
 use super::metrics::Metrics;
+use super::options::Telling;
 use super::overruns::Overruns;
 use super::peers::There;
 use super::reports::board::Standing;
@@ -22,6 +25,7 @@ use super::resources::ResourceName;
 use super::status::{Audited, ResourceStatus, Said};
 use super::store::{Store, View};
 use crate::clock::{Clock, now};
+use crate::output::openreports::Standing as Told;
 use crate::policy::Policy;
 
 /// How often it is looked whether anything is to be said.
@@ -47,6 +51,10 @@ pub struct Reporter {
     pub standings: Option<Sender<Vec<Standing>>>,
     /// Where what is violated is counted.
     pub metrics: Metrics,
+    /// By what else it is told what is violated, and who writes that.
+    pub telling: Telling,
+    /// See above.
+    pub findings: UnboundedSender<Findings>,
 }
 
 /// What is known of all resources.
@@ -68,20 +76,25 @@ impl Reporter {
     pub fn run(self, said: &Sender<Said>) {
         // of this thread alone (`setpriority(2)`, C library/kernel differences); it does without
         _ = setpriority_process(None, NICE);
-        let mut auditor = Auditor::default();
+        let (mut auditor, mut compared) = (Auditor::default(), Compared::default());
         while !said.is_closed() {
             let replicas = self.there.borrow().names.clone();
             let audits = self.is_auditor(&replicas);
-            if audits && auditor.audit(&self.store) {
-                self.metrics.audited(auditor.found());
-            }
+            let has_audited = audits && auditor.audit(&self.store);
             if !audits {
                 // what is found next is found anew, and is told by another one until then
-                auditor = Auditor::default();
+                (auditor, compared) = (Auditor::default(), Compared::default());
+            }
+            if has_audited || !audits {
                 self.metrics.audited(auditor.found());
             }
             let (view, found) = (self.store.read(), audits.then_some(&auditor));
             let known = self.known(&view);
+            if has_audited && self.telling.any() {
+                let findings = compared.with(&known.found(&auditor), &view.snapshot, self.telling);
+                // nobody listens when the process ends
+                _ = self.findings.send(findings);
+            }
             let statuses = known.statuses(found);
             if let Some(shown) = &self.standings {
                 tell(shown, known.standings(found));
@@ -131,6 +144,22 @@ impl Known<'_> {
         let resource_status =
             |(name, edition): (&ResourceName, &Edition)| (name.clone(), self.resource_status(name, edition, auditor));
         self.view.loaded.resources.iter().map(resource_status).collect()
+    }
+
+    /// What was found of each invariant that is loaded, to be told.
+    fn found<'a>(&'a self, auditor: &'a Auditor) -> Vec<Told<'a>> {
+        let told = |invariant: &'a Arc<CompiledInvariant>| {
+            let name = name_of(invariant);
+            let (_, audited) = auditor.all().find(|(of, _)| **of == name)?;
+            let violations = match audited {
+                Audited::Found(found) => Ok(&**found),
+                Audited::Unknown(_, why) => Err(&**why),
+                Audited::Nothing | Audited::Elsewhere => return None,
+            };
+            let action = self.actions.get(&name).copied().unwrap_or(invariant.action);
+            Some(Told { invariant: &invariant.name, action, violations })
+        };
+        self.view.loaded.policy.invariants.iter().filter_map(told).collect()
     }
 
     /// How all invariants stand, whether a resource or a file has them; those that do not compile come last.

@@ -1,6 +1,7 @@
 //! `suture serve` as somebody installs it: the definitions, exactly the rights of `suture manifests rbac`, certificates and
 //! a webhook that it keeps by itself.
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -33,6 +34,19 @@ pub fn install(admin: &Kubectl, policy: &[&str]) -> Result<(), Error> {
     let established = ["wait", "--for=condition=Established", "crd", "--selector=app.kubernetes.io/name=suture"];
     admin.text(&established)?;
     admin.apply(&run(&[&["manifests", "rbac", "--namespace", NAMESPACE], policy].concat())?)
+}
+
+/// Prints the folder of OpenReports' definitions.
+const OPEN_REPORTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../controlplane/definitions");
+
+/// Installs the definitions of openreports.io, that project's own.
+pub fn install_open_reports(admin: &Kubectl) -> Result<(), Error> {
+    let output = Command::new(OPEN_REPORTS).stderr(Stdio::inherit()).output();
+    let output = output.map_err(Error::io("finding the definitions of OpenReports"))?;
+    let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    admin.text(&["create", "--filename", &folder])?;
+    let names = ["reports", "clusterreports"].map(|plural| format!("crd/{plural}.openreports.io"));
+    admin.text(&["wait", "--for=condition=Established", &names[0], &names[1], "--timeout=60s"]).map(drop)
 }
 
 impl Installed {

@@ -8,10 +8,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use suture_e2e::installed::install_open_reports;
 use suture_e2e::kubectl::Kubectl;
 use suture_e2e::objects::{list, namespace, pod_spec, service, workload};
 use suture_e2e::parts::Part;
@@ -26,7 +27,6 @@ const INVARIANT: &str = "apiVersion: suture.dev/v1alpha1\nkind: Invariant\nmetad
 /// Who works in the namespace.
 const ANA: &str = "ana";
 const JOB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/replay-job.yaml");
-const DEFINITIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../controlplane/definitions");
 
 struct Scene {
     folder: tempfile::TempDir,
@@ -128,13 +128,7 @@ fn replayed(scene: &Scene) {
 
 /// OpenReports' own definitions take what is found.
 fn reported(scene: &Scene) {
-    let output = Command::new(DEFINITIONS).output().expect("the definitions of OpenReports");
-    let folder = PathBuf::from(String::from_utf8(output.stdout).expect("text").trim());
-    scene.admin.text(&["create", "--filename", &folder.display().to_string()]).expect("definitions");
-    for plural in ["reports", "clusterreports"] {
-        let name = format!("crd/{plural}.openreports.io");
-        scene.admin.text(&["wait", "--for=condition=Established", &name, "--timeout=60s"]).expect("established");
-    }
+    install_open_reports(&scene.admin).expect("definitions");
     let (state, invariants) = (scene.path("state.yaml"), scene.path("invariants.yaml"));
     let log = scene.cluster.audit_log().display().to_string();
     let policy = ["--profile", "none", "--invariants", &invariants];

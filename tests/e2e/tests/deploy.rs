@@ -20,7 +20,7 @@ const NAMESPACE: &str = "suture-system";
 const RENDERED: [&[&str]; 5] = [
     &[],
     &["--values", "values-ha.yaml"],
-    &["--set", "replicasMode=single,reports.enabled=true"],
+    &["--set", "replicasMode=single,reports.enabled=true,findings.openReports=true,findings.events=true"],
     &["--set", "profile=strict,replicasMode=audit,replicas=1,priorityClass.create=false,networkPolicy.create=false"],
     &["--set", "systemNamespaces={cni,csi},monitoring.dashboard=true,failurePolicy=Ignore"],
 ];

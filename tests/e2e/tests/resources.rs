@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use suture_e2e::authority::Authority;
-use suture_e2e::installed::{Installed, install, requests};
+use suture_e2e::installed::{Installed, install, install_open_reports, requests};
 use suture_e2e::kubectl::{Kubectl, Output};
 use suture_e2e::objects::{list, namespace};
 use suture_e2e::ports::Port;
@@ -24,6 +24,8 @@ use suture_e2e::{Cluster, Nodes, Options, User, suture, wait};
 const SECONDS: Duration = Duration::from_secs(15);
 /// How long a status may take: it is written every five seconds, and violations are looked for after that.
 const STATUS: Duration = Duration::from_secs(40);
+/// What the controller manager puts into every namespace.
+const ROOT: &str = "kube-root-ca.crt";
 /// Whom a grant binds.
 const BOT: &str = "system:serviceaccount:ops:bot";
 /// The kinds, as kubectl names them.
@@ -47,6 +49,7 @@ fn resources_bind_while_it_runs() {
     scene.refusals();
     scene.bound_at_once();
     scene.status();
+    scene.findings();
     scene.parameters();
     scene.template_in_use();
     scene.exemption();
@@ -91,7 +94,8 @@ impl Scene {
             Options { users, nodes: Nodes::new(0), admission_configuration: Some(admission), ..Options::default() };
         let cluster = Cluster::start(&options).expect("cluster");
         let admin = cluster.kubectl("admin").expect("admin");
-        install(&admin, &[]).expect("install");
+        install(&admin, &["--open-reports", "--events"]).expect("install");
+        install_open_reports(&admin).expect("definitions of OpenReports");
         admin.create(&list([namespace("shop"), namespace("ops")].to_vec())).expect("namespaces");
         for (name, user) in [("bot", BOT), ("ana", "ana"), ("ben", "ben")] {
             admin
@@ -99,7 +103,8 @@ impl Scene {
                 .expect("rights");
         }
         let client_ca = format!("--client-ca={}", authority.display());
-        let suture = Installed::on(&cluster, "suture-0", ports, None, &[&client_ca]).expect("suture");
+        let suture = Installed::on(&cluster, "suture-0", ports, None, &[&client_ca, "--open-reports", "--events"])
+            .expect("suture");
         suture.process.launch().expect("launch");
         suture.wait_ready().expect("ready");
         let scene = Self { cluster, suture, admin, authority };
@@ -239,7 +244,7 @@ impl Scene {
         self.says("invariants.suture.dev/labelled", "Violated", "True", 1);
         let status = &self.json(&["get", "invariants.suture.dev/labelled"]).expect("invariant")["status"];
         assert_eq!(status["observedGeneration"], 1);
-        assert_eq!(status["violations"]["first"][0]["instance"], "ConfigMap/shop/kube-root-ca.crt");
+        assert_eq!(status["violations"]["first"][0]["instance"], format!("ConfigMap/shop/{ROOT}"));
         assert_eq!(status["byPod"][0]["pod"], "suture-0");
         self.says("invarianttemplates.suture.dev/labelled", "Compiled", "True", 1);
         let columns = self.admin.text(&["get", "invariants"]).expect("columns");
@@ -247,8 +252,40 @@ impl Scene {
         // its action is nobody's but the default's
         assert_eq!(shown.split_whitespace().take(3).collect::<Vec<_>>(), ["labelled", "labelled", "Deny"], "{columns}");
         println!("{}", columns.trim_end().replace('\n', "\n    ").replacen("NAME", "    NAME", 1));
-        let root = ["label", "configmap", "kube-root-ca.crt", "app=root", "--namespace=shop"];
-        self.admin.text(&root).expect("label");
+    }
+
+    /// What is violated is told by objects of other kinds, too, as it comes and goes.
+    fn findings(&self) {
+        let report = || self.json(&["get", "reports.openreports.io", "suture-serve", "--namespace=shop"]);
+        self.until("a report of what is violated", || {
+            let report = report().ok_or("no report")?;
+            let found = &report["results"][0];
+            let is_told = report["summary"]["fail"] == 1 && found["policy"] == "labelled";
+            if is_told && found["resources"][0]["name"] == ROOT { Ok(()) } else { Err(report.to_string()) }
+        });
+        let label = |user: &Kubectl, label| user.run(&["label", "configmap", ROOT, label, "--namespace=shop"]);
+        assert!(label(&self.admin, "app=root").expect("kubectl").success);
+        // what is loaded anew is looked at anew
+        self.applied(
+            &json!({"apiVersion": "suture.dev/v1alpha1", "kind": "Exemption", "metadata": {"name": "root"}, "spec": {
+            "invariant": "labelled", "instances": [format!("ConfigMap/shop/{ROOT}")], "expires": "2999-01-01T00:00:00Z",
+            "subjects": [{"kind": "User", "name": "ana"}], "reason": "a drill"}}),
+        );
+        self.until("it goes with what it tells", || report().map_or(Ok(()), |report| Err(report.to_string())));
+        let ana = self.user("ana");
+        self.until("who is exempt breaks it", || {
+            let output = label(&ana, "app-").map_err(|error| error.to_string())?;
+            if output.success { Ok(()) } else { Err(output.stderr) }
+        });
+        self.admin.text(&["delete", "exemption", "root"]).expect("deleted");
+        let events = ["get", "events", "--namespace=shop", "--field-selector=reason=InvariantViolated"];
+        self.until("an event about what is violated since", || {
+            let events = self.json(&events).ok_or("no list")?;
+            let event = &events["items"][0];
+            let is_told = event["involvedObject"]["name"] == ROOT && event["source"]["component"] == "suture";
+            if is_told { Ok(()) } else { Err(events.to_string()) }
+        });
+        assert!(label(&self.admin, "app=root").expect("kubectl").success);
     }
 
     fn parameters(&self) {
