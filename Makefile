@@ -38,9 +38,9 @@ test: $(Z3) ## checks format, lints and documentation, and runs every test that 
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
 	cargo test --locked --workspace --exclude suture-e2e
 
-e2e: plane build ## sends real requests to a real control plane with Suture in front; the first time builds it
+e2e: plane build ## sends real requests to a real control plane with Suture in front, and opens its pages in a browser; fetches both
 	$(E2E) --test controlplane --test deploy --test requests --test resources --test standby --test snapshot \
-	  --test audit_log --test reports --test tour -- $(PRINT)
+	  --test audit_log --test reports --test page --test tour -- $(PRINT)
 
 replay: plane build ## sends the requests of tests/cases to an API server that holds their state: same verdicts
 	$(E2E) --test replay -- $(PRINT)

@@ -19,7 +19,7 @@ pub mod report;
 /// The style sheet of every page.
 const STYLE: &str = include_str!("html/style.css");
 /// Its hash, by which the policy of a page admits it; `the_style_is_the_one_that_the_policy_admits` holds it.
-const STYLE_HASH: &str = "sha256-pRUyK09o9udWCEqeTTbbwwiFOYye0qGp+a/AyutjVx8=";
+const STYLE_HASH: &str = "sha256-D/M0LFZU3IT5/5ZPDU7Y/Ogkyc5OwhrW6Yf5u6aqIpg=";
 
 /// The script of pages that follow what is new, and its hash; `the_style_and_the_script_are_those_that_the_policy_admits`.
 const SCRIPT: &str = include_str!("html/live.js");

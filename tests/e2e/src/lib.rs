@@ -13,6 +13,7 @@
 //! | [`suture`] | `suture serve` beside it, one replica or several |
 //! | [`installed`] | the same as somebody installs it: its own rights, certificates and registration |
 //! | [`authority`], [`balancer`] | the certificate of a webhook, and what spreads connections over replicas |
+//! | [`reports_page`], [`browser`] | the reports as a user opens them, and a browser to look at them |
 //! | [`api`] | a client of the API server for requests in number |
 //! | [`objects`] | what the suites are made of |
 //! | [`table`] | what a suite prints |
@@ -23,6 +24,7 @@ pub mod api;
 pub mod authority;
 pub mod balancer;
 pub mod binaries;
+pub mod browser;
 pub mod cluster;
 pub mod error;
 pub mod installed;
@@ -33,6 +35,7 @@ pub mod objects;
 pub mod parts;
 pub mod ports;
 pub mod process;
+pub mod reports_page;
 pub mod suture;
 pub mod table;
 pub mod wait;

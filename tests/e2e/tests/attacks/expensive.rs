@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use suture_e2e::{Api, Cluster};
 use suture_e2e::objects::{list, place};
+use suture_e2e::{Api, Cluster};
 
 use super::attackers::Attackers;
 use super::honest::{MEMORY_MAX_BYTES, WAIT_MAX, Waits, honest};
