@@ -4,13 +4,27 @@ use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::kubectl::Kubectl;
 use crate::objects::{list, pod_spec};
-use crate::suture::{NAMESPACE, get_from, program};
+use crate::ports::Port;
+use crate::suture::{NAMESPACE, Plan, Suture, get_from, program};
+
+/// Suture with these invariants, whose reports are read on a port.
+pub fn keeping_reports(cluster: &Cluster, port: &Port, invariants: Vec<Value>) -> Result<Suture, Error> {
+    let folder = cluster.folder().join("reports").display().to_string();
+    let flags = ["--reports", &folder, "--reports-listen", &format!("0.0.0.0:{}", port.number())];
+    Suture::start(cluster, &Plan { flags: flags.map(str::to_owned).to_vec(), ..Plan::of(invariants) })
+}
+
+/// The id of the report that a denial names.
+pub fn report_id(denial: &str) -> Option<String> {
+    let (_, rest) = denial.split_once("--id ")?;
+    rest.split(' ').next().map(str::to_owned)
+}
 
 /// A Service that leads to a port of this machine, by a pod that stands in for it: pods cannot run here, and an API server
 /// proxies to addresses of pods alone (`isValidAddress` in Kubernetes' `pkg/registry/core/service/storage/storage.go`).

@@ -13,9 +13,8 @@ use serde_json::json;
 use suture_e2e::browser::{Browser, Scheme};
 use suture_e2e::objects::{invariant, list, namespace, pod_spec, serves, service, workload};
 use suture_e2e::ports::Port;
-use suture_e2e::reports_page::{ReportsPage, stand_in};
-use suture_e2e::suture::Suture;
-use suture_e2e::{Cluster, Nodes, Options, Plan, suture, wait};
+use suture_e2e::reports_page::{ReportsPage, keeping_reports, report_id, stand_in};
+use suture_e2e::{Cluster, Nodes, Options, suture, wait};
 
 /// How long it may take until pods serve, the API server knows where a Service leads, and a report is listed.
 const KNOWN: Duration = Duration::from_secs(30);
@@ -37,11 +36,8 @@ fn a_denial_leads_to_its_page_which_says_what_to_do_instead() {
     let cluster = Cluster::start(&options).expect("cluster");
     let admin = cluster.kubectl("admin").expect("admin");
     let port = Port::reserve().expect("a port");
-    let folder = cluster.folder().join("reports").display().to_string();
-    let flags =
-        ["--reports", &folder, "--reports-listen", &format!("0.0.0.0:{}", port.number())].map(str::to_owned).to_vec();
-    let plan = Plan { flags, ..Plan::of(vec![invariant("service-keeps-endpoints")]) };
-    let suture = Suture::start(&cluster, &plan).expect("suture");
+    let invariants = vec![invariant("service-keeps-endpoints")];
+    let suture = keeping_reports(&cluster, &port, invariants).expect("suture");
     let web = workload("Deployment", "shop", "web", 2, &pod_spec());
     admin.create(&list(vec![namespace("shop"), service("shop", "web"), web])).expect("objects");
     stand_in(&admin, port.number()).expect("the Service of reports");
@@ -62,7 +58,7 @@ fn a_denial_leads_to_its_page_which_says_what_to_do_instead() {
         if asked.stderr.contains("--id ") { Ok(asked.stderr) } else { Err(asked.stderr) }
     });
     let denied = denied.expect("denied");
-    let id = denied.split("--id ").nth(1).and_then(|rest| rest.split(' ').next()).expect("an id").to_owned();
+    let id = report_id(&denied).expect("an id");
     let page = wait::until("the reports", KNOWN, || ReportsPage::open(&cluster, "admin")).expect("a page");
     let link = format!("a[href=\"reports/{id}/page\"]");
     wait::until("the report", KNOWN, || {

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use suture_e2e::kubeconfig::User;
 use suture_e2e::objects::{ingress, invariant, list, place};
 use suture_e2e::ports::Port;
-use suture_e2e::reports_page::{ReportsPage, stand_in};
-use suture_e2e::suture::{NAMESPACE, Suture};
-use suture_e2e::{Cluster, Nodes, Options, Plan, suture, wait};
+use suture_e2e::reports_page::{ReportsPage, keeping_reports, report_id, stand_in};
+use suture_e2e::suture::NAMESPACE;
+use suture_e2e::{Cluster, Nodes, Options, suture, wait};
 
 /// How long it may take until the API server knows where a Service leads, and who may what.
 const KNOWN: Duration = Duration::from_secs(30);
@@ -20,11 +20,8 @@ fn a_denial_is_found_by_whoever_may_read_it_and_by_nobody_else() {
     let cluster = Cluster::start(&Options { users, nodes: Nodes::new(0), ..Options::default() }).expect("cluster");
     let admin = cluster.kubectl("admin").expect("admin");
     let port = Port::reserve().expect("a port");
-    let folder = cluster.folder().join("reports").display().to_string();
-    let flags =
-        ["--reports", &folder, "--reports-listen", &format!("0.0.0.0:{}", port.number())].map(str::to_owned).to_vec();
-    let plan = Plan { flags, ..Plan::of(vec![invariant("unique-host")]) };
-    let suture = Suture::start(&cluster, &plan).expect("suture");
+    let invariants = vec![invariant("unique-host")];
+    let suture = keeping_reports(&cluster, &port, invariants).expect("suture");
     admin.create(&list(["vault", "right"].iter().flat_map(|name| place(name)).collect())).expect("places");
     stand_in(&admin, port.number()).expect("the Service");
     suture.register(&admin).expect("registered");
@@ -36,7 +33,7 @@ fn a_denial_is_found_by_whoever_may_read_it_and_by_nobody_else() {
         if asked.stderr.contains("--id ") { Ok(asked.stderr) } else { Err(format!("{asked:?}")) }
     });
     let denied = denied.expect("denied");
-    let id = denied.split("--id ").nth(1).and_then(|rest| rest.split(' ').next()).expect("an id").to_owned();
+    let id = report_id(&denied).expect("an id");
 
     let page = wait::until("the reports", KNOWN, || ReportsPage::open(&cluster, "admin")).expect("a page");
     let link = format!("href=\"reports/{id}/page\"");
