@@ -32,7 +32,7 @@ type Violation = (String, String);
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// Whether nothing is known of what was told before.
-    pub is_first: bool,
+    is_first: bool,
     reports: Vec<Json>,
     events: Vec<Event>,
     /// So many more objects violate something since.
@@ -174,11 +174,11 @@ async fn write_reports(
     }
     let over: Vec<String> = there.keys().filter(|path| !wanted.contains_key(*path)).cloned().collect();
     for path in over {
+        let is_gone = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 404);
         match api::send(client, "DELETE", &path, None).await {
-            Err(kube::Error::Api(status)) if status.code != 404 => {
-                tracing::debug!(path, why = status.message, "a report cannot be deleted");
+            Err(error) if !is_gone(&error) => {
+                tracing::debug!(path, why = api::brief(&error), "a report cannot be deleted");
             }
-            Err(error @ (kube::Error::HyperError(_) | kube::Error::Service(_))) => return Err(error),
             _ => drop(there.remove(&path)),
         }
     }
