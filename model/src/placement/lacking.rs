@@ -13,6 +13,9 @@ use crate::state::State;
 use crate::steps;
 use crate::value::{Str, Val};
 
+/// So many objects are few.
+const FEW_MAX: usize = 64;
+
 /// What wants more pods than it has placed as it asks, in one state.
 pub struct Lacking<'s, 'a> {
     cluster: Cluster<'s, 'a>,
@@ -24,6 +27,14 @@ impl<'s, 'a> Lacking<'s, 'a> {
     /// In this state.
     pub fn new(state: &'s State<'a>) -> Self {
         Self { cluster: Cluster::new(state, BTreeSet::new()), kept: OnceCell::new() }
+    }
+
+    /// Those of some objects of this state that may be one of them. A few are looked at one by one: then it is of no matter to
+    /// whoever asks what else lacks pods, or may soon.
+    pub fn among(&self, mut objects: Vec<&'s Arc<Object>>) -> Vec<&'s Arc<Object>> {
+        let are_few = objects.len() <= FEW_MAX;
+        objects.retain(|object| if are_few { self.lacks(object) } else { self.has(object) });
+        objects
     }
 
     /// Whether an object of this state may be one of them; a DaemonSet always may.

@@ -3,7 +3,6 @@
 //! Source: `plugin/pkg/admission/priority/admission.go`: the class that a pod names, else the global default, of several
 //! the lowest; else 0.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::asked::pods_of;
@@ -74,14 +73,20 @@ pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
 }
 
 /// Those of them that may lack pods.
-pub fn lacking_may_outrank<'s>(state: &'s State<'_>, lacking: &Lacking<'_, '_>, value: i64) -> Vec<&'s Arc<Object>> {
-    let mut found = may_outrank_among(state, value, Some(lacking.kept()));
-    found.retain(|object| lacking.has(object));
-    found
+pub fn lacking_may_outrank<'s, 'a>(
+    state: &'s State<'a>,
+    lacking: &Lacking<'s, 'a>,
+    value: i64,
+) -> Vec<&'s Arc<Object>> {
+    lacking.among(may_outrank_among(state, value, Some(lacking)))
 }
 
-/// Of the kinds of which the snapshot keeps what lacks pods only those that do, where these are given.
-fn may_outrank_among<'s>(state: &'s State, value: i64, lacking: Option<&BTreeSet<Key>>) -> Vec<&'s Arc<Object>> {
+/// Where most objects may, of the kinds of which the snapshot keeps what lacks pods only those that do, if that is given.
+fn may_outrank_among<'s, 'a>(
+    state: &'s State<'a>,
+    value: i64,
+    lacking: Option<&Lacking<'s, 'a>>,
+) -> Vec<&'s Arc<Object>> {
     let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None);
     let above = |class: &Object, bound: i64| class.val().int_at(&["value"]).is_some_and(|of| of > bound);
     // 0, which is that of pods without a class, is above some then
@@ -93,14 +98,14 @@ fn may_outrank_among<'s>(state: &'s State, value: i64, lacking: Option<&BTreeSet
     let unnamed = default || is_any_below;
     let customs = state.base().adapters().kinds();
     // else none is above that names no class
-    let is_kept = |kind: &Kind| lacking.is_some() && lacking_kinds().contains(kind);
     let mut all: Vec<&Arc<Object>> = if unnamed {
+        let is_kept = |kind: &Kind| lacking.is_some() && lacking_kinds().contains(kind);
+        let kept = lacking.into_iter().flat_map(|lacking| lacking.kept()).filter_map(|key| state.get(key));
         let others = Kind::with(KindTraits::runs_pods).filter(|kind| !is_kept(kind));
-        others.flat_map(|kind| state.list(&kind, None)).collect()
+        others.flat_map(|kind| state.list(&kind, None)).chain(kept).collect()
     } else {
-        state.ranked().into_iter().filter(|object| !is_kept(&object.key.kind)).collect()
+        state.ranked()
     };
-    all.extend(lacking.into_iter().flatten().filter_map(|key| state.get(key)));
     all.extend(customs.iter().flat_map(|kind| state.list(kind, None)));
     let waits = |object: &Object| !object.key.kind.is("Pod") || object.node.is_empty();
     // most objects are told by the name of their class, which is looked up of few

@@ -113,3 +113,51 @@ fn an_exemption_lifts_the_invariant_that_it_names_and_no_namesake() {
         assert_eq!(broken(&deleted_by("ana", &policy, &[], true)), [(left, Finding::Refuted)], "{name}");
     }
 }
+
+#[test]
+fn where_a_pod_is_bound_it_does_not_matter_what_is_made_elsewhere() {
+    const RANKED: &str = "{apiVersion: suture.dev/v1alpha1, kind: Invariant, metadata: {name: ranked},
+        spec: {template: critical-not-preempted}}";
+    let policy = policy(&[RANKED]);
+    let object = |text: &str| Object::from_val(&serde_json::from_str(text).unwrap()).unwrap();
+    let mut snapshot = Snapshot::new(policy.adapters.clone());
+    let waiting = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"waits","namespace":"n","uid":"p"},
+        "spec":{"containers":[{"name":"c","image":"i"}]},"status":{"phase":"Pending"}}"#;
+    let deployment = |name: &str, ns: &str, class: &str| {
+        format!(
+            r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"{name}","namespace":"{ns}","uid":"{name}"}},
+            "spec":{{"replicas":2,"selector":{{"matchLabels":{{"app":"{name}"}}}},"template":{{"metadata":{{"labels":{{"app":"{name}"}}}},
+            "spec":{{{class}"containers":[{{"name":"c","image":"i"}}]}}}}}}}}"#
+        )
+    };
+    let class =
+        r#"{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},"value":1000}"#;
+    let important = deployment("important", "n", r#""priorityClassName":"high","#);
+    for text in OBJECTS.iter().copied().chain([waiting, class, &important]) {
+        snapshot.insert_shared(Arc::new(object(text)));
+    }
+    snapshot.complete();
+    let read = std::cell::RefCell::new(Facts::default());
+    let note = |facts: &Facts| {
+        read.borrow_mut().extend(facts);
+        Vec::new()
+    };
+    let change = Change::from(Request::bind(User::named("scheduler"), object(waiting).key.clone(), "node"));
+    let question = Question {
+        snapshot: &snapshot,
+        change: &change,
+        writers: &note,
+        ways_max: 1,
+        likely_reads: &Facts::default(),
+        counted: &[],
+        history: &History::default(),
+        time: None,
+        unread: &[],
+    };
+    let mut engine = Engine::new(policy.invariants.clone(), Settings::default()).unwrap();
+    decide(&policy, Some(&mut engine), &question);
+    let made = |text: &str| snapshot.facts_between(None, Some(&object(text)));
+    let read = read.into_inner();
+    assert!(!read.meets(&made(&deployment("other", "elsewhere", ""))), "it lacks pods, and preempts none");
+    assert!(read.meets(&made(&deployment("other", "elsewhere", r#""priorityClassName":"high","#))), "it may preempt");
+}
