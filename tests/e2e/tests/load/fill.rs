@@ -1,5 +1,5 @@
-//! The cluster before any client comes: apps over the clients' namespaces, and the hub, whose Service, ConfigMap and host
-//! every tenth app shares.
+//! The cluster before any client comes: what every cluster runs for itself, apps over the clients' namespaces, and the hub,
+//! whose Service, ConfigMap and host every tenth app shares.
 
 use std::thread;
 
@@ -27,6 +27,9 @@ const ON_NODE: usize = 80;
 const NODES_MIN: usize = 20;
 /// Threads that make the objects.
 const MAKERS: usize = 32;
+
+/// The namespace of what the cluster runs for itself.
+const SYSTEM: &str = "kube-system";
 
 /// What all hosts end in.
 pub const SUFFIX: &str = ".apps.example";
@@ -80,6 +83,7 @@ pub fn fill(cluster: &Cluster, admin: &Kubectl, world: &World) {
         ]
     });
     admin.apply(&list(accounts.collect())).expect("accounts");
+    Maker::new(cluster, world).system();
     Maker::new(cluster, world).hub();
     thread::scope(|scope| {
         for maker in 0..MAKERS {
@@ -121,12 +125,17 @@ impl<'a> Maker<'a> {
     fn workload(&self, place: &str, workload: &Value, pods: usize, number: usize) {
         let kind = workload["kind"].as_str().unwrap_or_default();
         let name = workload["metadata"]["name"].as_str().unwrap_or_default();
-        let counts =
-            json!({"replicas": pods, "readyReplicas": pods, "availableReplicas": pods, "observedGeneration": 1});
+        let counts = match kind {
+            "DaemonSet" => json!({"currentNumberScheduled": pods, "desiredNumberScheduled": pods, "numberReady": pods,
+                "numberAvailable": pods, "updatedNumberScheduled": pods, "numberMisscheduled": 0, "observedGeneration": 1}),
+            _ => json!({"replicas": pods, "readyReplicas": pods, "availableReplicas": pods, "observedGeneration": 1}),
+        };
         let mut made = self.create(kind, place, workload);
         let mut template = workload["spec"]["template"].clone();
         let mut of_workload = counts.clone();
-        of_workload["updatedReplicas"] = json!(pods);
+        if kind != "DaemonSet" {
+            of_workload["updatedReplicas"] = json!(pods);
+        }
         self.status(kind, place, name, &of_workload);
         let claimed = workload["spec"]["volumeClaimTemplates"].is_array();
         if kind == "Deployment" {
@@ -139,7 +148,9 @@ impl<'a> Maker<'a> {
         for index in 0..pods {
             let pod = format!("{name}-{index}");
             let mut spec = template["spec"].clone();
-            spec["nodeName"] = json!(format!("node-{}", (number + index * 3) % self.world.nodes));
+            // one of a DaemonSet on each node
+            let apart = if kind == "DaemonSet" { 1 } else { 3 };
+            spec["nodeName"] = json!(format!("node-{}", (number + index * apart) % self.world.nodes));
             if claimed {
                 let claim = format!("data-{pod}");
                 self.create("PersistentVolumeClaim", place, &objects::claim(place, &claim));
@@ -190,6 +201,25 @@ impl<'a> Maker<'a> {
         let ingress = host(HUB, &name, &format!("www{SUFFIX}"), &format!("/{name}"), SHARED);
         self.create("Ingress", HUB, &ingress);
         self.workload(HUB, &manifests::member(&name), 1, number);
+    }
+
+    /// What the cluster runs for itself: pods above all others, on each node and on two.
+    fn system(&self) {
+        let spec = |class: &str| {
+            let mut spec = pod_spec();
+            spec["priorityClassName"] = json!(class);
+            spec
+        };
+        let of_nodes = ["proxy", "network", "storage"];
+        for (number, name) in of_nodes.into_iter().enumerate() {
+            let mut set = workload("DaemonSet", SYSTEM, name, 0, &spec("system-node-critical"));
+            set["spec"]["template"]["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
+            self.workload(SYSTEM, &set, self.world.nodes, number);
+        }
+        for (number, name) in ["dns", "metrics", "autoscaler", "ingress"].into_iter().enumerate() {
+            let deployment = workload("Deployment", SYSTEM, name, 2, &spec("system-cluster-critical"));
+            self.workload(SYSTEM, &deployment, 2, number);
+        }
     }
 
     /// What all parts in the hub share.

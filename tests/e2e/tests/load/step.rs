@@ -37,6 +37,7 @@ pub fn collection(kind: &str, place: &str) -> String {
         "Deployment" => ("apis/apps/v1", "deployments"),
         "ReplicaSet" => ("apis/apps/v1", "replicasets"),
         "StatefulSet" => ("apis/apps/v1", "statefulsets"),
+        "DaemonSet" => ("apis/apps/v1", "daemonsets"),
         "CronJob" => ("apis/batch/v1", "cronjobs"),
         "Job" => ("apis/batch/v1", "jobs"),
         "PodDisruptionBudget" => ("apis/policy/v1", "poddisruptionbudgets"),
