@@ -20,6 +20,7 @@ use crate::controllers::replicaset::{Plan, Rank, active, is_active, plan, rank};
 use crate::futures::{Count, Entity, FateKind, LimitLabel, Linear, SetId};
 use crate::navigate;
 use crate::object::{Key, Object};
+use crate::scenario::Scenario;
 use crate::value::Str;
 
 /// What the controller intends with the pods of one ReplicaSet.
@@ -121,7 +122,8 @@ pub fn pods_per_node(
     let base = builder.state().base();
     let of_base = |object: &Object| base.get(&object.key).map(|before| replicas(before));
     let mut on: BTreeMap<Str, i64> = BTreeMap::new();
-    let steps = builder.scenario.steps.iter().filter(|step| step.objects.iter().any(|key| may_move(key, workload)));
+    let moves = |key: &Key| may_move(key, workload) && !is_of_another(builder.scenario, key, workload, sets);
+    let steps = builder.scenario.steps.iter().filter(|step| step.objects.iter().any(moves));
     let mut is_still = steps.count() <= 1 && base.get(&workload.key).is_some_and(|o| !o.unobserved());
     for (set, pods) in sets.iter().zip(pods) {
         let mut active = 0;
@@ -142,6 +144,23 @@ pub fn pods_per_node(
 fn may_move(key: &Key, workload: &Object) -> bool {
     let is_elsewhere = !key.ns.is_empty() && key.ns != workload.key.ns;
     key.kind.traits().is_none_or(|traits| traits.moves_pods() && !is_elsewhere)
+}
+
+/// Whether an object is a pod that none of these ReplicaSets has, has had or may adopt.
+fn is_of_another(scenario: &Scenario<'_>, key: &Key, workload: &Object, sets: &[Arc<Object>]) -> bool {
+    let state = &scenario.state;
+    // of one that is written several times it is not looked up what it was in between
+    if !key.kind.is("Pod") || scenario.steps.iter().filter(|step| step.objects.contains(key)).count() > 1 {
+        return false;
+    }
+    let selector = navigate::selector_of(state, workload);
+    let may_be_counted = |pod: &Object| {
+        pod.owners().iter().any(|owner| sets.iter().any(|set| set.uid == owner.uid))
+            || selector.as_ref().is_none_or(|selector| selector.matches(pod.labels()))
+    };
+    let mut versions = [state.get(key), state.base().get(key)].into_iter().flatten().peekable();
+    // of one that came and went it is not known what it was
+    versions.peek().is_some() && !versions.any(|pod| may_be_counted(pod))
 }
 
 pub fn register(builder: &mut Builder<'_, '_>, set: &Object, scale_plan: &ScalePlan) {
