@@ -1,5 +1,6 @@
 //! The page of a denial in a browser: who was denied finds it by its id, sees what would have been lost, and does what it says
-//! would be allowed. It needs nothing from elsewhere, and axe-core finds no serious fault in it.
+//! would be allowed. What is denied meanwhile comes to the list by itself. The page needs nothing from elsewhere, and axe-core
+//! finds no serious fault in it.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -72,6 +73,7 @@ fn a_denial_leads_to_its_page_which_says_what_to_do_instead() {
         let browser = Browser::start(&cluster.folder().join(format!("{scheme:?}")), scheme).expect("a browser");
         browser.open(&page.url()).expect("the list");
         seen(&browser, &format!("list-{scheme:?}"));
+        comes_to_the_list(&browser, &scaled("0").stderr);
         browser.click(&link).expect("the link of its id");
         let told = browser.texts("h1").expect("a heading").concat();
         assert!(told.contains("Denied") && told.contains("from 2 to 0"), "{told}");
@@ -94,6 +96,18 @@ fn a_denial_leads_to_its_page_which_says_what_to_do_instead() {
     let number = instead.iter().find_map(|text| text.strip_prefix("scale it to "));
     let number = number.unwrap_or_else(|| unreachable!("no other number in {instead:?}"));
     assert!(scaled(number).success, "it is allowed to scale it to {number}");
+}
+
+/// What is denied while the list is open comes to it, and it is told.
+fn comes_to_the_list(browser: &Browser, denied: &str) {
+    let id = report_id(denied).expect("an id");
+    let list = "return document.getElementById('list').innerHTML";
+    wait::until("what is new in the list", KNOWN, || {
+        let list = browser.run(list, &json!([])).map_err(|error| error.to_string())?.to_string();
+        if list.contains(&id) { Ok(()) } else { Err(list) }
+    })
+    .expect("it comes");
+    assert_eq!(browser.texts("#news").expect("what is told"), ["1 new report."]);
 }
 
 /// Looks at a page at each width: whether anybody can use it, and whether it fits.
