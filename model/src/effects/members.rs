@@ -57,8 +57,8 @@ pub fn replica_sets_of(state: &State<'_>, deployment: &Object) -> Vec<Arc<Object
     sets
 }
 
-/// Whether this controller would adopt this pod.
-fn adopts(state: &State<'_>, controller: &Object, pod: &Object) -> bool {
+/// Whether this controller would adopt this pod if nothing controls it.
+pub fn adopts(state: &State<'_>, controller: &Object, pod: &Object) -> bool {
     let matches = navigate::selector_of(state, controller)
         .is_some_and(|selector| !selector.is_empty() && selector.matches(pod.labels()));
     matches && (!controller.key.kind.is("StatefulSet") || statefulset::pod_ordinal(controller, &pod.key.name).is_some())

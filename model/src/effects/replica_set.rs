@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::builder::{Builder, mark_unready};
 use super::desired::desired_replicas;
 use super::linear::{LOST, at_least, at_most, count};
-use super::members::pods_of;
+use super::members::{adopts, pods_of};
 use super::scheduling::places::place;
 use super::survival::Survival;
 use crate::controllers::replicas::{ReplicaRange, replicas};
@@ -122,7 +122,7 @@ pub fn pods_per_node(
     let base = builder.state().base();
     let of_base = |object: &Object| base.get(&object.key).map(|before| replicas(before));
     let mut on: BTreeMap<Str, i64> = BTreeMap::new();
-    let moves = |key: &Key| may_move(key, workload) && !is_of_another(builder.scenario, key, workload, sets);
+    let moves = |key: &Key| may_move(key, workload) && !is_of_another(builder.scenario, key, sets);
     let steps = builder.scenario.steps.iter().filter(|step| step.objects.iter().any(moves));
     let mut is_still = steps.count() <= 1 && base.get(&workload.key).is_some_and(|o| !o.unobserved());
     for (set, pods) in sets.iter().zip(pods) {
@@ -147,20 +147,21 @@ fn may_move(key: &Key, workload: &Object) -> bool {
 }
 
 /// Whether an object is a pod that none of these ReplicaSets has, has had or may adopt.
-fn is_of_another(scenario: &Scenario<'_>, key: &Key, workload: &Object, sets: &[Arc<Object>]) -> bool {
-    let state = &scenario.state;
+fn is_of_another(scenario: &Scenario<'_>, key: &Key, sets: &[Arc<Object>]) -> bool {
     // of one that is written several times it is not looked up what it was in between
     if !key.kind.is("Pod") || scenario.steps.iter().filter(|step| step.objects.contains(key)).count() > 1 {
         return false;
     }
-    let selector = navigate::selector_of(state, workload);
-    let may_be_counted = |pod: &Object| {
-        pod.owners().iter().any(|owner| sets.iter().any(|set| set.uid == owner.uid))
-            || selector.as_ref().is_none_or(|selector| selector.matches(pod.labels()))
+    let state = &scenario.state;
+    let versions =
+        |key: &Key| -> Vec<&Arc<Object>> { state.get(key).into_iter().chain(state.base().get(key)).collect() };
+    let has = |set: &Object, pod: &Object| {
+        pod.controller().is_some_and(|owner| owner.uid == set.uid) || adopts(state, set, pod)
     };
-    let mut versions = [state.get(key), state.base().get(key)].into_iter().flatten().peekable();
+    let is_had = |pod: &Object| sets.iter().flat_map(|set| versions(&set.key)).any(|set| has(set, pod));
+    let pods = versions(key);
     // of one that came and went it is not known what it was
-    versions.peek().is_some() && !versions.any(|pod| may_be_counted(pod))
+    !pods.is_empty() && !pods.into_iter().any(|pod| is_had(pod))
 }
 
 pub fn register(builder: &mut Builder<'_, '_>, set: &Object, scale_plan: &ScalePlan) {
