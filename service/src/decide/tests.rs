@@ -29,19 +29,30 @@ fn policy(documents: &[&str]) -> Policy {
     Documents::read(&[source]).unwrap().compile().unwrap()
 }
 
-/// What is decided when `author` deletes the only pod behind a service.
-fn deleted_by(author: &str, policy: &Policy, unread: &[Unread], judges: bool) -> Decided {
+fn object(text: &str) -> Object {
+    Object::from_val(&serde_json::from_str(text).unwrap()).unwrap()
+}
+
+fn snapshot(policy: &Policy, more: &[&str]) -> Snapshot {
     let mut snapshot = Snapshot::new(policy.adapters.clone());
-    let objects = OBJECTS.map(|text| Object::from_val(&serde_json::from_str(text).unwrap()).unwrap());
-    let pod = objects[2].key.clone();
-    objects.into_iter().for_each(|object| snapshot.insert_shared(Arc::new(object)));
+    OBJECTS.iter().chain(more).for_each(|text| snapshot.insert_shared(Arc::new(object(text))));
     snapshot.complete();
-    let user = User::named(author);
-    let change = Change::from(Request::delete(user, &State::new(&snapshot), pod, None, Preconditions::default()));
+    snapshot
+}
+
+/// What is decided about a request beside what `writers` finds.
+fn decided(
+    policy: &Policy,
+    snapshot: &Snapshot,
+    request: Request,
+    writers: &dyn Fn(&Facts) -> Vec<Entry>,
+    unread: &[Unread],
+    judges: bool,
+) -> Decided {
     let question = Question {
-        snapshot: &snapshot,
-        change: &change,
-        writers: &|_| Vec::new(),
+        snapshot,
+        change: &Change::from(request),
+        writers,
         ways_max: 1,
         likely_reads: &Facts::default(),
         counted: &[],
@@ -51,6 +62,13 @@ fn deleted_by(author: &str, policy: &Policy, unread: &[Unread], judges: bool) ->
     };
     let mut engine = Engine::new(policy.invariants.clone(), Settings::default()).unwrap();
     decide(policy, judges.then_some(&mut engine), &question)
+}
+
+/// What is decided when `author` deletes the only pod behind a service.
+fn deleted_by(author: &str, policy: &Policy, unread: &[Unread], judges: bool) -> Decided {
+    let (snapshot, pod) = (snapshot(policy, &[]), object(OBJECTS[2]).key.clone());
+    let request = Request::delete(User::named(author), &State::new(&snapshot), pod, None, Preconditions::default());
+    decided(policy, &snapshot, request, &|_| Vec::new(), unread, judges)
 }
 
 fn broken(decided: &Decided) -> Vec<(&str, Finding)> {
@@ -119,8 +137,6 @@ fn where_a_pod_is_bound_it_does_not_matter_what_is_made_elsewhere() {
     const RANKED: &str = "{apiVersion: suture.dev/v1alpha1, kind: Invariant, metadata: {name: ranked},
         spec: {template: critical-not-preempted}}";
     let policy = policy(&[RANKED]);
-    let object = |text: &str| Object::from_val(&serde_json::from_str(text).unwrap()).unwrap();
-    let mut snapshot = Snapshot::new(policy.adapters.clone());
     let waiting = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"waits","namespace":"n","uid":"p"},
         "spec":{"containers":[{"name":"c","image":"i"}]},"status":{"phase":"Pending"}}"#;
     let deployment = |name: &str, ns: &str, class: &str| {
@@ -133,29 +149,14 @@ fn where_a_pod_is_bound_it_does_not_matter_what_is_made_elsewhere() {
     let class =
         r#"{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},"value":1000}"#;
     let important = deployment("important", "n", r#""priorityClassName":"high","#);
-    for text in OBJECTS.iter().copied().chain([waiting, class, &important]) {
-        snapshot.insert_shared(Arc::new(object(text)));
-    }
-    snapshot.complete();
+    let snapshot = snapshot(&policy, &[waiting, class, &important]);
     let read = std::cell::RefCell::new(Facts::default());
     let note = |facts: &Facts| {
         read.borrow_mut().extend(facts);
         Vec::new()
     };
-    let change = Change::from(Request::bind(User::named("scheduler"), object(waiting).key.clone(), "node"));
-    let question = Question {
-        snapshot: &snapshot,
-        change: &change,
-        writers: &note,
-        ways_max: 1,
-        likely_reads: &Facts::default(),
-        counted: &[],
-        history: &History::default(),
-        time: None,
-        unread: &[],
-    };
-    let mut engine = Engine::new(policy.invariants.clone(), Settings::default()).unwrap();
-    decide(&policy, Some(&mut engine), &question);
+    let request = Request::bind(User::named("scheduler"), object(waiting).key.clone(), "node");
+    decided(&policy, &snapshot, request, &note, &[], true);
     let made = |text: &str| snapshot.facts_between(None, Some(&object(text)));
     let read = read.into_inner();
     assert!(!read.meets(&made(&deployment("other", "elsewhere", ""))), "it lacks pods, and preempts none");

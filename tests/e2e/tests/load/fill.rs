@@ -83,8 +83,9 @@ pub fn fill(cluster: &Cluster, admin: &Kubectl, world: &World) {
         ]
     });
     admin.apply(&list(accounts.collect())).expect("accounts");
-    Maker::new(cluster, world).system();
-    Maker::new(cluster, world).hub();
+    let maker = Maker::new(cluster, world);
+    maker.system();
+    maker.hub();
     thread::scope(|scope| {
         for maker in 0..MAKERS {
             scope.spawn(move || {
@@ -125,16 +126,15 @@ impl<'a> Maker<'a> {
     fn workload(&self, place: &str, workload: &Value, pods: usize, number: usize) {
         let kind = workload["kind"].as_str().unwrap_or_default();
         let name = workload["metadata"]["name"].as_str().unwrap_or_default();
-        let counts = match kind {
-            "DaemonSet" => json!({"currentNumberScheduled": pods, "desiredNumberScheduled": pods, "numberReady": pods,
-                "numberAvailable": pods, "updatedNumberScheduled": pods, "numberMisscheduled": 0, "observedGeneration": 1}),
-            _ => json!({"replicas": pods, "readyReplicas": pods, "availableReplicas": pods, "observedGeneration": 1}),
-        };
+        let counts =
+            json!({"replicas": pods, "readyReplicas": pods, "availableReplicas": pods, "observedGeneration": 1});
         let mut made = self.create(kind, place, workload);
         let mut template = workload["spec"]["template"].clone();
         let mut of_workload = counts.clone();
-        if kind != "DaemonSet" {
-            of_workload["updatedReplicas"] = json!(pods);
+        of_workload["updatedReplicas"] = json!(pods);
+        if kind == "DaemonSet" {
+            of_workload = json!({"currentNumberScheduled": pods, "desiredNumberScheduled": pods, "numberReady": pods,
+                "numberAvailable": pods, "updatedNumberScheduled": pods, "numberMisscheduled": 0, "observedGeneration": 1});
         }
         self.status(kind, place, name, &of_workload);
         let claimed = workload["spec"]["volumeClaimTemplates"].is_array();
