@@ -18,7 +18,6 @@ use crate::serve::reports::store::{Bounds, ReportStore};
 
 /// Names the folder to the process that is to be killed.
 const FOLDER: &str = "SUTURE_TEST_REPORTS";
-const REFUSALS: usize = 1_000;
 const KILLED_AFTER: usize = 700;
 const BOUNDS: Bounds = Bounds { bytes_max: 1 << 30, age_max: Duration::from_secs(3600) };
 
@@ -34,10 +33,11 @@ fn judge(folder: &Path, metrics: &Metrics) -> (Judge, Reports) {
     (judge, reports)
 }
 
-/// Refuses, and says what the reports are called, a few milliseconds apart.
+/// Refuses until it is killed, and says what the reports are called, a few milliseconds apart. It ends as well when nobody
+/// hears what it says.
 fn refuse(folder: &Path) {
     let (mut judge, _) = judge(folder, &Metrics::default());
-    for number in 0..REFUSALS {
+    for number in 0.. {
         let answer = judge.decide(&asked(&format!("u-{number}"), &pod(number % 8, "b")));
         assert!(!answer.allowed, "{}", answer.message);
         // on a busy machine the queue may be full: the counter tells of that one
