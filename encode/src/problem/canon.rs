@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use suture_model::steps;
+
 use crate::problem::{Label, Problem};
 use crate::term::{Assignment, Bool, Int, Kind, Lin, TermError, VarId, Vars};
 
@@ -114,6 +116,8 @@ fn ranked(assertions: &[(Label, Bool)], problem: &Problem) -> Result<Vec<VarId>,
         if classes == vars.len() {
             break;
         }
+        steps::count_items(flat.nodes.len());
+        steps::check()?;
         let signatures = flat.signatures(&colors);
         let keyed: Vec<(u64, u64)> =
             places.iter().map(|place| (at(&colors, *place), at(&signatures, *place))).collect();

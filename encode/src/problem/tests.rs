@@ -1,5 +1,7 @@
 //! The laws of canonical forms and of answers without a solver.
 
+use suture_model::steps;
+
 use super::*;
 use crate::term::testing::{BoolTree, Lcg, assignments, random_vars};
 use crate::term::{Int, VarInfo};
@@ -189,6 +191,16 @@ fn presolve_tries_the_callers_candidates() {
     assert_eq!(problem.presolve(&[]), Ok(Presolved::Open));
     let candidate = Assignment(vec![7]);
     assert_eq!(problem.presolve(&[Assignment(vec![12]), candidate.clone()]), Ok(Presolved::Sat(candidate)));
+}
+
+#[test]
+fn variables_that_nothing_tells_apart_take_no_more_than_is_left() {
+    let mut vars = Vars::new();
+    let some = (0..200).map(|_| Int::var(vars.fresh(0, 1, "").unwrap())).collect::<Vec<_>>();
+    let goal = Bool::or(some.iter().map(|one| Bool::ge(one, &1.into(), &vars).unwrap()));
+    let problem = Problem { vars, assertions: Vec::new(), goal };
+    assert!(problem.canonical().is_ok());
+    assert_eq!(steps::within(10_000, || problem.canonical()), Err(steps::Spent.into()));
 }
 
 #[test]
