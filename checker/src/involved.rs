@@ -255,12 +255,13 @@ fn outgoing(state: &State<'_>, object: &Arc<Object>) -> Vec<(Key, Relation)> {
     if object.key.kind.is("PersistentVolumeClaim") {
         found.extend(navigate::volume(state, object).map(|volume| (volume.key.clone(), Relation::Volume)));
     }
+    let mut known: BTreeSet<Key> = found.iter().map(|(target, _)| target.clone()).collect();
     for reference in references(object, state.base().adapters().as_ref()) {
         let relation = match reference.target.kind.is("PersistentVolumeClaim") && object.key.kind.is("Pod") {
             true => Relation::Volume,
             false => Relation::Reference,
         };
-        if !found.iter().any(|(target, _)| *target == reference.target) && !object.key.kind.is("PersistentVolume") {
+        if !object.key.kind.is("PersistentVolume") && known.insert(reference.target.clone()) {
             found.push((reference.target, relation));
         }
     }
