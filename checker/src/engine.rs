@@ -5,6 +5,7 @@
 //! without the change, `symmetry_memo` shares verdicts. What was decided before, from facts that are the same, is not
 //! decided again.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -51,6 +52,8 @@ pub struct Engine {
     unbound: BTreeSet<Str>,
     /// The invariants that get a small share of the steps.
     hurried: BTreeSet<Str>,
+    /// The invariant that is being judged.
+    running: RefCell<Option<Str>>,
 }
 
 impl Engine {
@@ -77,6 +80,7 @@ impl Engine {
             solver: z3_version()?,
             unbound: BTreeSet::new(),
             hurried: BTreeSet::new(),
+            running: RefCell::default(),
         })
     }
 
@@ -84,6 +88,12 @@ impl Engine {
     /// overrun of late. What is decided within it is decided as ever; the rest is undecided sooner.
     pub fn hurry(&mut self, invariants: BTreeSet<Str>) {
         self.hurried = invariants;
+    }
+
+    /// The invariant that a decision was left in the middle of: whoever [abandons](steps::End::abandon) one finds here what took
+    /// the time.
+    pub fn left_in(&mut self) -> Option<Str> {
+        self.running.take()
     }
 
     /// Decides a change that all invariants but those named bind: the ones that a grant leaves its subjects free of.
@@ -173,6 +183,7 @@ impl Engine {
             settings: &self.settings,
             unbound: &self.unbound,
             hurried: &self.hurried,
+            running: &self.running,
             verdicts: &mut self.verdicts,
             effort: Effort::default(),
         }

@@ -87,6 +87,8 @@ pub(crate) struct Judge<'e> {
     pub unbound: &'e BTreeSet<Str>,
     /// The invariants that get a small share of the steps.
     pub hurried: &'e BTreeSet<Str>,
+    /// The invariant that is being judged.
+    pub running: &'e RefCell<Option<Str>>,
     pub verdicts: &'e mut Verdicts,
     pub effort: Effort,
 }
@@ -144,7 +146,8 @@ impl<'e> Judge<'e> {
         let (preparations, replayed) = (Preparations::default(), RefCell::default());
         let context = DecisionContext { input, in_flight, inputs, before: &before, preparations, replayed };
         let told = StepCache::default();
-        let (analyses, mut shares) = (self.analyses, Shares::new(self.settings.steps, self.hurried));
+        let (analyses, running, mut shares) =
+            (self.analyses, self.running, Shares::new(self.settings.steps, self.hurried));
         let is_own = |analysis: &&Analysis| analysis.compiled.namespaced.is_some();
         let wide = analyses.iter().filter(|analysis| !is_own(analysis));
         for analysis in wide.chain(analyses.iter().filter(is_own)) {
@@ -167,7 +170,10 @@ impl<'e> Judge<'e> {
                 is_spent: false,
                 alone: None,
             };
-            if shares.within(&analysis.compiled, || judged.all(&mut impact)).is_break() {
+            running.replace(Some(analysis.compiled.name.clone()));
+            let judged = shares.within(&analysis.compiled, || judged.all(&mut impact));
+            running.take();
+            if judged.is_break() {
                 break;
             }
         }

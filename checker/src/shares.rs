@@ -67,13 +67,16 @@ impl<'e> Shares<'e> {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
+    use std::time::Duration;
 
     use suture_specs::compile::compile_invariant;
     use suture_specs::library::Library;
     use suture_specs::spec::{Spec, parse_specs};
 
     use suture_model::change::{Change, Request, User};
+    use suture_model::object::{Key, Object};
     use suture_model::snapshot::Snapshot;
     use suture_model::state::State;
     use suture_model::value::Val;
@@ -85,13 +88,17 @@ mod tests {
     const STEPS: u64 = 6_400;
 
     fn invariant(name: &str, namespace: Option<&str>) -> Arc<CompiledInvariant> {
+        requiring(name, namespace, "m.metadata.name != ''")
+    }
+
+    fn requiring(name: &str, namespace: Option<&str>, expression: &str) -> Arc<CompiledInvariant> {
         let (kind, place) = match namespace {
             Some(ns) => ("NamespacedInvariant", format!(", namespace: {ns}")),
             None => ("Invariant", String::new()),
         };
         let text = format!(
             "apiVersion: suture.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}{place}}}\nspec:\n  \
-             forEach: {{var: m, kind: ConfigMap}}\n  require: [{{expression: \"m.metadata.name != ''\"}}]\n"
+             forEach: {{var: m, kind: ConfigMap}}\n  require: [{{expression: \"{expression}\"}}]\n"
         );
         let specs = parse_specs(&text, name).unwrap();
         let [Spec::Invariant(invariant)] = specs.as_slice() else { unreachable!("{text}") };
@@ -135,6 +142,36 @@ mod tests {
             assert!(told.starts_with(invariant) && told.contains(&late), "{told}");
         }
         assert_eq!(names(&engine.decide(&input)), Vec::<String>::new(), "and it is not kept");
+    }
+
+    #[test]
+    fn of_a_decision_that_is_abandoned_it_is_known_who_took_the_time() {
+        let place = |name: &str| Val::object([("name", Val::str(name)), ("namespace", Val::str("y"))]);
+        let map = |name: &str| {
+            Val::object([("apiVersion", Val::str("v1")), ("kind", Val::str("ConfigMap")), ("metadata", place(name))])
+        };
+        let mut snapshot = Snapshot::default();
+        for at in 0..2_000 {
+            snapshot.insert(Object::bare(Key::of("Namespace", "", &at.to_string())));
+        }
+        let request = Request::create(User::admin(), &State::new(&snapshot), &map("m"));
+        let change = Change::from(request.unwrap());
+        let input = Input { snapshot: &snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
+        let pairs =
+            "now.namespaces.all(a, now.namespaces.all(b, a.metadata.name != b.metadata.name + m.metadata.name))";
+        let invariants = vec![invariant("quick", None), requiring("slow", None, pairs)];
+        let mut engine = Engine::new(invariants, Settings { steps: u64::MAX, ..Settings::default() }).unwrap();
+        let end = steps::End::default();
+        let asker = end.clone();
+        let waits = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            asker.abandon();
+        });
+        let decided = steps::until(&end, || catch_unwind(AssertUnwindSafe(|| drop(engine.decide(&input)))));
+        waits.join().unwrap();
+        assert!(decided.is_err_and(|with| with.is::<steps::Abandoned>()));
+        assert_eq!(engine.left_in().as_deref(), Some("slow"));
+        assert_eq!(engine.left_in(), None);
     }
 
     #[test]
