@@ -5,8 +5,10 @@
 #![expect(clippy::disallowed_methods, reason = "the test is about time")]
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -56,6 +58,8 @@ struct Decided {
     late: Duration,
     /// What that was about.
     latest: String,
+    /// The most time of a processor that one took after its deadline, and what that was about.
+    busy: (Duration, String),
     /// The most that was resident when one ended, in KiB, and what that was about.
     largest: (u64, String),
     labels: BTreeMap<&'static str, usize>,
@@ -65,20 +69,55 @@ struct Decided {
     abandoned: usize,
 }
 
+/// The threads that decide, each with its deadline, and the processor's time that it had had when that passed.
+#[derive(Default)]
+struct Threads(Mutex<Vec<(PathBuf, Instant, Option<Duration>)>>);
+
+impl Threads {
+    /// Looks at those whose deadline has passed.
+    fn look(&self) {
+        for (thread, deadline, had) in self.0.lock().unwrap().iter_mut() {
+            if had.is_none() && Instant::now() >= *deadline {
+                *had = Some(processor_time(thread));
+            }
+        }
+    }
+
+    /// The time of a processor that a thread, which ends its decision, took after the deadline.
+    fn taken(&self, thread: &Path) -> Duration {
+        let mut threads = self.0.lock().unwrap();
+        let at = threads.iter().position(|(known, ..)| known == thread).unwrap();
+        let (_, _, had) = threads.swap_remove(at);
+        had.map_or(Duration::ZERO, |had| processor_time(thread).saturating_sub(had))
+    }
+}
+
+/// How long a thread was on a processor.
+fn processor_time(thread: &Path) -> Duration {
+    let told = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
+    Duration::from_nanos(told.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
+}
+
 /// Judges, and notes what came of it.
 struct Noted {
     judges: Arc<JudgePool>,
     decided: Arc<Mutex<Decided>>,
+    threads: Arc<Threads>,
 }
 
 struct NotedJudge {
     judge: Box<dyn Decider>,
     decided: Arc<Mutex<Decided>>,
+    threads: Arc<Threads>,
 }
 
 impl Deciders for Noted {
     fn decider(&self) -> Box<dyn Decider> {
-        Box::new(NotedJudge { judge: self.judges.decider(), decided: self.decided.clone() })
+        Box::new(NotedJudge {
+            judge: self.judges.decider(),
+            decided: self.decided.clone(),
+            threads: self.threads.clone(),
+        })
     }
 }
 
@@ -86,6 +125,8 @@ impl Deciders for Noted {
 struct Deciding<'a> {
     asked: &'a AdmissionCall,
     decided: &'a Mutex<Decided>,
+    threads: &'a Threads,
+    thread: PathBuf,
 }
 
 impl Drop for Deciding<'_> {
@@ -98,6 +139,10 @@ impl Drop for Deciding<'_> {
             let [operation, kind, name] = [&["operation"][..], &["kind", "kind"], &["name"]].map(text);
             format!("{operation} {kind}/{name}, {} bytes", self.asked.bytes)
         };
+        let busy = self.threads.taken(&self.thread);
+        if busy > decided.busy.0 {
+            decided.busy = (busy, about());
+        }
         if late > decided.late {
             (decided.late, decided.latest) = (late, about());
         }
@@ -110,7 +155,9 @@ impl Drop for Deciding<'_> {
 
 impl Decider for NotedJudge {
     fn decide(&mut self, asked: &AdmissionCall) -> Answer {
-        let deciding = Deciding { asked, decided: &self.decided };
+        let thread = Path::new("/proc").join(fs::read_link("/proc/thread-self").unwrap());
+        self.threads.0.lock().unwrap().push((thread.clone(), asked.deadline, None));
+        let deciding = Deciding { asked, decided: &self.decided, threads: &self.threads, thread };
         let answer = self.judge.decide(asked);
         drop(deciding);
         let mut decided = self.decided.lock().unwrap();
@@ -210,14 +257,16 @@ fn asked(uid: u64, lists: &[Long], prng: &mut Prng) -> Option<(String, String)> 
 }
 
 /// How much later than it asked for a thread wakes up that has nothing to do: what the machine does beside this.
-fn oversleeping(done: Arc<AtomicBool>) -> thread::JoinHandle<Duration> {
-    const NAP: Duration = Duration::from_millis(5);
+/// It looks meanwhile at the threads that decide.
+fn oversleeping(done: Arc<AtomicBool>, threads: Arc<Threads>) -> thread::JoinHandle<Duration> {
+    const NAP: Duration = Duration::from_millis(1);
     thread::spawn(move || {
         let mut most = Duration::ZERO;
         while !done.load(Ordering::Acquire) {
             let began = Instant::now();
             thread::sleep(NAP);
             most = most.max(began.elapsed().saturating_sub(NAP));
+            threads.look();
         }
         most
     })
@@ -323,9 +372,9 @@ fn no_decision_goes_on_beyond_its_deadline() {
     let seconds = told.unwrap_or(SECONDS);
     let (decided, metrics) = (Arc::<Mutex<Decided>>::default(), Metrics::default());
     let start = resident_kib().unwrap_or(0);
-    let judges = Arc::new(judges());
+    let (judges, threads) = (Arc::new(judges()), Arc::<Threads>::default());
     let crews = [WORKERS, 1].map(|workers| {
-        let noted = Noted { judges: judges.clone(), decided: decided.clone() };
+        let noted = Noted { judges: judges.clone(), decided: decided.clone(), threads: threads.clone() };
         Workers::start(Arc::new(noted), Limits { workers, queue_len_max: 256 }, metrics.clone())
     });
     let terms = Terms { deadline: DEADLINE, margin: Duration::ZERO, on_overload: OnUndecided::Deny };
@@ -335,7 +384,7 @@ fn no_decision_goes_on_beyond_its_deadline() {
     let address = listener.local_addr().unwrap().to_string();
     runtime.spawn(async move { axum::serve(listener, router).await });
     let done = Arc::new(AtomicBool::new(false));
-    let oversleeping = oversleeping(done.clone());
+    let oversleeping = oversleeping(done.clone(), threads);
     let seen = seen_by_clients(&address, seconds);
     done.store(true, Ordering::Release);
     let overslept = oversleeping.join().unwrap();
@@ -343,12 +392,14 @@ fn no_decision_goes_on_beyond_its_deadline() {
         seen["micros"].as_array().unwrap().iter().map(|one| Duration::from_micros(one.as_u64().unwrap())).collect();
     let at = |part: usize| took.get(took.len().saturating_sub(1) * part / 100).copied().unwrap_or_default();
     let answered = at(100).saturating_sub(DEADLINE);
-    let Decided { late, latest, largest, labels, reasons, abandoned } = std::mem::take(&mut *decided.lock().unwrap());
+    let Decided { late, latest, busy, largest, labels, reasons, abandoned } =
+        std::mem::take(&mut *decided.lock().unwrap());
     let (peak, count) = (resident_peak_kib().unwrap_or(0), took.len());
     println!("{count} requests in {seconds} s at {CLIENTS} clients, answered with {}", seen["codes"]);
     println!("decided: {labels:?}, {abandoned} abandoned, undecided for {reasons:?}");
     println!("took p50 {:?}, p99 {:?}, at most {:?}, of {DEADLINE:?}: {}", at(50), at(99), at(100), seen["slowest"]);
     println!("decisions ended {late:?} after their deadline at most: {latest}");
+    println!("of which they were {:?} on a processor at most: {}", busy.0, busy.1);
     println!("a thread that slept woke up {overslept:?} late at most");
     let (after, of) = (largest.0 >> 10, largest.1);
     println!(
