@@ -25,11 +25,41 @@ pub enum GroupId {
 /// Where an entity is: group and class.
 pub type ClassId = (usize, usize);
 
+/// Some entities of a group by their indexes, in their order. Thousands are shared, also by who leaves one of them out.
+#[derive(Clone, Debug)]
+pub struct Entities {
+    shared: Rc<[usize]>,
+    without: Option<usize>,
+}
+
+impl Entities {
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &usize> {
+        self.shared.iter().filter(|at| Some(**at) != self.without)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.shared.len() - usize::from(self.without.is_some())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl From<Vec<usize>> for Entities {
+    fn from(all: Vec<usize>) -> Self {
+        Self { shared: all.into(), without: None }
+    }
+}
+
 /// Entities that no limit and no reading of the invariant tells apart.
 #[derive(Clone, Debug)]
 pub struct Class {
     /// The entities, as indexes into the group.
-    pub entities: Rc<[usize]>,
+    pub entities: Entities,
     /// The fates of any of them.
     pub fates: Rc<Vec<Fate>>,
     /// The first of them as the state shows it.
@@ -87,7 +117,7 @@ pub(crate) struct Prepared {
 /// The entities of a class.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {
-    pub entities: Rc<[usize]>,
+    pub entities: Entities,
     /// How many there are of them all.
     pub total: u32,
 }
@@ -96,6 +126,14 @@ impl Members {
     pub fn of(group: &Group, entities: Vec<usize>) -> Self {
         let total = entities.iter().filter_map(|at| group.entities.get(*at)).map(|e| e.count).sum();
         Self { entities: entities.into(), total }
+    }
+
+    /// This entity taken out of them.
+    pub fn take(&mut self, group: &Group, entity: usize) -> Self {
+        let taken = Self::of(group, vec![entity]);
+        self.entities.without = Some(entity);
+        self.total = self.total.saturating_sub(taken.total);
+        taken
     }
 }
 
@@ -170,13 +208,20 @@ impl Prepared {
 
     /// The same of the instance, which is seldom in a group.
     pub fn position_of(&self, key: &Key) -> Option<(usize, usize)> {
+        let entities = &self.group.entities;
         // what exists in a group is of one kind
-        self.group.entities.iter().find_map(Entity::key).filter(|first| first.kind == key.kind)?;
-        let at = self.group.entities.iter().position(|entity| entity.key() == Some(key))?;
-        let class = self.classes.iter().position(|members| members.entities.contains(&at))?;
+        entities.iter().find_map(Entity::key).filter(|first| first.kind == key.kind)?;
+        if entities.len() > LOOKED_THROUGH_MAX {
+            return self.entity_of(key);
+        }
+        let at = entities.iter().position(|entity| entity.key() == Some(key))?;
+        let class = self.classes.iter().position(|members| members.entities.iter().any(|member| *member == at))?;
         Some((at, class))
     }
 }
+
+/// So many entities are looked through for the instance; of more, each may be one.
+const LOOKED_THROUGH_MAX: usize = 64;
 
 /// Up to so many new pods of a kind are told apart; any two of them are alike, and their order would be guessed over.
 const NEW_APART_MAX: u32 = 8;

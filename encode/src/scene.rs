@@ -324,7 +324,7 @@ impl<'s, 'a> Scene<'s, 'a> {
         let entity = prepared.entity_of(key).and_then(|(at, _)| Some((at, prepared.group.entities.get(at)?)));
         let Some((entity, Entity { fates, object, count, .. })) = entity else { return Ok(None) };
         let at = self.encoded_groups.len();
-        let (entities, counts) = (Rc::from([entity]), self.counts(fates, *count, key, 0)?);
+        let (entities, counts) = (vec![entity].into(), self.counts(fates, *count, key, 0)?);
         let (fates, object) = (fates.clone(), object.clone());
         let class = Class { entities, fates, object, counts, total: *count, failing_from: None };
         self.encoded_groups.push(EncodedGroup { group: prepared.group.clone(), classes: vec![class], prepared });
@@ -401,15 +401,14 @@ impl<'s, 'a> Scene<'s, 'a> {
         if let Some((entity, class)) = self.grain.instance_key.as_ref().and_then(|key| prepared.position_of(key)) {
             let others = all.get_mut(class).filter(|members| members.entities.len() > 1);
             if let Some(others) = others {
-                let left = others.entities.iter().copied().filter(|member| *member != entity).collect();
-                *others = Members::of(group, left);
-                all.push(Members::of(group, vec![entity]));
+                let taken = others.take(group, entity);
+                all.push(taken);
                 alone = Some((all.len() - 1, class));
             }
         }
         let mut classes = Vec::new();
         for (number, Members { entities, total }) in all.into_iter().enumerate() {
-            let first = entities.first().and_then(|at| group.entities.get(*at));
+            let first = entities.iter().next().and_then(|at| group.entities.get(*at));
             let class = alone.filter(|(at, _)| *at == number).map_or(number, |(_, class)| class);
             let (open, failing_from) = prepared.open.get(&class).cloned().unzip();
             let fates = open.or_else(|| first.map(|e| e.fates.clone())).unwrap_or_default();
@@ -550,7 +549,7 @@ struct Signature {
 /// Adds what a count means in terms of the classes.
 fn collect(group: &Group, classes: &[Class], counted: &Count, coefficient: i64, terms: &mut Vec<(Int, i64)>) {
     for class in classes {
-        let first = class.entities.first().and_then(|at| group.entities.get(*at));
+        let first = class.entities.iter().next().and_then(|at| group.entities.get(*at));
         if !first.is_some_and(|e| e.sets.contains(&counted.set)) {
             continue;
         }
