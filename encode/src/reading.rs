@@ -30,7 +30,8 @@ pub(crate) fn reading(expr: &Expr, name: &str, called_on: &dyn Fn(Func) -> Readi
         return match path.as_slice() {
             [] | ["metadata" | "spec"] => Reading::Identity,
             ["metadata", field, ..] if OWN_META.contains(field) => Reading::Identity,
-            ["spec", "nodeName", ..] => Reading::Node,
+            // a pod's may name its own node
+            ["spec", "nodeName" | "affinity", ..] => Reading::Node,
             _ => Reading::Common,
         };
     }

@@ -1,7 +1,8 @@
 //! One Kubernetes object: what identifies it in a header of its own, everything else in a body shared by its equals.
 //!
 //! The pods of one ReplicaSet differ in name, uid, node and creation time only. Those are kept in the header, so that
-//! such pods share one [`Body`] (little memory, and equal bodies make a class of interchangeable objects).
+//! such pods share one [`Body`] (little memory, and equal bodies make a class of interchangeable objects). Those of a
+//! DaemonSet also require their node by its name, each another: that is a mark in the header.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -221,8 +222,46 @@ pub struct Object {
     /// Whether a deletion that is under way will take this object (cascade, namespace or definition deletion),
     /// although it bears no deletionTimestamp yet.
     pub in_deletion_closure: bool,
+    /// Whether a pod of a DaemonSet requires the node that it is on, by name and alone, as its controller has it
+    /// (`pkg/controller/daemon/util/daemonset_util.go`, `ReplaceDaemonSetPodNodeNameNodeAffinity`).
+    pub names_own_node: bool,
     /// Everything else.
     pub body: Arc<Body>,
+}
+
+/// Where a pod keeps its required node affinity.
+const NODE_AFFINITY: [&str; 4] = ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+
+/// The required node affinity that a DaemonSet's controller gives a pod.
+fn naming(node: &Str) -> Val {
+    let field = Val::object([
+        ("key", Val::str("metadata.name")),
+        ("operator", Val::str("In")),
+        ("values", Val::list(vec![Val::Str(node.clone())])),
+    ]);
+    let term = Val::object([("matchFields", Val::list(vec![field]))]);
+    Val::object([("nodeSelectorTerms", Val::list(vec![term]))])
+}
+
+/// Whether all that a pod requires of nodes is that it is this one.
+fn names_alone(pod: &Val, node: &Str) -> bool {
+    pod.at_some(&NODE_AFFINITY).is_some_and(|required| *required == naming(node))
+}
+
+fn of_daemon_set(pod: &Val) -> bool {
+    let mut owners = pod.items_at(&["metadata", "ownerReferences"]).iter().filter_map(parse_owner);
+    owners.any(|owner| owner.controller && owner.kind.is("DaemonSet"))
+}
+
+/// A pod spec without its required node affinity; what has nothing else in it goes as well.
+fn without_node_affinity(spec: &Val) -> Val {
+    let [_, path @ ..] = NODE_AFFINITY;
+    let without = spec.without_at(&path);
+    let is_empty = |spec: &Val, path: &[&str]| spec.at(path).is_some_and(|part| part.entries().len() == 0);
+    let [affinity, of_nodes, _] = path;
+    let without =
+        if is_empty(&without, &[affinity, of_nodes]) { without.without_at(&[affinity, of_nodes]) } else { without };
+    if is_empty(&without, &[affinity]) { without.without_at(&[affinity]) } else { without }
 }
 
 /// Fields of `metadata` that the header keeps.
@@ -233,9 +272,10 @@ const DROPPED_META: [&str; 3] = ["managedFields", "selfLink", "generateName"];
 impl Object {
     /// Whether it is the very same: all of its header, and the body in memory.
     pub fn is_same(&self, other: &Self) -> bool {
-        let Self { key, version, uid, node, created, resource_version, in_deletion_closure, body } = self;
+        let Self { key, version, uid, node, created, resource_version, in_deletion_closure, names_own_node, body } =
+            self;
         Arc::ptr_eq(body, &other.body)
-            && *in_deletion_closure == other.in_deletion_closure
+            && (in_deletion_closure, names_own_node) == (&other.in_deletion_closure, &other.names_own_node)
             && (key, version, uid) == (&other.key, &other.version, &other.uid)
             && (node, created, resource_version) == (&other.node, &other.created, &other.resource_version)
     }
@@ -268,12 +308,16 @@ impl Object {
                 .filter(|(k, v)| !HEADER_META.contains(&&***k) && !DROPPED_META.contains(&&***k) && !v.is_null());
             Val::map(kept.map(|(k, v)| (k.clone(), v.clone())).collect())
         });
+        let names_own_node = is_pod && !node.is_empty() && names_alone(val, &node) && of_daemon_set(val);
         let mut body = Vec::new();
         for (k, v) in val.entries() {
             match &**k {
                 "apiVersion" | "kind" => {}
                 "metadata" => body.push((k.clone(), meta.clone().unwrap_or_default())),
-                "spec" if is_pod => body.push((k.clone(), v.without_at(&["nodeName"]))),
+                "spec" if is_pod => {
+                    let spec = v.without_at(&["nodeName"]);
+                    body.push((k.clone(), if names_own_node { without_node_affinity(&spec) } else { spec }));
+                }
                 _ => body.push((k.clone(), v.clone())),
             }
         }
@@ -285,6 +329,7 @@ impl Object {
             created: text(&["metadata", "creationTimestamp"]),
             resource_version: text(&["metadata", "resourceVersion"]),
             in_deletion_closure: false,
+            names_own_node,
             body: Arc::new(Body::new(Val::map(body), is_pod)),
         })
     }
@@ -300,6 +345,7 @@ impl Object {
             created: empty.clone(),
             resource_version: empty,
             in_deletion_closure: false,
+            names_own_node: false,
             body: Arc::new(Body::new(Val::map(Vec::new()), false)),
         }
     }
@@ -333,7 +379,15 @@ impl Object {
         if !self.node.is_empty() {
             whole = whole.with_at(&["spec", "nodeName"], Val::Str(self.node.clone()));
         }
-        whole
+        match self.own_node_affinity() {
+            Some(required) => whole.with_at(&NODE_AFFINITY, required),
+            None => whole,
+        }
+    }
+
+    /// The required node affinity of a pod that [names its own node](Self::names_own_node), which its body does not have.
+    pub fn own_node_affinity(&self) -> Option<Val> {
+        self.names_own_node.then(|| naming(&self.node))
     }
 
     /// The fields without those of the header.
@@ -347,6 +401,7 @@ impl Object {
         match path {
             [] | ["metadata"] => self.to_val().at(path).cloned(),
             ["spec"] if !self.node.is_empty() => self.to_val().at(path).cloned(),
+            ["spec", "affinity", ..] if self.names_own_node => self.to_val().at(path).cloned(),
             ["apiVersion"] => self.to_val().at(path).cloned(),
             ["kind"] => Some(Val::Str(self.key.kind.kind.clone())),
             ["metadata", "name"] => text(&self.key.name),
@@ -517,6 +572,7 @@ impl PartialEq for Object {
             && self.uid == other.uid
             && self.node == other.node
             && self.in_deletion_closure == other.in_deletion_closure
+            && self.names_own_node == other.names_own_node
             && (Arc::ptr_eq(&self.body, &other.body) || self.body == other.body)
     }
 }

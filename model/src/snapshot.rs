@@ -339,7 +339,10 @@ impl Snapshot {
         Terms {
             labels: labels_of(object),
             selector: self.selector_pair(object),
-            constraint: NodeConstraint::of(object).filter(NodeConstraint::restricts),
+            constraint: Some(object)
+                .filter(|o| !o.names_own_node)
+                .and_then(NodeConstraint::of)
+                .filter(NodeConstraint::restricts),
             references: named(object, self.adapters.as_ref()),
             children: children(object, self.adapters.as_ref()),
         }
@@ -506,13 +509,15 @@ impl Snapshot {
         Some((object.key.ns.clone(), key, value))
     }
 
-    /// The constraints on nodes that objects have, those aside that restrict none; of built-in kinds only.
+    /// The constraints on nodes that objects have, those aside that restrict none, and those of pods that
+    /// [name their own node](Object::names_own_node); of built-in kinds only.
     pub fn node_constraints(&self) -> impl Iterator<Item = &NodeConstraint> {
         note(Fact::Constraints);
         self.by_constraint.keys()
     }
 
-    /// The objects of these kinds with this constraint on nodes, kind by kind in the order of their keys.
+    /// The objects of these kinds with this constraint on nodes, kind by kind in the order of their keys; pods that
+    /// [name their own node](Object::names_own_node) are found by that.
     pub fn constrained(&self, constraint: &NodeConstraint, of: impl Fn(&Kind) -> bool) -> Vec<Vec<&Arc<Object>>> {
         if !constraint.restricts() {
             // most objects, so that no index has them

@@ -133,7 +133,8 @@ impl FieldOf<'_> {
     /// Whether reading it tells no objects apart.
     fn is_blind(&self) -> bool {
         let told = match self.path.as_slice() {
-            ["metadata" | "spec"] | ["spec", "nodeName", ..] => true,
+            // the affinity of a pod may name its own node
+            ["metadata" | "spec"] | ["spec", "nodeName" | "affinity", ..] => true,
             ["metadata", field, ..] => OWN_META.contains(field),
             _ => false,
         };
@@ -368,6 +369,7 @@ impl<'e> Walk<'e> {
                 of
             })
         };
+        self.reads_places |= field.as_ref().is_some_and(|of| matches!(of.path.as_slice(), ["spec", "affinity"]));
         let blind = match &field {
             Some(field) => field.is_blind(),
             None => part.blind && base.ty != Type::World,

@@ -1,5 +1,7 @@
 //! Which nodes and which neighbours the pods of an object ask for: node selector, affinity, anti-affinity; zones of nodes.
 
+use std::borrow::Cow;
+
 use super::workload::{makes_no_more, pod_spec};
 use crate::kinds::Kind;
 use crate::object::Object;
@@ -79,12 +81,12 @@ impl NodeConstraint {
     pub fn of(object: &Object) -> Option<Self> {
         let (selector, required) = asked_by(object)?;
         let makes_no_more = makes_no_more(object);
-        Some(Self { selector: selector.cloned(), required: required.cloned(), makes_no_more })
+        Some(Self { selector: selector.cloned(), required: required.map(Cow::into_owned), makes_no_more })
     }
 
     /// Whether it is that of an object of a built-in kind.
     pub fn is_of(&self, object: &Object) -> bool {
-        asked_by(object) == Some((self.selector.as_ref(), self.required.as_ref()))
+        asked_by(object) == Some((self.selector.as_ref(), self.required.as_ref().map(Cow::Borrowed)))
             && makes_no_more(object) == self.makes_no_more
     }
 
@@ -111,11 +113,12 @@ fn asked(spec: &Val) -> (Option<&Val>, Option<&Val>) {
 }
 
 /// The labels and the terms that an object of a built-in kind asks of nodes; `None` if it is no question.
-fn asked_by(object: &Object) -> Option<(Option<&Val>, Option<&Val>)> {
-    match object.key.kind.is("PersistentVolume") {
-        true => Some((None, volume_affinity(object))),
-        false => pod_spec(object).map(asked),
+fn asked_by(object: &Object) -> Option<(Option<&Val>, Option<Cow<'_, Val>>)> {
+    if object.key.kind.is("PersistentVolume") {
+        return Some((None, volume_affinity(object).map(Cow::Borrowed)));
     }
+    let (selector, required) = asked(pod_spec(object)?);
+    Some((selector, object.own_node_affinity().map(Cow::Owned).or(required.map(Cow::Borrowed))))
 }
 
 /// Whether a pod spec may tell nodes apart by their names.

@@ -9,7 +9,8 @@ pub fn template_path(object: &Object) -> Option<&'static [&'static str]> {
     object.key.kind.traits()?.template_path()
 }
 
-/// The PodSpec of a pod, or of the pods that an object of a built-in kind makes.
+/// The PodSpec of a pod, or of the pods that an object of a built-in kind makes; without the affinity by which a pod
+/// [names its own node](Object::names_own_node).
 pub fn pod_spec(object: &Object) -> Option<&Val> {
     let holder = match template_path(object) {
         _ if object.key.kind.is("Pod") => object.val(),

@@ -157,3 +157,29 @@ fn pods_of_one_workload_share_a_body() {
     assert!(std::sync::Arc::ptr_eq(&body("Pod/shop/web-1"), &body("Pod/shop/web-2")));
     assert!(snapshot.get(&key("Pod/shop/web-1")).unwrap().ready());
 }
+
+#[test]
+fn pods_of_a_daemon_set_share_a_body_though_each_names_its_node() {
+    let pod = |i: u32, owner: &str, node: &str, more: &str| {
+        val(&format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: log-{i}, namespace: a, uid: u-{i}, \
+             ownerReferences: [{{apiVersion: apps/v1, kind: {owner}, name: log, uid: d, controller: true}}]}}, \
+             spec: {{nodeName: n{i}, affinity: {{{more}nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: \
+             {{nodeSelectorTerms: [{{matchFields: [{{key: metadata.name, operator: In, values: [{node}]}}]}}]}}}}}}}}}}"
+        ))
+    };
+    let mut interner = crate::intern::Interner::default();
+    let mut read = |manifest: &Val| interner.object(Object::from_val(manifest).unwrap());
+    for more in ["", "podAntiAffinity: {}, "] {
+        let manifests = [pod(1, "DaemonSet", "n1", more), pod(2, "DaemonSet", "n2", more)];
+        let [one, other] = [read(&manifests[0]), read(&manifests[1])];
+        assert!(std::sync::Arc::ptr_eq(&one.body, &other.body));
+        assert_ne!(one.at(&["spec", "affinity"]), other.at(&["spec", "affinity"]));
+        assert_eq!([one.to_val(), other.to_val()], manifests, "nothing of them is lost");
+    }
+    for told in [pod(1, "ReplicaSet", "n1", ""), pod(1, "DaemonSet", "n2", ""), pod(1, "DaemonSet", "n1, n2", "")] {
+        let read = read(&told);
+        assert!(!read.names_own_node, "{told:?}");
+        assert_eq!(read.to_val(), told);
+    }
+}

@@ -27,6 +27,7 @@ pub fn same_template(state: &State, one: &Object, other: &Object) -> bool {
 /// The PodSpec of the pods that an object makes.
 pub fn pod_spec(state: &State, object: &Object) -> Option<Val> {
     match object.key.kind.is("Pod") || template_path(object).is_some() {
+        true if object.names_own_node => object.at(&["spec"]),
         true => fields::pod_spec(object).cloned(),
         false => state.adapter(object)?.template.as_ref()?.at_some(&["spec"]).cloned(),
     }
