@@ -149,13 +149,15 @@ impl Decider for Judge {
             Ok(answer) => self.reported(answer, asked),
             Err(with) => {
                 if with.is::<Abandoned>() {
-                    let left_in = self.engine.as_mut().and_then(|(_, engine)| engine.left_in());
-                    if let (Some(invariant), Ok(request)) = (left_in, Request::from_review(&asked.review)) {
-                        self.shared.overruns.note(&request, &BTreeSet::from([invariant]), now());
-                    }
-                    // who asked was answered so
-                    let answer = Answer::unjudged(Unanswered::Overrun, OnUndecided::Deny);
-                    steps::aside(|| self.reported(answer, asked));
+                    // none of this is abandoned once more
+                    steps::aside(|| {
+                        let left_in = self.engine.as_mut().and_then(|(_, engine)| engine.left_in());
+                        if let (Some(invariant), Ok(request)) = (left_in, Request::from_review(&asked.review)) {
+                            self.shared.overruns.note(&request, &BTreeSet::from([invariant]), now());
+                        }
+                        // who asked was answered so
+                        self.reported(Answer::unjudged(Unanswered::Overrun, OnUndecided::Deny), asked)
+                    });
                 }
                 resume_unwind(with)
             }
