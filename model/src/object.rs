@@ -229,8 +229,15 @@ pub struct Object {
     pub body: Arc<Body>,
 }
 
-/// Where a pod keeps its required node affinity.
-const NODE_AFFINITY: [&str; 4] = ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+/// What an affinity requires, in contrast to what it prefers.
+pub(crate) const DURING_SCHEDULING: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+/// Where a pod spec keeps its required node affinity.
+pub(crate) const NODE_AFFINITY: [&str; 3] = ["affinity", "nodeAffinity", DURING_SCHEDULING];
+/// Where a pod, or the template of one, keeps it.
+pub(crate) const NODE_AFFINITY_OF_POD: [&str; 4] = {
+    let [affinity, of_nodes, required] = NODE_AFFINITY;
+    ["spec", affinity, of_nodes, required]
+};
 
 /// The required node affinity that a DaemonSet's controller gives a pod.
 fn naming(node: &Str) -> Val {
@@ -245,7 +252,7 @@ fn naming(node: &Str) -> Val {
 
 /// Whether all that a pod requires of nodes is that it is this one.
 fn names_alone(pod: &Val, node: &Str) -> bool {
-    pod.at_some(&NODE_AFFINITY).is_some_and(|required| *required == naming(node))
+    pod.at_some(&NODE_AFFINITY_OF_POD).is_some_and(|required| *required == naming(node))
 }
 
 fn of_daemon_set(pod: &Val) -> bool {
@@ -255,10 +262,9 @@ fn of_daemon_set(pod: &Val) -> bool {
 
 /// A pod spec without its required node affinity; what has nothing else in it goes as well.
 fn without_node_affinity(spec: &Val) -> Val {
-    let [_, path @ ..] = NODE_AFFINITY;
-    let without = spec.without_at(&path);
+    let without = spec.without_at(&NODE_AFFINITY);
     let is_empty = |spec: &Val, path: &[&str]| spec.at(path).is_some_and(|part| part.entries().len() == 0);
-    let [affinity, of_nodes, _] = path;
+    let [affinity, of_nodes, _] = NODE_AFFINITY;
     let without =
         if is_empty(&without, &[affinity, of_nodes]) { without.without_at(&[affinity, of_nodes]) } else { without };
     if is_empty(&without, &[affinity]) { without.without_at(&[affinity]) } else { without }
@@ -380,7 +386,7 @@ impl Object {
             whole = whole.with_at(&["spec", "nodeName"], Val::Str(self.node.clone()));
         }
         match self.own_node_affinity() {
-            Some(required) => whole.with_at(&NODE_AFFINITY, required),
+            Some(required) => whole.with_at(&NODE_AFFINITY_OF_POD, required),
             None => whole,
         }
     }

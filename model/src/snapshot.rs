@@ -339,10 +339,7 @@ impl Snapshot {
         Terms {
             labels: labels_of(object),
             selector: self.selector_pair(object),
-            constraint: Some(object)
-                .filter(|o| !o.names_own_node)
-                .and_then(NodeConstraint::of)
-                .filter(NodeConstraint::restricts),
+            constraint: NodeConstraint::of(object).filter(|asks| !object.names_own_node && asks.restricts()),
             references: named(object, self.adapters.as_ref()),
             children: children(object, self.adapters.as_ref()),
         }

@@ -4,21 +4,16 @@ use std::borrow::Cow;
 
 use super::workload::{makes_no_more, pod_spec};
 use crate::kinds::Kind;
-use crate::object::Object;
+use crate::object::{DURING_SCHEDULING, NODE_AFFINITY, Object};
 use crate::selector::{term_matches, text};
 use crate::value::{Str, Val};
 
 /// The label that tells every node from every other.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// What an affinity requires, in contrast to what it prefers.
-const DURING_SCHEDULING: &str = "requiredDuringSchedulingIgnoredDuringExecution";
-/// Where a pod spec keeps its required node affinity.
-const REQUIRED: [&str; 3] = ["affinity", "nodeAffinity", DURING_SCHEDULING];
-
 /// Whether a node satisfies a pod's `nodeSelector` and required node affinity (pod spec given).
 pub fn node_matches(pod_spec: &Val, node: &Object) -> bool {
-    bears(pod_spec.at_some(&["nodeSelector"]), node) && meets(pod_spec.at_some(&REQUIRED), node)
+    bears(pod_spec.at_some(&["nodeSelector"]), node) && meets(pod_spec.at_some(&NODE_AFFINITY), node)
 }
 
 /// Whether a node has the labels of a `nodeSelector`, if there is one.
@@ -48,7 +43,7 @@ pub fn restricts_nodes(pod_spec: &Val) -> bool {
 /// What restricts the nodes of a pod spec: its node selector and required node affinity.
 pub fn node_constraint(spec: &Val) -> Val {
     let part = |path: &[&str]| spec.at_some(path).cloned().unwrap_or_default();
-    Val::list(vec![part(&["nodeSelector"]), part(&REQUIRED)])
+    Val::list(vec![part(&["nodeSelector"]), part(&NODE_AFFINITY)])
 }
 
 /// All that an object says of the nodes that admit its pods, or the pod or volume that it is. The same nodes admit objects
@@ -109,7 +104,7 @@ impl NodeConstraint {
 /// The labels and the terms that a pod spec asks of nodes.
 fn asked(spec: &Val) -> (Option<&Val>, Option<&Val>) {
     let selector = spec.at_some(&["nodeSelector"]).filter(|pairs| pairs.entries().len() > 0);
-    (selector, spec.at_some(&REQUIRED))
+    (selector, spec.at_some(&NODE_AFFINITY))
 }
 
 /// The labels and the terms that an object of a built-in kind asks of nodes; `None` if it is no question.
@@ -128,7 +123,7 @@ pub fn names_nodes(spec: &Val) -> bool {
         !term.items_at(&["matchFields"]).is_empty() || term.items_at(&["matchExpressions"]).iter().any(by_name)
     };
     spec.at(&["nodeSelector", HOSTNAME]).is_some()
-        || spec.at(&REQUIRED).is_some_and(|required| required.items_at(&["nodeSelectorTerms"]).iter().any(names))
+        || spec.at(&NODE_AFFINITY).is_some_and(|required| required.items_at(&["nodeSelectorTerms"]).iter().any(names))
 }
 
 /// What a PersistentVolume requires of a node that uses it.

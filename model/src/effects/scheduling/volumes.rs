@@ -15,7 +15,7 @@ use super::template::Template;
 use crate::fields;
 use crate::kinds::Kind;
 use crate::navigate;
-use crate::object::{Key, Object};
+use crate::object::{Key, NODE_AFFINITY_OF_POD, Object};
 use crate::references::class_named;
 use crate::state::State;
 use crate::value::{Str, Val};
@@ -24,9 +24,6 @@ use crate::value::{Str, Val};
 const KINDS_MAX: usize = 16;
 /// How many node selector terms a pod and its volumes may amount to together.
 const TERMS_MAX: usize = 16;
-
-/// Where a pod spec keeps its required node affinity.
-const REQUIRED: [&str; 4] = ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
 
 /// The plugin.
 pub struct VolumeBinding;
@@ -147,7 +144,8 @@ fn narrowed(template: &Val, terms: &[Val]) -> Val {
         };
         Val::object(["matchExpressions", "matchFields"].map(|key| (key, part(key))))
     };
-    let own = template.at_some(&REQUIRED).map(|required| required.items_at(&["nodeSelectorTerms"]).to_vec());
+    let own =
+        template.at_some(&NODE_AFFINITY_OF_POD).map(|required| required.items_at(&["nodeSelectorTerms"]).to_vec());
     let all: Vec<Val> = match own {
         None => terms.to_vec(),
         Some(own) => own.iter().flat_map(|own| terms.iter().map(|other| both(own, other))).collect(),
@@ -155,5 +153,5 @@ fn narrowed(template: &Val, terms: &[Val]) -> Val {
     if all.len() > TERMS_MAX {
         return template.clone();
     }
-    template.with_at(&REQUIRED, Val::object([("nodeSelectorTerms", Val::list(all))]))
+    template.with_at(&NODE_AFFINITY_OF_POD, Val::object([("nodeSelectorTerms", Val::list(all))]))
 }
