@@ -29,6 +29,7 @@
 //!
 //! A node that changes reaches the workloads that have pods on it, and those whose new pods a spread constraint places. To
 //! the new pods of others all nodes are the same; that a node comes, which is one more place, is not judged for them.
+//! Of a DaemonSet whose rollout is done it reaches what is on that node: each pod fares by its own node.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use suture_model::controllers::daemonset::is_settled;
 use suture_model::effects::{Memo, View, group, group_name, ordinal_labels};
 use suture_model::fields;
 use suture_model::futures::{Fate, Remains};
@@ -33,6 +34,8 @@ pub(crate) struct Touch {
     /// The pods; one may be there several times.
     pub pods: Vec<Arc<Object>>,
     groups: BTreeSet<Key>,
+    /// The DaemonSets of which the pods of one node were looked at, by node.
+    on_nodes: BTreeSet<(Key, Str)>,
     /// Pods that were looked at, up to those that differ in their header only, by state.
     followed: BTreeSet<Equals>,
     labelled: BTreeSet<Equals>,
@@ -159,7 +162,7 @@ impl Touch {
         state.base().read_kinds(Kind::with(KindTraits::decides_about_pods).chain(state.base().adapters().kinds()));
         for set in state.list(&Kind::new("apps", "DaemonSet"), None).into_iter().filter(|_| beyond_cordon) {
             if matters(set) {
-                self.group(state, set);
+                self.on_node(state, set, &node.name);
             }
         }
     }
@@ -213,7 +216,7 @@ impl Touch {
         self.beside(state, pod);
         // who adopts a pod depends on its name as well
         if self.followed.insert(equals(state, pod)) || pod.controller().is_none() {
-            self.group(state, pod);
+            self.on_node(state, pod, &pod.node);
         }
     }
 
@@ -260,26 +263,46 @@ impl Touch {
         }
     }
 
+    /// What the workload runs that decides about an object of which the change is nothing but what is on a node. A DaemonSet has
+    /// no limit on all of its pods as long as none is outdated: those of that node are looked at, and those that have none.
+    fn on_node(&mut self, state: &State<'_>, object: &Object, node: &Str) {
+        let name = group_name(state, object);
+        let is_settled = |set: &&Arc<Object>| name.kind.is("DaemonSet") && !state.may_differ(set) && is_settled(set);
+        match state.get(&name).filter(is_settled) {
+            Some(set) if !self.groups.contains(&name) => {
+                if self.on_nodes.insert((name, node.clone())) {
+                    self.workload(state, set, |pod| pod.node == *node || pod.node.is_empty());
+                }
+            }
+            Some(_) | None => self.group(state, object),
+        }
+    }
+
     /// What the workload runs that decides about an object: its pods are not told from one another by its limits.
     fn group(&mut self, state: &State<'_>, object: &Object) {
         let name = group_name(state, object);
-        if !self.groups.insert(name.clone()) {
-            return;
+        if self.groups.insert(name.clone())
+            && let Some(workload) = state.get(&name).filter(|o| !o.key.kind.is("Pod"))
+        {
+            self.workload(state, workload, |_| true);
         }
-        let Some(workload) = state.get(&name).filter(|o| !o.key.kind.is("Pod")).cloned() else { return };
-        self.controllers.insert(name);
-        self.template(state, &workload);
-        self.above(state, &workload);
+    }
+
+    /// A workload, and some of what it runs.
+    fn workload(&mut self, state: &State<'_>, workload: &Arc<Object>, some: impl Fn(&Object) -> bool) {
+        self.controllers.insert(workload.key.clone());
+        self.template(state, workload);
+        self.above(state, workload);
         for child in state.owned_by(&workload.uid) {
             self.template(state, child);
         }
         // pods of one body have one controller
-        let owned = navigate::pods_owned_by(state, &workload);
+        let owned = navigate::pods_owned_by(state, workload);
         let bodies: BTreeSet<*const Body> = owned.iter().map(|pod| Arc::as_ptr(&pod.body)).collect();
-        for pod in owned {
+        for pod in owned.into_iter().filter(|pod| some(pod)) {
             self.beside(state, pod);
         }
-        for pod in navigate::selected(state, &workload) {
+        for pod in navigate::selected(state, workload).into_iter().filter(|pod| some(pod)) {
             if !bodies.contains(&Arc::as_ptr(&pod.body)) {
                 self.beside(state, pod);
             }

@@ -34,23 +34,36 @@ impl Outdated<'_> {
 /// Which of a set's pods may be outdated, as its status and they show it; `unseen` says that the controller has not seen the
 /// template yet.
 pub fn outdated<'o>(set: &Object, pods: &'o [Arc<Object>], unseen: bool) -> Outdated<'o> {
-    let val = set.val();
-    let of_status = |field: &str| val.int_at(&["status", field]);
-    // a status that its controller wrote leaves out a number that is 0; before the first update nothing is outdated
+    // before the first update nothing is outdated
     let was_updated = |observed: i64| observed > 1 || each(pods).iter().any(|pod| !is_like(set, pod));
-    let none_updated = of_status("observedGeneration").filter(|observed| was_updated(*observed)).map(|_| 0);
-    let updated = of_status("updatedNumberScheduled").or(none_updated);
-    let desired = of_status("desiredNumberScheduled");
-    let lagging = matches!((updated, desired), (Some(updated), Some(desired)) if updated < desired);
-    let rolling = val.str_at(&["spec", "updateStrategy", "type"]).is_none_or(|t| &**t == "RollingUpdate");
-    if !rolling || !(unseen || lagging) {
+    if !rolls(set) || !(unseen || lags(set, was_updated)) {
         return Outdated::None;
     }
     // as many as the status says, so that it is about these pods
     let of = |present: &Str| i64::try_from(pods.iter().filter(|pod| revision(pod) == Some(present)).count()).ok();
+    let updated = set.val().int_at(&["status", "updatedNumberScheduled"]).filter(|updated| *updated > 0);
     let present = (!unseen).then(|| present_revision(set, pods)).flatten();
-    let present = present.filter(|present| updated.is_some_and(|updated| updated > 0 && of(present) == Some(updated)));
+    let present = present.filter(|present| updated.is_some() && of(present) == updated);
     present.map_or(Outdated::All, Outdated::AllBut)
+}
+
+/// Whether none of a set's pods is [outdated], whatever they are, as long as its template stays: what becomes of one of them
+/// is nothing to those on other nodes.
+pub fn is_settled(set: &Object) -> bool {
+    !rolls(set) || !(set.unobserved() || lags(set, |_| true))
+}
+
+fn rolls(set: &Object) -> bool {
+    set.val().str_at(&["spec", "updateStrategy", "type"]).is_none_or(|kind| &**kind == "RollingUpdate")
+}
+
+/// Whether its status counts fewer updated pods than it wants. A number that is 0 is left out of a status that its controller
+/// wrote: it may be one of before the first update, which is seen by the generation that it is of.
+fn lags(set: &Object, was_updated: impl Fn(i64) -> bool) -> bool {
+    let of_status = |field: &str| set.val().int_at(&["status", field]);
+    let none_updated = || of_status("observedGeneration").filter(|observed| was_updated(*observed)).map(|_| 0);
+    let updated = of_status("updatedNumberScheduled").or_else(none_updated);
+    updated.zip(of_status("desiredNumberScheduled")).is_some_and(|(updated, desired)| updated < desired)
 }
 
 /// How many nodes may have an old pod and its successor at a time: rounded up (`pkg/controller/daemon/util`, `SurgeCount`).

@@ -65,4 +65,35 @@ fn a_daemon_set_replaces_the_pods_of_other_revisions_than_the_present_one() {
     assert_eq!(daemonset::outdated(&set(1), &pods, false), Outdated::AllBut(&new));
     assert_eq!(daemonset::outdated(&set(1), &pods, true), Outdated::All, "the controller has not seen the template");
     assert_eq!(daemonset::outdated(&set(2), &pods, false), Outdated::None);
+    assert_eq!([1, 2].map(|updated| daemonset::is_settled(&set(updated))), [false, true]);
+}
+
+#[test]
+fn of_a_settled_daemon_set_nothing_is_outdated() {
+    let of_type = ["{}", r#"{"type":"RollingUpdate"}"#, r#"{"type":"OnDelete"}"#];
+    let statuses = ["{}"].into_iter().map(str::to_owned).chain((0..3).flat_map(|updated| {
+        let one = format!(r#"{{"updatedNumberScheduled":{updated},"desiredNumberScheduled":2}}"#);
+        let observed = (1..3).map(move |of| {
+            format!(r#"{{"observedGeneration":{of},"updatedNumberScheduled":{updated},"desiredNumberScheduled":2}}"#)
+        });
+        let left_out = (1..3).map(|of| format!(r#"{{"observedGeneration":{of},"desiredNumberScheduled":2}}"#));
+        std::iter::once(one).chain(observed).chain(left_out)
+    }));
+    let pods = [pod("d-1", "new"), pod("d-2", "old")];
+    let (mut settled, mut others) = (0, 0);
+    for status in statuses {
+        for strategy in of_type {
+            let set = object(&format!(
+                r#"{{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{{"name":"d","namespace":"a","generation":2}},
+                "spec":{{"updateStrategy":{strategy},"template":{{"metadata":{{"labels":
+                {{"controller-revision-hash":"new"}}}}}}}},"status":{status}}}"#
+            ));
+            for some in [&pods[..0], &pods[..1], &pods[1..], &pods] {
+                let outdated = daemonset::outdated(&set, some, set.unobserved());
+                assert!(!daemonset::is_settled(&set) || outdated == Outdated::None, "{status} {strategy} {outdated:?}");
+            }
+            *(if daemonset::is_settled(&set) { &mut settled } else { &mut others }) += 1;
+        }
+    }
+    assert!(settled > 0 && others > 0);
 }
