@@ -122,7 +122,11 @@ impl MayBe<'_> {
 
     /// Those of these keys.
     fn among<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>) -> impl Iterator<Item = Key> {
-        keys.into_iter().filter(move |key| self.of(&key.kind)).cloned()
+        let is_one = move |key: &&Key| {
+            steps::walk_items(1);
+            self.of(&key.kind)
+        };
+        keys.into_iter().filter(is_one).cloned()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::adapter::{AdapterFacts, Adapters};
 use crate::fields::{finished, template_path};
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
+use crate::steps;
 use crate::value::Val;
 
 mod pods;
@@ -72,6 +73,8 @@ fn with_facts(object: &Object, facts: Option<&AdapterFacts>) -> Vec<Reference> {
     if let Some(facts) = facts {
         of_custom(object, facts, &mut found);
     }
+    // each costs far more than a step
+    steps::count_items(found.len().saturating_mul(8));
     found.sort();
     // what is named for several ports is one reference
     found.dedup_by(|next, first| {

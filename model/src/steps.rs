@@ -25,6 +25,8 @@ thread_local! {
 
 /// After so many steps it is looked whether somebody ended them: about a millisecond.
 const LOOK_EVERY: u64 = 32_768;
+/// After so many it is looked whether somebody abandoned them: who counts one for an item may take a microsecond for it.
+const LEAVE_EVERY: u64 = 1_024;
 /// A fact that is read takes less time than so many steps.
 const READ_STEPS: u64 = 32;
 
@@ -71,10 +73,15 @@ pub(crate) fn read() {
     leave_if_abandoned(READ_STEPS);
 }
 
+/// So many items are walked that count for nothing.
+pub fn walk_items(items: usize) {
+    leave_if_abandoned(u64::try_from(items).unwrap_or(u64::MAX));
+}
+
 /// Looks, after so many more steps, whether somebody abandoned them.
 fn leave_if_abandoned(steps: u64) {
     let taken = TAKEN.get().saturating_add(steps);
-    if taken < LOOK_EVERY {
+    if taken < LEAVE_EVERY {
         TAKEN.set(taken);
         return;
     }
@@ -123,7 +130,7 @@ pub fn until<R>(end: &End, run: impl FnOnce() -> R) -> R {
     }
     let _rest = Rest(END.replace(Some(end.clone())));
     LOOK.set(u64::MAX);
-    TAKEN.set(LOOK_EVERY);
+    TAKEN.set(LEAVE_EVERY);
     run()
 }
 
@@ -215,20 +222,20 @@ mod tests {
     #[test]
     fn who_waits_no_longer_lets_the_thread_unwind() {
         use std::panic::{AssertUnwindSafe, catch_unwind};
-        for step in [|| count(1), read] {
+        for step in [|| count(1), read, || walk_items(1)] {
             let end = End::default();
             let unwound = until(&end, || {
                 catch_unwind(AssertUnwindSafe(|| {
                     within(1_000_000, || {
-                        (0..LOOK_EVERY).for_each(|_| step());
+                        (0..LEAVE_EVERY).for_each(|_| step());
                         end.abandon();
-                        aside(|| (0..LOOK_EVERY).for_each(|_| step()));
-                        (0..LOOK_EVERY).for_each(|_| step());
+                        aside(|| (0..LEAVE_EVERY).for_each(|_| step()));
+                        (0..LEAVE_EVERY).for_each(|_| step());
                     });
                 }))
             });
             assert!(unwound.is_err_and(|with| with.is::<Abandoned>()));
-            (0..LOOK_EVERY).for_each(|_| step());
+            (0..LEAVE_EVERY).for_each(|_| step());
         }
     }
 

@@ -31,6 +31,10 @@ use suture_service::serve::store::{Change, Reading, Store};
 use suture_service::serve::workers::{Decider, Deciders, Limits, Workers};
 use suture_specs::spec::{OnUndecided, Profile};
 
+/// As the command has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod lists;
 
 use lists::{Long, cluster, merge};

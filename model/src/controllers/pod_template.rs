@@ -1,6 +1,7 @@
 //! Whether two pod templates make the same pods.
 
 use crate::object::Object;
+use crate::steps;
 use crate::value::Val;
 
 /// What the API server fills in where a pod template says nothing (`pkg/apis/core/v1/zz_generated.defaults.go`,
@@ -76,6 +77,7 @@ fn pull_policy(container: &Val) -> &'static str {
 
 /// A value without null and empty fields, and without those that `drops` says, which is given what they are in.
 fn without(val: &Val, drops: &dyn Fn(&Val, &str, &Val) -> bool) -> Val {
+    steps::count(4);
     match val {
         Val::Map(map) => Val::map(
             map.iter()

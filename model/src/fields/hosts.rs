@@ -85,6 +85,7 @@ pub(crate) fn route_paths(route: &Object) -> Vec<Str> {
     let mut paths = Vec::new();
     for rule in route.val().items_at(&["spec", "rules"]) {
         let matches = rule.items_at(&["matches"]);
+        steps::count_items((1 + matches.len()).saturating_mul(8));
         paths.extend(matches.iter().map(|m| path(m.str_at(&["path", "value"]), m.str_at(&["path", "type"]))));
         if matches.is_empty() {
             paths.push("/".into());

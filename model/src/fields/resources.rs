@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::object::Object;
 use crate::quantity::Quantity;
+use crate::steps;
 use crate::value::{Str, Val};
 
 /// What a pod spec requests of a resource, in thousandths of a cpu, in units of anything else.
@@ -81,8 +82,10 @@ fn pod_request(spec: &Val, resource: &str) -> Quantity {
 }
 
 fn running(spec: &Val, amount: &dyn Fn(&Val) -> Quantity) -> Quantity {
-    let restartable = spec.items_at(&["initContainers"]).iter().filter(|c| restarts(c));
-    spec.items_at(&["containers"]).iter().chain(restartable).map(amount).sum()
+    let (first, all) = (spec.items_at(&["initContainers"]), spec.items_at(&["containers"]));
+    steps::count_items((first.len() + all.len()).saturating_mul(4));
+    let restartable = first.iter().filter(|c| restarts(c));
+    all.iter().chain(restartable).map(amount).sum()
 }
 
 fn starting(spec: &Val, amount: &dyn Fn(&Val) -> Quantity) -> Quantity {

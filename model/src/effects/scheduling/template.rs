@@ -6,6 +6,7 @@ use super::term::{Term, term};
 use crate::controllers::statefulset::INDIVIDUAL_LABELS;
 use crate::fields::{self, hard_spreads, pod_terms};
 use crate::object::{Key, Object};
+use crate::steps;
 use crate::value::{Str, Val};
 
 /// The template of new pods, with what decides where they may go.
@@ -140,7 +141,10 @@ fn terms(spec: &Val, ns: &str) -> Vec<Term> {
     let apart = required(spec, "podAntiAffinity").iter().filter_map(|t| term(t, ns, None));
     let spreads = hard_spreads(spec).filter(|_| pinned(spec).is_none());
     let spread = spreads.filter_map(|t| term(t, ns, Some(t.int_at(&["maxSkew"]).unwrap_or(1))));
-    apart.chain(spread).filter(is_shared).collect()
+    let terms: Vec<Term> = apart.chain(spread).filter(is_shared).collect();
+    // each costs far more than a step
+    steps::count_items(terms.len().saturating_mul(16));
+    terms
 }
 
 fn controller_reference(owner: &Object) -> Val {

@@ -8,6 +8,7 @@ use crate::fields::HOSTNAME;
 use crate::fields::node_zone;
 use crate::object::{Key, Object};
 use crate::state::State;
+use crate::steps;
 use crate::value::Str;
 
 /// The domain of a node by a topology key.
@@ -80,6 +81,7 @@ impl Topology {
 
     /// Existing pods in a domain that satisfy `means`.
     pub fn existing_in(&self, topology: &str, value: &Str, means: impl Fn(&Object) -> bool) -> Vec<usize> {
+        steps::count_items(self.existing.len());
         let here = self.existing.iter().filter(|(_, pod)| {
             self.homes.get(&pod.node).and_then(|n| domain(n, topology)).as_ref() == Some(value) && means(pod)
         });
