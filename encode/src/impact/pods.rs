@@ -214,8 +214,9 @@ impl Touch {
 
     fn pod(&mut self, state: &State<'_>, pod: &Arc<Object>) {
         self.beside(state, pod);
-        // who adopts a pod depends on its name as well
-        if self.followed.insert(equals(state, pod)) || pod.controller().is_none() {
+        // who adopts a pod depends on its name as well, and what a DaemonSet has beside it on its node
+        let fares_as_equals = pod.controller().is_some_and(|owner| !owner.kind.is("DaemonSet"));
+        if self.followed.insert(equals(state, pod)) || !fares_as_equals {
             self.on_node(state, pod, &pod.node);
         }
     }
