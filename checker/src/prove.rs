@@ -112,7 +112,10 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         };
         self.class.narrow(&question.scene);
         let faults = self.instance.run.compiled().faults;
-        let lone_alike = !self.instance.run.analysis.footprint.tells_equals_apart();
+        // what is read of its owners tells these from others
+        let mut owners = self.instance.object.owners().iter();
+        let lone_alike = !self.instance.run.analysis.footprint.tells_equals_apart()
+            && !owners.any(|owner| owner.kind.is("Pod") || owner.kind.is("Node"));
         let possible = match outages(&question.scene, faults, lone_alike) {
             Ok(possible) => possible,
             Err(error) => return Examined::Unclear(Undecided::Refused(error.to_string())),

@@ -61,7 +61,7 @@ impl Footprint {
             (blind, present) = (blind && part.blind, present && part.present);
             walk.bind(name, part.origin, part.places);
             if let Some(bound) = walk.scope.last_mut() {
-                bound.place = Some(at);
+                (bound.place, bound.are_owners) = (Some(at), part.are_owners);
             }
         }
         let clauses = compiled.require.iter().map(|c| &c.expression);
@@ -107,6 +107,8 @@ struct Part<'e> {
     is_name: bool,
     /// Whether it is an owner of the instance.
     is_owner: bool,
+    /// Whether it is a list of owners of the instance.
+    are_owners: bool,
     /// Which field of which object it is.
     field: Option<FieldOf<'e>>,
     /// The namespaces of which it is the name: one of these; none if nothing is known.
@@ -124,6 +126,8 @@ struct FieldOf<'e> {
     item_of: Option<usize>,
     /// Whether it is found without telling objects apart.
     is_name: bool,
+    /// Whether the object is an owner of the instance: the same of all that differ in their identity only.
+    is_owner: bool,
 }
 
 /// Fields of `metadata` that differ between objects which are otherwise alike.
@@ -138,7 +142,7 @@ impl FieldOf<'_> {
             ["metadata", field, ..] => OWN_META.contains(field),
             _ => false,
         };
-        !told && self.is_name
+        self.is_owner || (!told && self.is_name)
     }
 }
 
@@ -146,7 +150,17 @@ impl Part<'_> {
     /// Something without parts.
     fn leaf(origin: Origin) -> Self {
         let places = BTreeSet::new();
-        Self { origin, blind: true, present: true, is_name: false, is_owner: false, field: None, places, item_of: None }
+        Self {
+            origin,
+            blind: true,
+            present: true,
+            is_name: false,
+            is_owner: false,
+            are_owners: false,
+            field: None,
+            places,
+            item_of: None,
+        }
     }
 
     /// Something of these parts.
@@ -173,6 +187,7 @@ struct Bound {
     name: Str,
     origin: Origin,
     is_owner: bool,
+    are_owners: bool,
     places: BTreeSet<Place>,
     /// Which `let` it is.
     place: Option<usize>,
@@ -221,7 +236,9 @@ impl<'e> Walk<'e> {
     }
 
     fn bind(&mut self, name: &Str, origin: Origin, places: BTreeSet<Place>) {
-        self.scope.push(Bound { name: name.clone(), origin, is_owner: false, places, place: None, item_of: None });
+        let name = name.clone();
+        let (is_owner, are_owners, place, item_of) = (false, false, None, None);
+        self.scope.push(Bound { name, origin, is_owner, are_owners, places, place, item_of });
     }
 
     /// The value of a `let`, the `at`th.
@@ -325,12 +342,14 @@ impl<'e> Walk<'e> {
         };
         let places = bound.map_or_else(BTreeSet::new, |bound| bound.places.clone());
         let is_owner = bound.is_some_and(|bound| bound.is_owner);
+        let are_owners = bound.is_some_and(|bound| bound.are_owners);
         let item_of = bound.and_then(|bound| bound.item_of);
-        Part { is_name: true, is_owner, places, item_of, ..Part::leaf(origin) }
+        Part { is_name: true, is_owner, are_owners, places, item_of, ..Part::leaf(origin) }
     }
 
     /// One of two branches.
-    fn conditional(&mut self, expr: &Expr, [cond, then, otherwise]: [&'e Expr; 3]) -> Part<'e> {
+    fn conditional(&mut self, expr: &Expr, branches: [&'e Expr; 3]) -> Part<'e> {
+        let [cond, then, otherwise] = branches;
         let cond_part = self.part(cond);
         let known = self.is_namespace;
         // another of that name may stand for something else here
@@ -347,7 +366,10 @@ impl<'e> Walk<'e> {
             true => BTreeSet::new(),
             false => &then.places | &otherwise.places,
         };
-        Part { places, ..Part::of(origin, [&cond_part, &then, &otherwise]) }
+        let is_empty = |expr: &Expr| matches!(&expr.node, Node::List(items) if items.is_empty());
+        let [_, of_then, of_otherwise] = branches;
+        let are_owners = (then.are_owners || is_empty(of_then)) && (otherwise.are_owners || is_empty(of_otherwise));
+        Part { places, are_owners, ..Part::of(origin, [&cond_part, &then, &otherwise]) }
     }
 
     /// A field, or whether there is one.
@@ -362,7 +384,8 @@ impl<'e> Walk<'e> {
         }
         let present = part.present && (!of_object(&base.ty) || field == "kind" || part.is_owner);
         let field = if of_object(&base.ty) {
-            Some(FieldOf { path: vec![field], origin: part.origin, item_of: part.item_of, is_name: part.is_name })
+            let Part { origin, item_of, is_name, is_owner, .. } = part;
+            Some(FieldOf { path: vec![field], origin, item_of, is_name, is_owner })
         } else {
             part.field.map(|mut of| {
                 of.path.push(field);
@@ -389,8 +412,8 @@ impl<'e> Walk<'e> {
         if matches!(range.ty, Type::Object(_)) {
             self.annotations = Annotations::All;
         }
-        let owners = matches!(&range.node, Node::Call { func, .. } if relations(*func).detail == Detail::Owners);
         let of_range = self.part(range);
+        let owners = of_range.are_owners;
         self.look_at(range, &of_range);
         let item_of = self.list_of_namespaces(range, &of_range).filter(|_| vars.1.is_none());
         self.bind(&vars.0, of_range.origin.clone(), BTreeSet::new());
@@ -411,7 +434,8 @@ impl<'e> Walk<'e> {
         let all = Part::of(origin, [&of_range, &body].into_iter().chain(&filter));
         // an object under a name of its own is not followed, but for an owner
         let followed = (owners || !holds_objects(&range.ty)) && *vars.0 != *self.instance;
-        Part { present: all.present && followed, ..all }
+        let are_owners = owners && kind == Comprehension::Filter;
+        Part { present: all.present && followed, are_owners, ..all }
     }
 
     // --- calls
@@ -449,11 +473,13 @@ impl<'e> Walk<'e> {
             Detail::Count | Detail::Nodes | Detail::All => plain,
         };
         let is_itself = row.source == Source::Itself;
+        let of_instance = parts.first().is_some_and(|part| part.is_name && part.origin == Origin::Instance);
         Part {
             blind,
             present: told && all.present,
             is_name: is_itself && parts.iter().all(|part| part.is_name),
             is_owner: is_itself && is_of_owner,
+            are_owners: row.detail == Detail::Owners && of_instance,
             ..all
         }
     }

@@ -70,6 +70,24 @@ fn what_reads_names_is_not_blind_to_them() {
 }
 
 #[test]
+fn who_owns_an_instance_tells_it_from_no_equal() {
+    assert!(Footprint::of(&shipped("controller-kept")).blind_to_identity);
+    let is_blind = |expression| Footprint::of(&of_pods(expression)).blind_to_identity;
+    assert!(is_blind("o.at(now).ownersIn(now).all(w, w.?metadata.?uid.orValue('') != 'u')"));
+    assert!(is_blind("(o.liveIn(now) ? o.at(now).ownersIn(now) : []).all(w, w.?metadata.?uid.orValue('') != 'u')"));
+    for (names, expression) in [
+        ("itself", "o.at(now).?metadata.?uid.orValue('') != 'u'"),
+        (
+            "the owners of another",
+            "now.inNamespace('a', 'Pod').all(p, p.ownersIn(now).all(w, w.?metadata.?uid.orValue('') != 'u'))",
+        ),
+        ("others", "now.inNamespace('a', 'Pod').all(p, p.?metadata.?uid.orValue('') != 'u')"),
+    ] {
+        assert!(!is_blind(expression), "{names}");
+    }
+}
+
+#[test]
 fn what_the_kind_decides_is_not_read() {
     let matches = shipped("selector-keeps-matches");
     assert!(reads_nodes_only(&matches, &kind("Deployment")));
