@@ -17,14 +17,13 @@ use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::OnUndecided;
 
-use crate::audit;
+use crate::audit::{Audit, Audits};
 use crate::cache::Verdicts;
 use crate::causes::narrow;
 use crate::clock::Stopwatch;
 use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
 use crate::decision_cache::{CacheKey, DecisionCache, repeatable};
 use crate::judge::{Findings, Judge, Scope};
-use crate::shares::SHARES;
 use crate::suggest::suggest;
 use crate::suppose::judge_all;
 use crate::version::{VersionError, z3_version};
@@ -158,8 +157,10 @@ impl Engine {
     /// What is violated in the cluster as it is.
     pub fn audit(&mut self, snapshot: &Snapshot, time: Option<&str>) -> Decision {
         let watch = Stopwatch::start();
-        let share = self.settings.steps / SHARES;
-        let (verdicts, proved) = audit::audit(&self.analyses, snapshot, time, share);
+        let mut audits = Audits::of(self.analyses.iter().map(|analysis| analysis.compiled.clone()));
+        audits.audit(snapshot, time, self.settings.steps, |_| true);
+        let verdicts = audits.each().flat_map(|audit| audit.verdicts().cloned()).collect();
+        let proved = audits.each().map(Audit::proved).sum();
         let found = Findings { verdicts, proved, ..Findings::default() };
         self.decision("", found, Effort::default(), &watch)
     }

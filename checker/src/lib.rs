@@ -1,7 +1,7 @@
 //! Decides changes: the only crate that knows the solver. Lowering, budgets, replay, explanation and caches.
 
 mod answer;
-mod audit;
+pub mod audit;
 mod blame;
 mod cache;
 mod causes;

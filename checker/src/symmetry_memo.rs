@@ -295,7 +295,7 @@ fn is_quiet(scenario: &Scenario<'_>, before: &State<'_>) -> bool {
 
 /// Whether there may be objects that nothing tells from this one: pods, unless pods are what they name, or what is named
 /// after them, or they confirm their deletion by their uid.
-fn may_have_equals(object: &Object) -> bool {
+pub(crate) fn may_have_equals(object: &Object) -> bool {
     let confirms = object.annotation(CONFIRM_DELETE).is_some();
     object.key.kind.is("Pod") && !object.has_pod_as_owner() && !names_its_own(object) && !confirms
 }

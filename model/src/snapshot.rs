@@ -42,6 +42,7 @@ mod missing;
 mod persistent_map;
 mod places;
 mod pools;
+mod since;
 mod supposed;
 mod supposition;
 mod terms;

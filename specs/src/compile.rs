@@ -108,6 +108,18 @@ impl CompiledInvariant {
         env
     }
 
+    /// What is asked of one state alone: what it reads of the cluster before it reads of the cluster as it is.
+    #[must_use]
+    pub fn of_one_state(&self) -> Self {
+        let mut one = self.clone();
+        let lets = one.lets.iter_mut().map(|(_, expr)| expr);
+        let clauses = one.require.iter_mut().flat_map(|c| std::iter::once(&mut c.expression).chain(&mut c.message));
+        let all = lets.chain(clauses).chain(&mut one.degree).chain(&mut one.for_each.where_);
+        all.for_each(|expr| expr.rename(World::Before.name(), World::Now.name()));
+        one.lets_of_future = lets_naming(&one.lets, World::Now.name());
+        one
+    }
+
     /// All expressions.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let clauses = self.require.iter().flat_map(|c| std::iter::once(&c.expression).chain(&c.message));

@@ -224,6 +224,14 @@ impl Expr {
         }
     }
 
+    /// Gives the variable of one name another one, which nothing in it binds.
+    pub fn rename(&mut self, from: &str, to: &str) {
+        match &mut self.node {
+            Node::Var(name) if **name == *from => *name = to.into(),
+            _ => self.for_each_part_mut(&mut |part| part.rename(from, to)),
+        }
+    }
+
     /// Calls `visit` on the parts of this expression, in their order, to change them.
     pub fn for_each_part_mut(&mut self, visit: &mut dyn FnMut(&mut Self)) {
         match &mut self.node {

@@ -20,7 +20,7 @@ use super::annotations::Annotations;
 use super::namespaces::{asks_for_namespace, has_namespaces_only};
 use super::reads::{Notes, Reads};
 use super::uses::{Origin, Place, Uses};
-use crate::relations::{AnnotationUse, Detail, Source, Tells, relations};
+use crate::relations::{AnnotationUse, Detail, Inverse, Source, Tells, relations};
 
 mod origin;
 
@@ -90,6 +90,11 @@ impl Footprint {
             uses,
             of_namespaces: walk.of_namespaces,
         }
+    }
+
+    /// Whether it reads whether pods find a place beside all others that have none yet: no inverse leads from these to it.
+    pub fn reads_room(&self) -> bool {
+        [Inverse::Room, Inverse::Preemption].iter().any(|inverse| self.uses.inverses.contains(inverse))
     }
 
     /// Whether it may tell objects apart that are equal but for their names and nodes.

@@ -29,6 +29,22 @@ impl Places {
         self.blocks.get(at / BLOCK)?.get(at % BLOCK)?.as_ref()
     }
 
+    /// The objects of each of two versions that the other does not have at their place.
+    pub fn differing<'p>(&'p self, other: &'p Self) -> impl Iterator<Item = &'p Arc<Object>> {
+        let count = self.blocks.len().max(other.blocks.len());
+        let pairs = (0..count).map(|at| (self.blocks.get(at), other.blocks.get(at)));
+        let differ =
+            pairs.filter(|(here, there)| !here.zip(*there).is_some_and(|(here, there)| Arc::ptr_eq(here, there)));
+        differ.flat_map(|(here, there)| {
+            let at =
+                |block: Option<&'p Block>, at: usize| block.and_then(|block| block.get(at)).and_then(Option::as_ref);
+            (0..BLOCK).map(move |place| (at(here, place), at(there, place))).flat_map(|(here, there)| {
+                let same = here.zip(there).is_some_and(|(here, there)| Arc::ptr_eq(here, there));
+                [here, there].into_iter().flatten().filter(move |_| !same)
+            })
+        })
+    }
+
     /// A place for an object, empty until it is [`Self::put`] there.
     pub fn take(&mut self) -> Slot {
         if let Some(slot) = Arc::make_mut(&mut self.free).pop() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use suture_checker::audit::{self, Audits};
 use suture_checker::decision::{Decision, Outcome};
 use suture_checker::engine::{Engine, Input, Settings};
 use suture_model::change::{Change, Request};
@@ -182,19 +183,19 @@ pub fn run(plan: Plan, policy: &Policy, only: &[String], progress: &Progress) ->
 }
 
 fn audited(invariants: Vec<Arc<CompiledInvariant>>, snapshot: &Snapshot) -> Result<Audit, Failure> {
-    let mut engine = Engine::new(invariants, Settings::default()).map_err(Failure::invalid)?;
+    let (mut audits, steps) = (Audits::of(invariants), Settings::default().steps);
     let millis = |took: Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let clock = now();
-    let found = engine.audit(snapshot, None);
+    audits.audit(snapshot, None, steps, |_| true);
     let first = millis(clock.elapsed());
     let moved = moved(snapshot)?;
     let clock = now();
-    engine.audit(&moved, None);
+    audits.audit(&moved, None, steps, |_| true);
     Ok(Audit {
         millis: first,
         again_millis: millis(clock.elapsed()),
-        holding: found.proved,
-        others: found.verdicts.len(),
+        holding: audits.each().map(audit::Audit::proved).sum(),
+        others: audits.each().flat_map(audit::Audit::verdicts).count(),
     })
 }
 

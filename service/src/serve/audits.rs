@@ -6,21 +6,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use suture_checker::audit::{Audit, Audits};
 use suture_checker::decision::{Finding, Verdict};
-use suture_checker::engine::{Engine, STEPS_WEBHOOK, Settings};
+use suture_checker::engine::STEPS_WEBHOOK;
 use suture_specs::compile::CompiledInvariant;
 
 use super::resources::ResourceName;
 use super::status::Audited;
-use super::store::{Store, View};
+use super::store::Store;
 use crate::clock::{Clock, now};
 
 /// How often.
 const AUDIT_EVERY: Duration = Duration::from_secs(30);
 /// How soon after the last one, where another policy was loaded or something was not read yet.
 const AUDIT_AGAIN: Duration = Duration::from_secs(2);
-/// It pauses so many times as long as it took: a twentieth of a processor. All shipped invariants take some seconds for
-/// 150,000 pods.
+/// It pauses so many times as long as it took: a twentieth of a processor. All shipped invariants take the better part of a minute
+/// for 150,000 pods the first time.
 const PAUSE_FACTOR: u32 = 20;
 
 /// The reason where something that an invariant reads is not known.
@@ -29,6 +30,8 @@ const NOT_READ: &str = "NotRead";
 /// Audits, and remembers what was found.
 #[derive(Default)]
 pub struct Auditor {
+    /// What was found of the invariants of a load.
+    audits: Option<(u64, Audits)>,
     found: BTreeMap<ResourceName, Audited>,
     /// Since when there is something to look at.
     since: Option<Instant>,
@@ -64,11 +67,21 @@ impl Auditor {
             return false;
         }
         let began = now();
-        let invariants: Vec<(ResourceName, Arc<CompiledInvariant>)> =
-            view.loaded.policy.invariants.iter().map(|invariant| (name_of(invariant), invariant.clone())).collect();
-        drop(view);
-        // a view of its own for each, so that none is kept from the writer for long
-        self.found = invariants.into_iter().map(|(name, invariant)| (name, look(invariant, &store.read()))).collect();
+        let audits = self.audits.take().filter(|(of, _)| *of == generation);
+        let invariants = || Audits::of(view.loaded.policy.invariants.iter().cloned());
+        let (_, mut audits) = audits.unwrap_or_else(|| (generation, invariants()));
+        let blind = view.blind();
+        let why = |compiled: &Arc<CompiledInvariant>| {
+            blind.iter().find(|(blind, _)| Arc::ptr_eq(blind, compiled)).map(|(_, why)| why.clone())
+        };
+        let time = Clock::now().to_string();
+        audits.audit(&view.snapshot, Some(&time), STEPS_WEBHOOK, |compiled| why(compiled).is_none());
+        let told = |audit: &Audit| match why(&audit.compiled) {
+            Some(why) => Audited::Unknown(NOT_READ, why),
+            None => told(audit),
+        };
+        self.found = audits.each().map(|audit| (name_of(&audit.compiled), told(audit))).collect();
+        self.audits = Some((generation, audits));
         let took = now().saturating_duration_since(began);
         tracing::debug!(invariants = self.found.len(), micros = took.as_micros(), "audited");
         self.last = Some((now(), took, generation));
@@ -92,22 +105,15 @@ pub fn name_of(invariant: &CompiledInvariant) -> ResourceName {
     ResourceName::of_invariant(&invariant.name)
 }
 
-fn look(invariant: Arc<CompiledInvariant>, view: &View) -> Audited {
-    if let Some((_, why)) = view.blind().into_iter().find(|(blind, _)| Arc::ptr_eq(blind, &invariant)) {
-        return Audited::Unknown(NOT_READ, why);
-    }
-    let mut engine = match Engine::new(vec![invariant], Settings { steps: STEPS_WEBHOOK, ..Settings::default() }) {
-        Ok(engine) => engine,
-        Err(error) => return Audited::Unknown("NotAudited", error.to_string()),
-    };
-    let verdicts = engine.audit(&view.snapshot, Some(&Clock::now().to_string())).verdicts;
-    let (refuted, unclear): (Vec<Verdict>, Vec<Verdict>) =
-        verdicts.into_iter().partition(|verdict| verdict.outcome == Finding::Refuted);
+/// What was found of an invariant whose kinds were read.
+fn told(audit: &Audit) -> Audited {
+    let (refuted, unclear): (Vec<&Verdict>, Vec<&Verdict>) =
+        audit.verdicts().partition(|verdict| verdict.outcome == Finding::Refuted);
     match unclear.first() {
         Some(first) if refuted.is_empty() => {
             Audited::Unknown("Undecided", format!("{}: {}", first.instance, first.message))
         }
-        _ => Audited::Found(refuted.into_iter().map(|verdict| (verdict.instance, verdict.message)).collect()),
+        _ => Audited::Found(refuted.into_iter().map(|v| (v.instance.clone(), v.message.clone())).collect()),
     }
 }
 
