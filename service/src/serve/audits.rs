@@ -20,8 +20,8 @@ use crate::clock::{Clock, now};
 const AUDIT_EVERY: Duration = Duration::from_secs(30);
 /// How soon after the last one, where another policy was loaded or something was not read yet.
 const AUDIT_AGAIN: Duration = Duration::from_secs(2);
-/// It pauses so many times as long as it took: a twentieth of a processor. All shipped invariants take some seconds for
-/// 150,000 pods the first time.
+/// It pauses so many times as long as it took: a twentieth of a processor. All shipped invariants take half a minute for
+/// 150,000 pods the first time, and seconds after that.
 const PAUSE_FACTOR: u32 = 20;
 
 /// The reason where something that an invariant reads is not known.
