@@ -23,7 +23,7 @@ use suture_specs::functions::Worlds;
 
 use crate::decision::Verdict;
 use crate::explain;
-use crate::instance::{Undecided, judges};
+use crate::instance::{LastByItself, Undecided, judges};
 use crate::request::expression_inputs;
 use crate::shares::SHARES;
 use crate::suppose::judge_present;
@@ -188,19 +188,17 @@ impl Audit {
     fn judge_all(&mut self, look: Look<'_, '_>, keys: &BTreeSet<Key>) -> bool {
         let (state, kept) = (look.state, RefCell::default());
         let compiled = self.compiled.clone();
-        // mostly the next one is its equal
-        let mut alone: Option<(&Arc<Object>, bool)> = None;
+        let mut by_itself = LastByItself::default();
         let mut held: BTreeSet<PodClass> = BTreeSet::new();
         for key in keys {
             let Some(object) = state.get(key).filter(|object| self.judges(state.base(), object)) else { continue };
-            let is_equal = |of: &Object| of.key.kind == key.kind && Arc::ptr_eq(&of.body, &object.body);
-            let holds = match alone.filter(|(known, _)| is_equal(known)) {
-                Some((_, holds)) => holds,
-                None => self.of_one_state.holds_by_itself(object, Worlds { before: state, now: state }),
-            };
-            alone = Some((object, holds));
+            let here = Worlds { before: state, now: state };
+            if by_itself.holds(object, || self.of_one_state.holds_by_itself(object, here)) {
+                self.proved += 1;
+                continue;
+            }
             let class = self.class_of(state, object);
-            if holds || class.as_ref().is_some_and(|class| held.contains(class)) {
+            if class.as_ref().is_some_and(|class| held.contains(class)) {
                 self.proved += 1;
                 continue;
             }

@@ -94,6 +94,20 @@ impl<'s, 'a> InvariantRun<'s, 'a> {
     }
 }
 
+/// Whether the last object that was looked at holds by itself: mostly the next one is its equal.
+#[derive(Debug, Default)]
+pub(crate) struct LastByItself<'s>(Option<(&'s Arc<Object>, bool)>);
+
+impl<'s> LastByItself<'s> {
+    /// Whether this one does, as `find` finds unless it is the equal of the last one.
+    pub fn holds(&mut self, object: &'s Arc<Object>, find: impl FnOnce() -> bool) -> bool {
+        let is_equal = |of: &Object| of.key.kind == object.key.kind && Arc::ptr_eq(&of.body, &object.body);
+        let holds = self.0.filter(|(known, _)| is_equal(known)).map_or_else(find, |(_, holds)| holds);
+        self.0 = Some((object, holds));
+        holds
+    }
+}
+
 /// Whether an object is an instance that the invariant judges; a NamespacedInvariant judges those of its namespace.
 pub(crate) fn judges(compiled: &CompiledInvariant, object: &Object) -> bool {
     compiled.matches.admits(object) && compiled.namespaced.as_ref().is_none_or(|ns| *ns == object.key.ns)

@@ -23,7 +23,7 @@ use crate::blame::{Blame, blame};
 use crate::cache::Verdicts;
 use crate::decision::{Effort, Exempted, Finding, Outcome, Verdict};
 use crate::explain::{self, StepCache};
-use crate::instance::{InvariantRun, Undecided, judges};
+use crate::instance::{InvariantRun, LastByItself, Undecided, judges};
 use crate::prove::Proof;
 use crate::request::{DecisionContext, Input, NoScenarios, ScenarioSet, ScenarioSource, Settings, expression_inputs};
 use crate::shares::Shares;
@@ -168,7 +168,7 @@ impl<'e> Judge<'e> {
                 little,
                 began: 0,
                 is_spent: false,
-                alone: None,
+                by_itself: LastByItself::default(),
             };
             running.replace(Some(analysis.compiled.name.clone()));
             let judged = shares.within(&analysis.compiled, || judged.all(&mut impact));
@@ -211,8 +211,8 @@ struct InvariantJudge<'j, 'e, 's, 'a> {
     began: u64,
     /// Whether it was told to be undecided, since no step is left.
     is_spent: bool,
-    /// An object that no scenario changes, and whether it holds by itself.
-    alone: Option<(&'s Arc<Object>, bool)>,
+    /// Of those that no scenario changes.
+    by_itself: LastByItself<'s>,
 }
 
 impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
@@ -369,15 +369,7 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
 
     /// Whether an object holds in every future by what it is itself.
     fn holds_by_itself(&mut self, object: &'s Arc<Object>) -> bool {
-        if !self.run.is_as_it_was(object) {
-            return false;
-        }
-        // mostly the next one is its equal
-        let is_equal = |of: &Object| of.key.kind == object.key.kind && Arc::ptr_eq(&of.body, &object.body);
-        let known = self.alone.filter(|(known, _)| is_equal(known));
-        let holds = known.map_or_else(|| self.run.holds_by_itself(object), |(_, holds)| holds);
-        self.alone = Some((object, holds));
-        holds
+        self.run.is_as_it_was(object) && self.by_itself.holds(object, || self.run.holds_by_itself(object))
     }
 
     /// Counts an instance that fares as its class does.

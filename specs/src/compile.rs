@@ -112,10 +112,7 @@ impl CompiledInvariant {
     #[must_use]
     pub fn of_one_state(&self) -> Self {
         let mut one = self.clone();
-        let lets = one.lets.iter_mut().map(|(_, expr)| expr);
-        let clauses = one.require.iter_mut().flat_map(|c| std::iter::once(&mut c.expression).chain(&mut c.message));
-        let all = lets.chain(clauses).chain(&mut one.degree).chain(&mut one.for_each.where_);
-        all.for_each(|expr| expr.rename(World::Before.name(), World::Now.name()));
+        one.expressions_mut().for_each(|expr| expr.rename(World::Before.name(), World::Now.name()));
         one.lets_of_future = lets_naming(&one.lets, World::Now.name());
         one
     }
@@ -124,6 +121,13 @@ impl CompiledInvariant {
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let clauses = self.require.iter().flat_map(|c| std::iter::once(&c.expression).chain(&c.message));
         self.lets.iter().map(|(_, e)| e).chain(clauses).chain(&self.degree).chain(&self.for_each.where_)
+    }
+
+    /// All expressions, to change them.
+    fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let clauses = self.require.iter_mut().flat_map(|c| std::iter::once(&mut c.expression).chain(&mut c.message));
+        let lets = self.lets.iter_mut().map(|(_, e)| e);
+        lets.chain(clauses).chain(&mut self.degree).chain(&mut self.for_each.where_)
     }
 }
 
@@ -247,9 +251,7 @@ fn remade(spec: &InvariantSpec, template: Option<&InvariantTemplate>) -> bool {
 fn prune_all(compiled: &mut CompiledInvariant) {
     let mut env = Env::without_worlds();
     env.bind("params", Ok(Value::from(&compiled.params)));
-    let clauses = compiled.require.iter_mut().flat_map(|c| std::iter::once(&mut c.expression).chain(&mut c.message));
-    let others = compiled.lets.iter_mut().map(|(_, expr)| expr).chain(&mut compiled.degree);
-    others.chain(&mut compiled.for_each.where_).chain(clauses).for_each(|expr| prune::prune(expr, &env));
+    compiled.expressions_mut().for_each(|expr| prune::prune(expr, &env));
     // what no branch uses any more is not read
     let mut used: BTreeSet<Str> = BTreeSet::new();
     let note = |expr: &Expr, used: &mut BTreeSet<Str>| {

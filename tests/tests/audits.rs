@@ -51,9 +51,8 @@ fn changes_between(old: &Snapshot, snapshot: &Snapshot) -> String {
 /// The objects of which an invariant does not hold, by plain evaluation, and how many hold.
 fn evaluated(compiled: &CompiledInvariant, snapshot: &Snapshot) -> (Vec<String>, u64) {
     let state = State::new(snapshot);
-    let null = || Value::from(&Val::Null);
-    let time = Err(EvalError::invalid("the time is not known"));
-    let inputs = Inputs { request: null(), requests: Value::list(Vec::new()), time };
+    let (request, time) = (Value::from(&Val::Null), Err(EvalError::invalid("the time is not known")));
+    let inputs = Inputs { request, requests: Value::list(Vec::new()), time };
     let (mut others, mut holding) = (Vec::new(), 0);
     for object in snapshot.iter() {
         if !compiled.for_each.matches(object, snapshot.adapters().as_ref()) || !compiled.matches.admits(object) {

@@ -268,8 +268,8 @@ impl Touch {
     /// no limit on all of its pods as long as none is outdated: those of that node are looked at, and those that have none.
     fn on_node(&mut self, state: &State<'_>, object: &Object, node: &Str) {
         let name = group_name(state, object);
-        let is_settled = |set: &&Arc<Object>| name.kind.is("DaemonSet") && !state.may_differ(set) && is_settled(set);
-        match state.get(&name).filter(is_settled) {
+        let stands_alone = |set: &&Arc<Object>| name.kind.is("DaemonSet") && !state.may_differ(set) && is_settled(set);
+        match state.get(&name).filter(stands_alone) {
             Some(set) if !self.groups.contains(&name) => {
                 if self.on_nodes.insert((name, node.clone())) {
                     self.workload(state, set, |pod| pod.node == *node || pod.node.is_empty());

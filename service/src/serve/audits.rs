@@ -30,8 +30,8 @@ const NOT_READ: &str = "NotRead";
 /// Audits, and remembers what was found.
 #[derive(Default)]
 pub struct Auditor {
-    /// What was found of the invariants of a load.
-    audits: Option<(u64, Audits)>,
+    /// What was found of the invariants of the load that the last one was of.
+    audits: Option<Audits>,
     found: BTreeMap<ResourceName, Audited>,
     /// Since when there is something to look at.
     since: Option<Instant>,
@@ -67,9 +67,8 @@ impl Auditor {
             return false;
         }
         let began = now();
-        let audits = self.audits.take().filter(|(of, _)| *of == generation);
-        let invariants = || Audits::of(view.loaded.policy.invariants.iter().cloned());
-        let (_, mut audits) = audits.unwrap_or_else(|| (generation, invariants()));
+        let known = self.audits.take().filter(|_| self.last.is_some_and(|(.., of)| of == generation));
+        let mut audits = known.unwrap_or_else(|| Audits::of(view.loaded.policy.invariants.iter().cloned()));
         let blind = view.blind();
         let why = |compiled: &Arc<CompiledInvariant>| {
             blind.iter().find(|(blind, _)| Arc::ptr_eq(blind, compiled)).map(|(_, why)| why.clone())
@@ -81,7 +80,7 @@ impl Auditor {
             None => told(audit),
         };
         self.found = audits.each().map(|audit| (name_of(&audit.compiled), told(audit))).collect();
-        self.audits = Some((generation, audits));
+        self.audits = Some(audits);
         let took = now().saturating_duration_since(began);
         tracing::debug!(invariants = self.found.len(), micros = took.as_micros(), "audited");
         self.last = Some((now(), took, generation));
