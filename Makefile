@@ -76,6 +76,9 @@ hostile: export SUTURE_HOSTILE_CASES ?= 10000
 hostile: export SUTURE_HOSTILE_SECONDS ?= 1800
 # as `suture serve` has it
 hostile: export MALLOC_ARENA_MAX ?= 1
+hostile: export MIMALLOC_PURGE_DELAY ?= 0
+hostile: export MIMALLOC_ABANDONED_PAGE_PURGE ?= 1
+hostile: export MIMALLOC_ABANDONED_RECLAIM_ON_FREE ?= 1
 hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES cases [10000], and SUTURE_HOSTILE_SECONDS [1800]
 	cargo test --release --locked --package suture-tests --test hostile --test deadline -- --nocapture
 

@@ -205,6 +205,19 @@ pub struct Effort {
     pub known: bool,
 }
 
+impl Effort {
+    /// Adds that of another decision.
+    fn add(&mut self, other: &Self) {
+        self.instances += other.instances;
+        self.folded += other.folded;
+        self.solved += other.solved;
+        self.cached += other.cached;
+        self.rlimit += other.rlimit;
+        self.steps += other.steps;
+        self.solver_micros += other.solver_micros;
+    }
+}
+
 /// The decision on one request, or on a batch judged together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -305,6 +318,28 @@ impl Decision {
     pub fn unmodelled_in_words(&self) -> impl Iterator<Item = String> {
         let words = |kind| format!("{kind} has no ResourceAdapter: what its operator does is not modelled");
         self.unmodelled.iter().map(words)
+    }
+
+    /// Adds what other invariants say of the same change.
+    pub fn join(&mut self, other: Self) {
+        let (took, more) = (self.duration.unwrap_or_default(), other.duration.unwrap_or_default());
+        self.duration = Some(Duration {
+            total_micros: took.total_micros + more.total_micros,
+            solver_micros: took.solver_micros + more.solver_micros,
+        });
+        self.solver = other.solver;
+        self.proved += other.proved;
+        self.not_worse += other.not_worse;
+        self.exempted.extend(other.exempted);
+        self.exempted.sort();
+        self.unmodelled.extend(other.unmodelled);
+        self.unmodelled.sort();
+        self.unmodelled.dedup();
+        self.unmodelled_outcome = self.unmodelled_outcome.max(other.unmodelled_outcome);
+        self.overran.extend(other.overran);
+        self.cut_short |= other.cut_short;
+        self.effort.add(&other.effort);
+        self.add(other.verdicts);
     }
 
     /// Adds verdicts that were found elsewhere, such as those of grants: the strictest outcome decides.

@@ -83,6 +83,11 @@ impl Engine {
         })
     }
 
+    /// How many steps a decision may take.
+    pub fn steps(&self) -> u64 {
+        self.settings.steps
+    }
+
     /// From now on, gives these invariants a small share of the steps of a decision, and all others theirs: those that have
     /// overrun of late. What is decided within it is decided as ever; the rest is undecided sooner.
     pub fn hurry(&mut self, invariants: BTreeSet<Str>) {
@@ -132,6 +137,7 @@ impl Engine {
     fn decide_anew(&mut self, input: &Input<'_>) -> Decision {
         let watch = Stopwatch::start();
         let (found, effort) = steps::within(self.settings.steps, || {
+            let began = steps::left();
             let mut judge = self.judge();
             let mut found = judge_all(&mut judge, input, Scope::default());
             let mut effort = judge.effort;
@@ -141,7 +147,7 @@ impl Engine {
                 let share = self.settings.steps / SUGGEST_SHARES;
                 steps::within(share, || self.suggest(input, &mut found.verdicts, trials));
             }
-            effort.steps = self.settings.steps.saturating_sub(steps::left());
+            effort.steps = began.saturating_sub(steps::left());
             (found, effort)
         });
         self.decision(&input.uid(), found, effort, &watch)

@@ -238,7 +238,7 @@ pub fn scenarios_within<'a>(
     most: usize,
 ) -> Result<(Vec<Scenario<'a>>, bool), TooManyInFlight> {
     let proven = change.map_or(0, |change| proven(in_flight, change));
-    let (starts, mut whole) = starts(snapshot, in_flight, proven, most)?;
+    let (starts, mut whole) = starts(snapshot, in_flight, proven, most, SCENARIOS_MAX)?;
     let Some(change) = change else { return Ok((starts, whole)) };
     let mut all = Vec::new();
     let last = change.requests.len();
@@ -270,7 +270,7 @@ pub fn without<'a>(
     change: &Change,
     most: usize,
 ) -> Result<(Vec<Scenario<'a>>, bool), TooManyInFlight> {
-    let (mut starts, whole) = starts(snapshot, in_flight, 0, most)?;
+    let (mut starts, whole) = starts(snapshot, in_flight, 0, most, SCENARIOS_MAX)?;
     let written = || change.requests.iter().filter(|request| request.operation == Operation::Update);
     for start in &mut starts {
         let confirmed = written().filter_map(|request| start.state.get(&request.target));
@@ -293,14 +293,15 @@ pub fn without<'a>(
 }
 
 /// A scenario for each subset of the changes in flight that may have landed, those that have for certain among them, and
-/// whether they mark all that is taken along.
+/// whether they mark all that is taken along; no more than `ways_max`.
 fn starts<'a>(
     snapshot: &'a Snapshot,
     in_flight: &[&Request],
     proven: u32,
     most: usize,
+    ways_max: usize,
 ) -> Result<(Vec<Scenario<'a>>, bool), TooManyInFlight> {
-    let too_many = || TooManyInFlight { count: in_flight.len(), max: SCENARIOS_MAX };
+    let too_many = || TooManyInFlight { count: in_flight.len(), max: ways_max };
     if in_flight.len() > IN_FLIGHT_MAX {
         return Err(too_many());
     }
@@ -322,7 +323,7 @@ fn starts<'a>(
             all.clear();
         }
         all.extend(with);
-        if all.len() > SCENARIOS_MAX {
+        if all.len() > ways_max {
             return Err(too_many());
         }
     }
@@ -332,12 +333,19 @@ fn starts<'a>(
     Ok((all, whole))
 }
 
-/// In how many ways changes in flight may have landed before a change.
+/// In how many ways changes in flight may have landed before a change, if that are no more than these, and no more than
+/// [`SCENARIOS_MAX`].
 ///
 /// # Errors
-/// When there are more than [`SCENARIOS_MAX`].
-pub fn ways_to_land(snapshot: &Snapshot, in_flight: &[&Request], change: &Change) -> Result<usize, TooManyInFlight> {
-    starts(snapshot, in_flight, proven(in_flight, change), 0).map(|(all, _)| all.len())
+/// When there are more.
+pub fn ways_to_land(
+    snapshot: &Snapshot,
+    in_flight: &[&Request],
+    change: &Change,
+    ways_max: usize,
+) -> Result<usize, TooManyInFlight> {
+    let ways_max = ways_max.min(SCENARIOS_MAX);
+    starts(snapshot, in_flight, proven(in_flight, change), 0, ways_max).map(|(all, _)| all.len())
 }
 
 /// An object before a request and after it.
@@ -354,7 +362,7 @@ pub fn changes(
     request: &Request,
 ) -> Result<Vec<Versions>, TooManyInFlight> {
     let mut changed = Vec::new();
-    for start in starts(snapshot, in_flight, 0, usize::MAX)?.0 {
+    for start in starts(snapshot, in_flight, 0, usize::MAX, SCENARIOS_MAX)?.0 {
         let mut end = start.clone();
         end.land(request);
         let keys: BTreeSet<&Key> = start.state.delta().keys().chain(end.state.delta().keys()).collect();

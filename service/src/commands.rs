@@ -107,6 +107,7 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
         change: &change,
         writers: &|_| Vec::new(),
         ways_max: 1,
+        hopes: false,
         likely_reads: &Facts::default(),
         counted: &[],
         history: &History::default(),

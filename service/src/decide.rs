@@ -11,7 +11,8 @@ use suture_model::annotations::CONFIRM_DELETE;
 use suture_model::change::{Change, Request};
 use suture_model::land::{SCENARIOS_MAX, TooManyInFlight, ways_to_land};
 use suture_model::snapshot::{Facts, Snapshot};
-use suture_model::value::Val;
+use suture_model::steps;
+use suture_model::value::{Str, Val};
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::spec::{Action, OnUndecided};
 
@@ -34,6 +35,8 @@ pub struct Question<'q> {
     pub writers: &'q dyn Fn(&Facts) -> Vec<Entry>,
     /// In how many ways these may have landed at most; more leave it undecided.
     pub ways_max: usize,
+    /// Whether it is hoped that they may soon have landed in fewer ways: then it is left undecided as a whole for now.
+    pub hopes: bool,
     /// What is likely to be read, which says whom to begin with: it decides nothing but how long this takes.
     pub likely_reads: &'q Facts,
     /// All requests in flight, oldest first: grants count them.
@@ -61,7 +64,7 @@ pub struct Decided {
 /// judged: for a change that leaves every fact as it is.
 pub fn decide(policy: &Policy, engine: Option<&mut Engine>, question: &Question<'_>) -> Decided {
     let (mut decision, crowded) = match engine {
-        Some(engine) => beside_writers(policy, engine, question, question.likely_reads),
+        Some(engine) => by_invariants(policy, engine, question),
         None => (Decision::of(uid(question), []), false),
     };
     decision.add(question.change.requests.iter().filter_map(idle_confirmation));
@@ -104,52 +107,104 @@ fn idle_confirmation(request: &Request) -> Option<Verdict> {
     Some(Verdict { instance: request.target.to_string(), message: text, ..bare })
 }
 
-/// Decides by the invariants, beside those in flight that may change what is read for it: these may make it read more, which
-/// others may change. The writers of what is likely to be read are among them from the start, which saves a round; where
-/// these are too many it begins without.
-fn beside_writers(policy: &Policy, engine: &mut Engine, question: &Question<'_>, likely: &Facts) -> (Decision, bool) {
-    let targets = || question.change.requests.iter().filter(|r| question.snapshot.get(&r.target).is_some()).count();
+/// Decides by the invariants, together if that can be. Where too many requests in flight matter to one of them or another,
+/// each is judged beside those that matter to it; it is undecided alone if these are still too many. Whether that says too
+/// little: it would be another decision beside fewer.
+fn by_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> (Decision, bool) {
+    let why = match beside_writers(policy, engine, question, None) {
+        Ok(decision) => return (decision, false),
+        Err(why) => why,
+    };
+    let first = question.change.requests.first();
+    let target_writers = (question.writers)(&target_facts(question));
+    if question.hopes || in_few_ways(question, &requests(&target_writers)).is_err() {
+        let decision = first.map(|request| undecided(policy, request, &why.to_string()));
+        return (decision.unwrap_or_else(|| Decision::of("", [])), true);
+    }
+    // all of them together take no more than one decision may
+    steps::within(engine.steps(), || one_by_one(policy, engine, question))
+}
+
+/// Each invariant judged beside those in flight that matter to it.
+fn one_by_one(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> (Decision, bool) {
+    let (mut all, mut crowded) = (Decision::of(uid(question), []), false);
+    let instance = question.change.requests.first().map_or_else(String::new, |request| request.target.to_string());
+    let unbound = policy.grants.unbound(question.change, &policy.invariants);
+    for invariant in policy.invariants.iter().filter(|invariant| !unbound.contains(&invariant.name)) {
+        match beside_writers(policy, engine, question, Some(&invariant.name)) {
+            Ok(decision) => all.join(decision),
+            Err(why) => {
+                crowded = true;
+                all.add([unclear(invariant, &instance, &why.to_string())]);
+            }
+        }
+    }
+    // it was tried with one invariant only
+    all.verdicts.iter_mut().for_each(|verdict| verdict.nearest_allowed.clear());
+    let denies = |v: &Verdict| v.outcome == Finding::Refuted && consequence(v, policy) == Some(Consequence::Denies);
+    let is_denied = all.verdicts.iter().any(denies);
+    (all, crowded && !is_denied)
+}
+
+/// Decides by the invariants, or by one `alone`, beside those in flight that may change what is read for it: these may make it
+/// read more, which others may change. The writers of what is likely to be read are among them from the start, which saves a
+/// round; where these are too many it begins without.
+fn beside_writers(
+    policy: &Policy,
+    engine: &mut Engine,
+    question: &Question<'_>,
+    alone: Option<&Str>,
+) -> Result<Decision, TooManyInFlight> {
     // what it is about is read in any case
-    let mut begin = Facts::read_by(targets).1;
-    begin.extend(likely);
+    let mut begin = target_facts(question);
+    let is_whole = alone.is_none();
+    if is_whole {
+        begin.extend(question.likely_reads);
+    }
     let mut writers = (question.writers)(&begin);
+    let mut guessed = is_whole && !question.likely_reads.is_empty();
     let mut read = Facts::default();
     loop {
-        let in_flight: Vec<Request> = writers.iter().map(|entry| (*entry.request).clone()).collect();
-        if let Err(why) = in_few_ways(question, &in_flight) {
-            if !likely.is_empty() {
-                return beside_writers(policy, engine, question, &Facts::default());
+        let in_flight = requests(&writers);
+        match in_few_ways(question, &in_flight) {
+            Err(_) if guessed => {
+                (guessed, read) = (false, Facts::default());
+                writers = (question.writers)(&target_facts(question));
+                continue;
             }
-            let first = question.change.requests.first();
-            let decision = first.map(|request| undecided(policy, request, &why.to_string()));
-            return (decision.unwrap_or_else(|| Decision::of("", [])), true);
+            few => few?,
         }
-        let (decision, now_read) = Facts::read_by(|| judge_invariants(policy, engine, question, &in_flight));
+        let (decision, now_read) = Facts::read_by(|| judge_invariants(policy, engine, question, &in_flight, alone));
         read.extend(&now_read);
         let found = (question.writers)(&read);
         let is_taken = |entry: &Entry| writers.iter().any(|known| known.order == entry.order);
         if found.iter().all(is_taken) {
-            return (decision, false);
+            return Ok(decision);
         }
         writers.extend(found.into_iter().filter(|entry| !is_taken(entry)).collect::<Vec<_>>());
         writers.sort_by_key(|entry| entry.order);
     }
 }
 
+/// The facts about what a change is about.
+fn target_facts(question: &Question<'_>) -> Facts {
+    let targets = || question.change.requests.iter().filter(|r| question.snapshot.get(&r.target).is_some()).count();
+    Facts::read_by(targets).1
+}
+
+fn requests(entries: &[Entry]) -> Vec<Request> {
+    entries.iter().map(|entry| (*entry.request).clone()).collect()
+}
+
 /// Whether requests in flight may have landed in no more ways than are told apart.
 fn in_few_ways(question: &Question<'_>, in_flight: &[Request]) -> Result<(), TooManyInFlight> {
-    let is_within = |count: usize| count <= question.ways_max.min(SCENARIOS_MAX);
     // as if each had an effect
     let most = u32::try_from(in_flight.len()).ok().and_then(|count| 1_usize.checked_shl(count));
-    if most.is_some_and(is_within) {
+    if most.is_some_and(|count| count <= question.ways_max.min(SCENARIOS_MAX)) {
         return Ok(());
     }
     let in_flight: Vec<&Request> = in_flight.iter().collect();
-    let count = ways_to_land(question.snapshot, &in_flight, question.change)?;
-    match is_within(count) {
-        true => Ok(()),
-        false => Err(TooManyInFlight { count: in_flight.len(), max: question.ways_max }),
-    }
+    ways_to_land(question.snapshot, &in_flight, question.change, question.ways_max).map(drop)
 }
 
 /// Undecided for every invariant, for this reason: nothing can be said about the request yet.
@@ -158,8 +213,17 @@ pub fn undecided(policy: &Policy, request: &Request, reason: &str) -> Decision {
     Decision::of(&request.uid, policy.invariants.iter().map(|invariant| unclear(invariant, &instance, reason)))
 }
 
-fn judge_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>, in_flight: &[Request]) -> Decision {
-    let unbound = policy.grants.unbound(question.change, &policy.invariants);
+/// Judges by the invariants, or by one `alone`.
+fn judge_invariants(
+    policy: &Policy,
+    engine: &mut Engine,
+    question: &Question<'_>,
+    in_flight: &[Request],
+    alone: Option<&Str>,
+) -> Decision {
+    let mut unbound = policy.grants.unbound(question.change, &policy.invariants);
+    let others = policy.invariants.iter().map(|invariant| &invariant.name);
+    unbound.extend(others.filter(|name| alone.is_some_and(|alone| alone != *name)).cloned());
     let left_out: Vec<&Unread> = question.unread.iter().filter(|(i, _)| !unbound.contains(&i.name)).collect();
     let skipped = unbound.iter().chain(left_out.iter().map(|(i, _)| &i.name)).cloned().collect();
     let Question { snapshot, change, .. } = *question;

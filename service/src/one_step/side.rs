@@ -49,6 +49,7 @@ impl<'p> Side<'p> {
             change,
             writers: &|_| Vec::new(),
             ways_max: SCENARIOS_MAX,
+            hopes: false,
             likely_reads: &Facts::default(),
             counted: &[],
             history: &History::default(),

@@ -93,6 +93,7 @@ impl Judging {
             change: &change,
             writers: &|_| Vec::new(),
             ways_max: SCENARIOS_MAX,
+            hopes: false,
             likely_reads: &Facts::default(),
             counted: &[],
             history,

@@ -390,8 +390,7 @@ impl Judge {
         loop {
             let reader = begin();
             let is_soon = soon > now();
-            let ways_max = if is_soon { WAYS_SOON_MAX } else { WAYS_MAX };
-            let ((mut judged, waits), reads) = Facts::read_by(|| self.judge_beside(request, &reader, ways_max));
+            let ((mut judged, waits), reads) = Facts::read_by(|| self.judge_beside(request, &reader, is_soon));
             let until = match waits {
                 Some(Waits::ForFewer) if is_soon => soon,
                 Some(Waits::ForFewer) => patience,
@@ -418,8 +417,9 @@ impl Judge {
         }
     }
 
-    /// Judges beside what is in flight for a reader, and says whether fewer of these would make another judgement of it.
-    fn judge_beside(&mut self, request: &Request, reader: &Reader<'_>, ways_max: usize) -> (Judged, Option<Waits>) {
+    /// Judges beside what is in flight for a reader, and says whether fewer of these would make another judgement of it. As
+    /// long as it `hopes` for fewer, it is not judged beside many.
+    fn judge_beside(&mut self, request: &Request, reader: &Reader<'_>, hopes: bool) -> (Judged, Option<Waits>) {
         let case = RequestInView::of(request, reader.view.clone());
         let judged = |answer, basis| Judged { answer, basis, no_op: case.no_op };
         let (view, policy) = (&case.view, &case.view.loaded.policy);
@@ -458,7 +458,8 @@ impl Judge {
                 seen.borrow_mut().extend(found.iter().map(|entry| entry.order));
                 case.open(found)
             },
-            ways_max,
+            ways_max: if hopes { WAYS_SOON_MAX } else { WAYS_MAX },
+            hopes,
             likely_reads: &likely_reads,
             counted: &counted.iter().map(|entry| &*entry.request).collect::<Vec<_>>(),
             history: &reader.history,

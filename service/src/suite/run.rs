@@ -183,6 +183,7 @@ impl Runner<'_, '_> {
             change: &change,
             writers: &|facts| running.ledger.writers(facts, snapshot.last_event()).cloned().collect(),
             ways_max: SCENARIOS_MAX,
+            hopes: false,
             likely_reads: &Facts::default(),
             counted: &in_flight.iter().collect::<Vec<_>>(),
             history: &running.history,
