@@ -101,9 +101,11 @@ impl Scenario<'_> {
     /// scaling, it may do before it sees the pods that were to be released.
     fn release(&mut self, request: &Request, written: Option<&(Arc<Object>, Arc<Object>)>) {
         if !request.target.kind.is("Pod") || request.operation != Operation::Update {
-            self.counted.clear();
+            self.counted.retain(|key, _| tells_nobody_in(&key.ns, request));
             for (key, owners) in std::mem::take(&mut self.released) {
-                if let Some(pod) = self.state.get(&key).filter(|pod| pod.live()) {
+                if tells_nobody_in(&key.ns, request) {
+                    self.released.insert(key, owners);
+                } else if let Some(pod) = self.state.get(&key).filter(|pod| pod.live()) {
                     let owned = pod.map_body(|val| val.with_at(&OWNERS, owners));
                     self.state.put(owned);
                 }
@@ -126,6 +128,17 @@ impl Scenario<'_> {
     fn ends_with(&self, old: &Object, new: &Object) -> bool {
         let asked = self.in_deletion_closure.get(&new.key).is_some_and(|(cause, _)| *cause == Cause::Requested);
         asked && !new.key.kind.is("Pod") && is_held(old) && !is_held(new)
+    }
+}
+
+/// Whether a request tells no controller of what lives in a namespace anything: it is about a built-in object in another one,
+/// or about another namespace.
+fn tells_nobody_in(ns: &str, request: &Request) -> bool {
+    let target = &request.target;
+    match target.kind.builtin_namespaced() {
+        Some(true) => *target.ns != *ns,
+        Some(false) => target.kind.is("Namespace") && *target.name != *ns,
+        None => false,
     }
 }
 

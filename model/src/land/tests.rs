@@ -77,3 +77,39 @@ fn the_ways_are_the_subsets_that_have_an_effect() {
         assert_eq!((goes("0"), goes("1")), (scenario.landed & 1 != 0, scenario.landed & 4 != 0));
     }
 }
+
+/// A ReplicaSet with a pod in namespace `n`; beside it a ConfigMap in the same one and in another.
+const OWNED: &str = "
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: n, uid: r}, spec: {replicas: 1, selector: {matchLabels: {app: r}}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: n, uid: p, labels: {app: r},
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: n}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: elsewhere}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: n}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: elsewhere}}
+";
+
+#[test]
+fn a_controller_is_told_by_nothing_that_lies_elsewhere() {
+    let snapshot = cluster(OWNED);
+    let (state, pod) = (State::new(&snapshot), Key::of("Pod", "n", "p"));
+    let labels = Val::object([("metadata", Val::object([("labels", Val::object([("app", Val::str("other"))]))]))]);
+    let writes = Request::patch(User::admin(), &state, pod.clone(), &labels, "").unwrap();
+    let owned_after = |key: Key| {
+        let mut scenario = Scenario::observed(&snapshot);
+        scenario.land(&writes);
+        let is_owned = |scenario: &Scenario<'_>| scenario.state.get(&pod).unwrap().controller().is_some();
+        assert!(!is_owned(&scenario), "its ReplicaSet releases it");
+        scenario.land(&Request::delete(User::admin(), &state, key, None, Preconditions::default()));
+        is_owned(&scenario)
+    };
+    assert!(owned_after(Key::of("ConfigMap", "n", "m")), "it may not have come to that");
+    assert!(!owned_after(Key::of("ConfigMap", "elsewhere", "m")));
+    assert!(owned_after(Key::of("Namespace", "", "n")));
+    assert!(!owned_after(Key::of("Namespace", "", "elsewhere")));
+}
