@@ -123,7 +123,7 @@ impl MayBe<'_> {
     /// Those of these keys.
     fn among<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>) -> impl Iterator<Item = Key> {
         let is_one = move |key: &&Key| {
-            steps::walk_items(1);
+            steps::walk();
             self.of(&key.kind)
         };
         keys.into_iter().filter(is_one).cloned()
