@@ -386,6 +386,12 @@ pub fn changes(
                 changed.push(versions);
             }
         }
+        // the controller that releases it may count it yet, which another request tells
+        let released = end.released.iter().filter(|(key, owners)| start.released.get(*key) != Some(*owners));
+        changed.extend(released.filter_map(|(key, owners)| {
+            let owned = end.state.get(key)?.map_body(|val| val.with_at(&OWNERS, owners.clone()));
+            Some((start.state.get(key).cloned(), Some(Arc::new(owned))))
+        }));
         let restarting = end.restarting.keys().filter_map(|key| start.state.get(key));
         changed.extend(restarting.map(|pod| (Some(pod.clone()), Some(pod.clone()))));
     }

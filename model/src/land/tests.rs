@@ -113,3 +113,18 @@ fn a_controller_is_told_by_nothing_that_lies_elsewhere() {
     assert!(owned_after(Key::of("Namespace", "", "n")));
     assert!(!owned_after(Key::of("Namespace", "", "elsewhere")));
 }
+
+#[test]
+fn what_gives_a_pod_to_a_controller_that_releases_it_changes_what_that_has() {
+    let snapshot = cluster(OWNED);
+    let (state, pod) = (State::new(&snapshot), Key::of("Pod", "n", "p"));
+    let owners = serde_json::from_str::<Val>(
+        r#"{"metadata":{"labels":{"app":"other"},
+            "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"r","controller":true}]}}"#,
+    );
+    let writes = Request::patch(User::admin(), &state, pod, &owners.unwrap(), "").unwrap();
+    let owned = |object: &Option<Arc<Object>>| object.as_ref().is_some_and(|pod| pod.controller().is_some());
+    let changed = changes(&snapshot, &[], &writes).unwrap();
+    assert!(changed.iter().any(|(_, after)| owned(after)), "it may be told of something before it releases the pod");
+    assert!(changed.iter().any(|(_, after)| !owned(after)));
+}
