@@ -80,7 +80,7 @@ fn broken(decided: &Decided) -> Vec<(&str, Finding)> {
 #[test]
 fn where_many_in_flight_matter_to_one_invariant_the_others_are_decided_all_the_same() {
     const COUNTED: &str = "{apiVersion: suture.dev/v1alpha1, kind: Invariant, metadata: {name: counted},
-        spec: {forEach: {var: p, kind: Pod}, require: [{expression: \"now.configMaps.all(c, c.metadata.name != p.metadata.name)\"}]}}";
+        spec: {forEach: {var: p, kind: Pod}, require: [{expression: \"now.configmaps.all(c, c.metadata.name != p.metadata.name)\"}]}}";
     let policy = policy(&[KEPT, COUNTED]);
     let another = OBJECTS[2].replace(r#""name":"web""#, r#""name":"other""#);
     for (pods, kept) in [(vec![], vec![("kept", Finding::Refuted)]), (vec![&*another], vec![])] {
