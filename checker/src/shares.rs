@@ -157,9 +157,9 @@ mod tests {
         let request = Request::create(User::admin(), &State::new(&snapshot), &map("m"));
         let change = Change::from(request.unwrap());
         let input = Input { snapshot: &snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
-        let pairs =
-            "now.namespaces.all(a, now.namespaces.all(b, a.metadata.name != b.metadata.name + m.metadata.name))";
-        let invariants = vec![invariant("quick", None), requiring("slow", None, pairs)];
+        let triples = "now.namespaces.all(a, now.namespaces.all(b, now.namespaces.all(c, \
+             a.metadata.name + b.metadata.name != c.metadata.name + m.metadata.name)))";
+        let invariants = vec![invariant("quick", None), requiring("slow", None, triples)];
         let mut engine = Engine::new(invariants, Settings { steps: u64::MAX, ..Settings::default() }).unwrap();
         let end = steps::End::default();
         let asker = end.clone();
