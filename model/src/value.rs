@@ -170,12 +170,17 @@ impl Val {
         }
     }
 
-    /// About so many bytes, if nothing of it is shared.
+    /// About so many bytes, if nothing of it is shared: each text, list and map has its own memory, with two counters.
     pub fn weight(&self) -> usize {
+        const COUNTERS: usize = 2 * size_of::<usize>();
+        let text = |text: &Str| COUNTERS + text.len();
         let parts = match self {
-            Self::Str(text) => text.len(),
-            Self::List(items) => items.iter().map(Self::weight).sum(),
-            Self::Map(map) => map.iter().map(|(key, value)| size_of::<Str>() + key.len() + value.weight()).sum(),
+            Self::Str(of) => text(of),
+            Self::List(items) => COUNTERS + items.iter().map(Self::weight).sum::<usize>(),
+            Self::Map(map) => {
+                let entries = map.iter().map(|(key, value)| size_of::<Str>() + text(key) + value.weight());
+                COUNTERS + entries.sum::<usize>()
+            }
             Self::Null | Self::Bool(_) | Self::Int(_) | Self::Float(_) => 0,
         };
         size_of::<Self>() + parts

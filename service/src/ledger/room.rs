@@ -17,7 +17,7 @@ const ENTRIES_MAX: usize = 2_048;
 const PLACED_MAX: usize = 3;
 
 /// So many bytes, about, may their objects have.
-const BYTES_MAX: usize = 16 << 20;
+const BYTES_MAX: usize = 8 << 20;
 
 /// What a request takes, found once.
 #[derive(Clone, Debug)]
