@@ -207,14 +207,16 @@ pub struct Effort {
 
 impl Effort {
     /// Adds that of another decision.
-    fn add(&mut self, other: &Self) {
-        self.instances += other.instances;
-        self.folded += other.folded;
-        self.solved += other.solved;
-        self.cached += other.cached;
-        self.rlimit += other.rlimit;
-        self.steps += other.steps;
-        self.solver_micros += other.solver_micros;
+    fn add(&mut self, other: Self) {
+        // of several decisions not the whole was made before
+        let Self { instances, folded, solved, cached, rlimit, steps, solver_micros, known: _ } = other;
+        self.instances += instances;
+        self.folded += folded;
+        self.solved += solved;
+        self.cached += cached;
+        self.rlimit += rlimit;
+        self.steps += steps;
+        self.solver_micros += solver_micros;
     }
 }
 
@@ -338,7 +340,7 @@ impl Decision {
         self.unmodelled_outcome = self.unmodelled_outcome.max(other.unmodelled_outcome);
         self.overran.extend(other.overran);
         self.cut_short |= other.cut_short;
-        self.effort.add(&other.effort);
+        self.effort.add(other.effort);
         self.add(other.verdicts);
     }
 

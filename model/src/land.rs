@@ -106,7 +106,7 @@ impl Scenario<'_> {
                 if tells_nobody_in(&key.ns, request) {
                     self.released.insert(key, owners);
                 } else if let Some(pod) = self.state.get(&key).filter(|pod| pod.live()) {
-                    let owned = pod.map_body(|val| val.with_at(&OWNERS, owners));
+                    let owned = with_owners(pod, owners);
                     self.state.put(owned);
                 }
             }
@@ -129,6 +129,11 @@ impl Scenario<'_> {
         let asked = self.in_deletion_closure.get(&new.key).is_some_and(|(cause, _)| *cause == Cause::Requested);
         asked && !new.key.kind.is("Pod") && is_held(old) && !is_held(new)
     }
+}
+
+/// A pod with these owner references.
+fn with_owners(pod: &Object, owners: Val) -> Object {
+    pod.map_body(|val| val.with_at(&OWNERS, owners))
 }
 
 /// Whether a request tells no controller of what lives in a namespace anything: it is about a built-in object in another one,
@@ -389,7 +394,7 @@ pub fn changes(
         // the controller that releases it may count it yet, which another request tells
         let released = end.released.iter().filter(|(key, owners)| start.released.get(*key) != Some(*owners));
         changed.extend(released.filter_map(|(key, owners)| {
-            let owned = end.state.get(key)?.map_body(|val| val.with_at(&OWNERS, owners.clone()));
+            let owned = with_owners(end.state.get(key)?, owners.clone());
             Some((start.state.get(key).cloned(), Some(Arc::new(owned))))
         }));
         let restarting = end.restarting.keys().filter_map(|key| start.state.get(key));

@@ -3,6 +3,7 @@
 //!
 //! Nothing is read and no clock is looked at: whoever asks brings both.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use suture_checker::decision::{Decision, Finding, Outcome, Verdict};
@@ -111,31 +112,38 @@ fn idle_confirmation(request: &Request) -> Option<Verdict> {
 /// each is judged beside those that matter to it; it is undecided alone if these are still too many. Whether that says too
 /// little: it would be another decision beside fewer.
 fn by_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> (Decision, bool) {
-    let why = match beside_writers(policy, engine, question, None) {
+    let unbound = policy.grants.unbound(question.change, &policy.invariants);
+    let why = match beside_writers(policy, engine, question, &unbound, question.likely_reads) {
         Ok(decision) => return (decision, false),
         Err(why) => why,
     };
-    let first = question.change.requests.first();
-    let target_writers = (question.writers)(&target_facts(question));
+    let target_writers = (question.writers)(&target_facts(question.snapshot, &question.change.requests));
     if question.hopes || in_few_ways(question, &requests(&target_writers)).is_err() {
+        let first = question.change.requests.first();
         let decision = first.map(|request| undecided(policy, request, &why.to_string()));
         return (decision.unwrap_or_else(|| Decision::of("", [])), true);
     }
     // all of them together take no more than one decision may
-    steps::within(engine.steps(), || one_by_one(policy, engine, question))
+    steps::within(engine.steps(), || one_by_one(policy, engine, question, &unbound))
 }
 
 /// Each invariant judged beside those in flight that matter to it.
-fn one_by_one(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> (Decision, bool) {
+fn one_by_one(
+    policy: &Policy,
+    engine: &mut Engine,
+    question: &Question<'_>,
+    unbound: &BTreeSet<Str>,
+) -> (Decision, bool) {
     let (mut all, mut crowded) = (Decision::of(uid(question), []), false);
-    let instance = question.change.requests.first().map_or_else(String::new, |request| request.target.to_string());
-    let unbound = policy.grants.unbound(question.change, &policy.invariants);
+    let names: BTreeSet<Str> = policy.invariants.iter().map(|invariant| invariant.name.clone()).collect();
     for invariant in policy.invariants.iter().filter(|invariant| !unbound.contains(&invariant.name)) {
-        match beside_writers(policy, engine, question, Some(&invariant.name)) {
+        let mut others = names.clone();
+        others.remove(&invariant.name);
+        match beside_writers(policy, engine, question, &others, &Facts::default()) {
             Ok(decision) => all.join(decision),
             Err(why) => {
                 crowded = true;
-                all.add([unclear(invariant, &instance, &why.to_string())]);
+                all.add([unclear(invariant, &instance(question), &why.to_string())]);
             }
         }
     }
@@ -146,35 +154,30 @@ fn one_by_one(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> 
     (all, crowded && !is_denied)
 }
 
-/// Decides by the invariants, or by one `alone`, beside those in flight that may change what is read for it: these may make it
-/// read more, which others may change. The writers of what is likely to be read are among them from the start, which saves a
+/// Decides by the invariants but for those `skipped`, beside those in flight that may change what is read for it: these may make
+/// it read more, which others may change. The writers of what is likely to be read are among them from the start, which saves a
 /// round; where these are too many it begins without.
 fn beside_writers(
     policy: &Policy,
     engine: &mut Engine,
     question: &Question<'_>,
-    alone: Option<&Str>,
+    skipped: &BTreeSet<Str>,
+    likely: &Facts,
 ) -> Result<Decision, TooManyInFlight> {
     // what it is about is read in any case
-    let mut begin = target_facts(question);
-    let is_whole = alone.is_none();
-    if is_whole {
-        begin.extend(question.likely_reads);
-    }
+    let mut begin = target_facts(question.snapshot, &question.change.requests);
+    begin.extend(likely);
     let mut writers = (question.writers)(&begin);
-    let mut guessed = is_whole && !question.likely_reads.is_empty();
     let mut read = Facts::default();
     loop {
         let in_flight = requests(&writers);
         match in_few_ways(question, &in_flight) {
-            Err(_) if guessed => {
-                (guessed, read) = (false, Facts::default());
-                writers = (question.writers)(&target_facts(question));
-                continue;
+            Err(_) if !likely.is_empty() => {
+                return beside_writers(policy, engine, question, skipped, &Facts::default());
             }
             few => few?,
         }
-        let (decision, now_read) = Facts::read_by(|| judge_invariants(policy, engine, question, &in_flight, alone));
+        let (decision, now_read) = Facts::read_by(|| judge_invariants(policy, engine, question, &in_flight, skipped));
         read.extend(&now_read);
         let found = (question.writers)(&read);
         let is_taken = |entry: &Entry| writers.iter().any(|known| known.order == entry.order);
@@ -186,10 +189,9 @@ fn beside_writers(
     }
 }
 
-/// The facts about what a change is about.
-fn target_facts(question: &Question<'_>) -> Facts {
-    let targets = || question.change.requests.iter().filter(|r| question.snapshot.get(&r.target).is_some()).count();
-    Facts::read_by(targets).1
+/// The facts about the objects that requests name.
+pub fn target_facts(snapshot: &Snapshot, requests: &[Request]) -> Facts {
+    Facts::read_by(|| requests.iter().filter(|request| snapshot.get(&request.target).is_some()).count()).1
 }
 
 fn requests(entries: &[Entry]) -> Vec<Request> {
@@ -213,26 +215,28 @@ pub fn undecided(policy: &Policy, request: &Request, reason: &str) -> Decision {
     Decision::of(&request.uid, policy.invariants.iter().map(|invariant| unclear(invariant, &instance, reason)))
 }
 
-/// Judges by the invariants, or by one `alone`.
+/// Judges by the invariants but for those `skipped`.
 fn judge_invariants(
     policy: &Policy,
     engine: &mut Engine,
     question: &Question<'_>,
     in_flight: &[Request],
-    alone: Option<&Str>,
+    skipped: &BTreeSet<Str>,
 ) -> Decision {
-    let mut unbound = policy.grants.unbound(question.change, &policy.invariants);
-    let others = policy.invariants.iter().map(|invariant| &invariant.name);
-    unbound.extend(others.filter(|name| alone.is_some_and(|alone| alone != *name)).cloned());
-    let left_out: Vec<&Unread> = question.unread.iter().filter(|(i, _)| !unbound.contains(&i.name)).collect();
-    let skipped = unbound.iter().chain(left_out.iter().map(|(i, _)| &i.name)).cloned().collect();
+    let left_out: Vec<&Unread> = question.unread.iter().filter(|(i, _)| !skipped.contains(&i.name)).collect();
+    let skipped = skipped.iter().chain(left_out.iter().map(|(i, _)| &i.name)).cloned().collect();
     let Question { snapshot, change, .. } = *question;
     let time = question.time.map(|time| time.to_string());
     let input = Input { snapshot, in_flight, change, time: time.as_deref(), exemptions: &policy.exemptions };
     let mut decision = engine.decide_except(&input, skipped);
-    let instance = question.change.requests.first().map_or_else(String::new, |request| request.target.to_string());
+    let instance = instance(question);
     decision.add(left_out.into_iter().map(|(invariant, why)| unclear(invariant, &instance, why)));
     decision
+}
+
+/// What is told where an invariant is undecided as a whole: what the change is about.
+fn instance(question: &Question<'_>) -> String {
+    question.change.requests.first().map_or_else(String::new, |request| request.target.to_string())
 }
 
 fn uid<'q>(question: &Question<'q>) -> &'q str {

@@ -18,8 +18,8 @@ fn main() -> ExitCode {
     commands::run(arguments)
 }
 
-/// Memory that threads leave behind: each decision has a thread of its own, and what one ever took would stay with the
-/// process, so that threads which end one after the other leave as much behind as all of them together.
+/// Memory that threads leave behind: each of the two allocators keeps for a thread what it ever took, so that threads which
+/// end one after the other leave as much behind as all of them together.
 #[cfg(all(feature = "serve", target_env = "gnu"))]
 mod allocators {
     use std::env;

@@ -93,9 +93,9 @@ fn where_many_in_flight_matter_to_one_invariant_the_others_are_decided_all_the_s
         ledger.record(&Request::create(User::admin(), &state, &map).unwrap(), &snapshot, Some(Clock::now()));
         let writers = |facts: &Facts| ledger.writers(facts, snapshot.last_event()).cloned().collect();
         let pod = object(OBJECTS[2]).key.clone();
-        let request = || Request::delete(User::admin(), &state, pod.clone(), None, Preconditions::default());
+        let request = Request::delete(User::admin(), &state, pod, None, Preconditions::default());
         // there is room for one way to land, and the creation makes two
-        let found = decided(&policy, &snapshot, request(), &writers, &[], true);
+        let found = decided(&policy, &snapshot, request, &writers, &[], true);
         let mut wanted = vec![("counted", Finding::Undecided)];
         wanted.extend(kept.clone());
         assert_eq!(broken(&found), wanted);

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,7 +38,7 @@ use super::review::AdmissionCall;
 use super::store::{Reading, Store, View};
 use super::workers::{Decider, Deciders};
 use crate::clock::{Clock, now};
-use crate::decide::{self, Consequence, Decided, Question, Unread, decide};
+use crate::decide::{self, Consequence, Decided, Question, Unread, decide, target_facts};
 use crate::ledger::Entry;
 use crate::no_op::writes;
 use crate::policy::Policy;
@@ -424,7 +425,11 @@ impl Judge {
         let judged = |answer, basis| Judged { answer, basis, no_op: case.no_op };
         let (view, policy) = (&case.view, &case.view.loaded.policy);
         let counts = !policy.grants.is_empty();
-        let all = if counts { reader.entries() } else { reader.writers(&target_facts(request, view)) };
+        let all = if counts {
+            reader.entries()
+        } else {
+            reader.writers(&target_facts(&view.snapshot, slice::from_ref(request)))
+        };
         if all.iter().any(|entry| same_call(&entry.request, &case.request)) {
             // the API server asks again about what was admitted and is in flight
             return (
@@ -511,11 +516,6 @@ fn awaits_landing(decision: &Decision, policy: &Policy) -> bool {
 /// Whether an entry is not in flight for a request: the watch has shown it meanwhile, or it is the request itself.
 fn is_over(entry: &Entry, request: &Request, view: &View, now: Clock) -> bool {
     entry.ended(view.sight(), Some(now)) || same_call(&entry.request, request)
-}
-
-/// The facts about the object that a request names.
-fn target_facts(request: &Request, view: &View) -> Facts {
-    Facts::read_by(|| view.snapshot.get(&request.target).is_some()).1
 }
 
 /// The object of a request, where that shows a later version of it than the watch does.
