@@ -278,10 +278,14 @@ const DROPPED_META: [&str; 3] = ["managedFields", "selfLink", "generateName"];
 impl Object {
     /// Whether it is the very same: all of its header, and the body in memory.
     pub fn is_same(&self, other: &Self) -> bool {
-        let Self { key, version, uid, node, created, resource_version, in_deletion_closure, names_own_node, body } =
+        Arc::ptr_eq(&self.body, &other.body) && self.has_header_of(other)
+    }
+
+    /// Whether all is the same but for the body.
+    pub fn has_header_of(&self, other: &Self) -> bool {
+        let Self { key, version, uid, node, created, resource_version, in_deletion_closure, names_own_node, body: _ } =
             self;
-        Arc::ptr_eq(body, &other.body)
-            && (in_deletion_closure, names_own_node) == (&other.in_deletion_closure, &other.names_own_node)
+        (in_deletion_closure, names_own_node) == (&other.in_deletion_closure, &other.names_own_node)
             && (key, version, uid) == (&other.key, &other.version, &other.uid)
             && (node, created, resource_version) == (&other.node, &other.created, &other.resource_version)
     }

@@ -4,10 +4,8 @@
 //! failure goes into the facts' `errors`: about such an object nothing is decided.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use lru::LruCache;
 use suture_model::adapter::{AdapterFacts, Adapters};
 use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
@@ -25,9 +23,11 @@ use crate::spec::{
 use crate::value::Value;
 
 mod defined;
+mod known;
 mod shipped;
 
 pub use defined::{defined, scaled_kind};
+use known::Known;
 pub use shipped::{SHIPPED, shipped};
 
 /// The shipped adapters: the same in every process, and each load of a policy asks for them.
@@ -36,32 +36,19 @@ static SHIPPED_COMPILED: LazyLock<Result<ByKind, Vec<SpecError>>> =
 
 type ByKind = BTreeMap<Kind, Arc<Compiled>>;
 
-/// Of so many custom resources it is kept what their adapters say.
-const KNOWN_MAX: NonZeroUsize = NonZeroUsize::new(16_384).expect("it is not zero");
 /// What reading one custom resource may cost, in steps, whoever asks first; beyond that it decides nothing.
 const READING_STEPS_MAX: u64 = 1_000_000;
 
 /// The loaded adapters, by the kind that each is for.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AdapterSet {
     adapters: ByKind,
     /// The shipped ones among them, as they were written.
     shipped: BTreeMap<Kind, &'static ResourceAdapter>,
     /// Those that definitions give.
     defined: BTreeMap<Kind, ResourceAdapter>,
-    /// What they said, by where the body of the object is in memory, its namespace and its name. The object is kept, so that
-    /// nothing else comes there.
-    known: Mutex<LruCache<(usize, Str, Str), Known>>,
-}
-
-/// A custom resource, and what its adapter says of it.
-type Known = (Object, Arc<AdapterFacts>);
-
-impl Default for AdapterSet {
-    fn default() -> Self {
-        let (adapters, known) = (ByKind::new(), Mutex::new(LruCache::new(KNOWN_MAX)));
-        Self { adapters, shipped: BTreeMap::new(), defined: BTreeMap::new(), known }
-    }
+    /// What they said.
+    known: Mutex<Known>,
 }
 
 #[derive(Debug)]
@@ -175,14 +162,13 @@ impl Adapters for AdapterSet {
     fn facts(&self, object: &Object) -> Option<Arc<AdapterFacts>> {
         let adapter = self.adapters.get(&object.key.kind)?;
         steps::count(1);
-        let place = (Arc::as_ptr(&object.body) as usize, object.key.ns.clone(), object.key.name.clone());
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, facts)) = known().get(&place).filter(|(known, _)| known.is_same(object)) {
-            return Some(facts.clone());
+        if let Some(facts) = known().get(object) {
+            return Some(facts);
         }
         let read = || Arc::new(Reading::new(object).facts(adapter));
         let facts = steps::aside(|| steps::within(READING_STEPS_MAX, read));
-        known().put(place, (object.clone(), facts.clone()));
+        known().put(object, facts.clone());
         Some(facts)
     }
 

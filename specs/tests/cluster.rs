@@ -95,6 +95,12 @@ spec:
   cascades: "true"
 "#;
 
+const WIDGETS: &str = r#"
+kind: ResourceAdapter
+metadata: {name: widgets}
+spec: {group: example.com, kind: Widget, replicas: self.spec.size, selector: "{'app': self.metadata.name}"}
+"#;
+
 fn adapters(yaml: &str) -> Result<AdapterSet, Vec<SpecError>> {
     let specs = parse_specs(yaml, "adapters.yaml")?;
     let adapters: Vec<ResourceAdapter> = specs
@@ -486,16 +492,33 @@ fn of_an_object_that_is_nested_too_deep_nothing_but_its_metadata_is_known() {
     );
     let suture_model::ingest::Passed(val) = serde_json::from_str(&text).unwrap();
     let object = Object::from_val(&val).unwrap();
-    let adapter = r#"
-kind: ResourceAdapter
-metadata: {name: widgets}
-spec: {group: example.com, kind: Widget, replicas: self.spec.size, selector: "{'app': self.metadata.name}"}
-"#;
-    let Ok([Spec::ResourceAdapter(adapter)]) = <[Spec; 1]>::try_from(parse_specs(adapter, "a test").unwrap()) else {
-        panic!("it is an adapter")
-    };
-    let facts = AdapterSet::compile([&*adapter]).unwrap().facts(&object).unwrap();
+    let facts = adapters(WIDGETS).unwrap().facts(&object).unwrap();
     assert!(facts.replicas.is_none() && facts.errors.len() == 1, "{:?}", facts.errors);
     assert!(facts.errors[0].starts_with("replicas: Widget/shop/w is nested too deep"), "{:?}", facts.errors);
     assert!(facts.selector.is_some());
+}
+
+#[test]
+fn what_adapters_say_of_an_object_is_kept_no_longer_than_the_object() {
+    let set = adapters(WIDGETS).unwrap();
+    let large = |name: &str| {
+        let long = Val::Str("x".repeat(1 << 20).into());
+        let meta = Val::object([("name", Val::str(name)), ("namespace", Val::str("shop"))]);
+        let (version, kind) = (Val::str("example.com/v1"), Val::str("Widget"));
+        let spec = Val::object([("long", long)]);
+        let val = [("apiVersion", version), ("kind", kind), ("metadata", meta), ("spec", spec)];
+        Object::from_val(&Val::object(val)).unwrap()
+    };
+    let (kept, gone) = (large("kept"), large("gone"));
+    let said = |object: &Object| Arc::downgrade(&set.facts(object).unwrap());
+    let (said_of_kept, said_of_gone) = (said(&kept), said(&gone));
+    let body = Arc::downgrade(&gone.body);
+    drop(gone);
+    assert!(body.upgrade().is_none(), "an object is kept for what is said of it");
+    for i in 0..16 {
+        said(&large(&format!("w-{i}")));
+    }
+    assert!(said_of_gone.upgrade().is_none(), "what is said of an object that is gone is kept");
+    let again = said_of_kept.upgrade().expect("what is said of one that stands is kept");
+    assert!(Arc::ptr_eq(&again, &set.facts(&kept).unwrap()));
 }
