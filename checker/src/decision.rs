@@ -255,6 +255,9 @@ pub struct Decision {
     /// The invariants that took all the steps that they may take of one decision, and are undecided for that.
     #[serde(skip)]
     pub overran: BTreeSet<Str>,
+    /// How many steps each invariant took; nothing of a decision that was known.
+    #[serde(skip)]
+    pub taken: BTreeMap<Str, u64>,
     /// Whether more instances may break than are listed: the change was denied already, and they were not judged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
@@ -291,6 +294,7 @@ impl Decision {
             unmodelled: Vec::new(),
             unmodelled_outcome: Outcome::Allowed,
             overran: BTreeSet::new(),
+            taken: BTreeMap::new(),
             cut_short: false,
             effort: Effort::default(),
         };
@@ -339,6 +343,9 @@ impl Decision {
         self.unmodelled.dedup();
         self.unmodelled_outcome = self.unmodelled_outcome.max(other.unmodelled_outcome);
         self.overran.extend(other.overran);
+        for (invariant, steps) in other.taken {
+            *self.taken.entry(invariant).or_default() += steps;
+        }
         self.cut_short |= other.cut_short;
         self.effort.add(other.effort);
         self.add(other.verdicts);

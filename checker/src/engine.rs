@@ -6,11 +6,12 @@
 //! decided again.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_encode::analysis::Analysis;
 use suture_model::change::Change;
+use suture_model::object::Key;
 use suture_model::snapshot::{Facts, Snapshot};
 use suture_model::steps;
 use suture_model::value::Str;
@@ -23,7 +24,7 @@ use crate::causes::narrow;
 use crate::clock::Stopwatch;
 use crate::decision::{Decision, Duration, Effort, Finding, Outcome, Verdict};
 use crate::decision_cache::{CacheKey, DecisionCache, repeatable};
-use crate::judge::{Findings, Judge, Scope};
+use crate::judge::{Findings, Instances, Judge, Scope};
 use crate::suggest::suggest;
 use crate::suppose::judge_all;
 use crate::version::{VersionError, z3_version};
@@ -120,12 +121,13 @@ impl Engine {
             let effort = Effort { known: true, ..Effort::default() };
             return Decision { uid: input.uid(), duration, effort, ..known };
         }
-        let (decision, facts) = Facts::read_by(|| self.decide_anew(input));
+        let (mut decision, facts) = Facts::read_by(|| self.decide_anew(input));
+        let taken = std::mem::take(&mut decision.taken);
         // one that was ended from outside might have said more
         if !steps::ended() {
             self.decisions.keep(asked, facts, input.snapshot, &decision);
         }
-        decision
+        Decision { taken, ..decision }
     }
 
     /// Forgets what was decided, so that a measurement of the same decision is one of all the work; what the solver
@@ -136,11 +138,11 @@ impl Engine {
 
     fn decide_anew(&mut self, input: &Input<'_>) -> Decision {
         let watch = Stopwatch::start();
-        let (found, effort) = steps::within(self.settings.steps, || {
+        let (found, effort, taken) = steps::within(self.settings.steps, || {
             let began = steps::left();
             let mut judge = self.judge();
             let mut found = judge_all(&mut judge, input, Scope::default());
-            let mut effort = judge.effort;
+            let (mut effort, taken) = (judge.effort, judge.taken);
             if self.settings.suggest && !found.cut_short {
                 let trials = SUGGEST_INSTANCES_MAX / effort.instances.max(1);
                 narrow(input, &mut found.verdicts, trials, |input, scope| judge_all(&mut self.judge(), input, scope));
@@ -148,9 +150,9 @@ impl Engine {
                 steps::within(share, || self.suggest(input, &mut found.verdicts, trials));
             }
             effort.steps = began.saturating_sub(steps::left());
-            (found, effort)
+            (found, effort, taken)
         });
-        self.decision(&input.uid(), found, effort, &watch)
+        Decision { taken, ..self.decision(&input.uid(), found, effort, &watch) }
     }
 
     /// Adds what would have been allowed, found in so many trials for each cause.
@@ -174,11 +176,20 @@ impl Engine {
     /// What can break in the cluster as it is without any request: by what may happen next, under the faults that each
     /// invariant must survive. Only an invariant with `violations: Strict` has nobody to excuse.
     pub fn foresee(&mut self, snapshot: &Snapshot, time: Option<&str>) -> Decision {
+        self.foresee_of(snapshot, time, Instances::All)
+    }
+
+    /// The same of one object, of whichever invariants it is an instance.
+    pub fn foresee_one(&mut self, snapshot: &Snapshot, time: Option<&str>, key: &Key) -> Decision {
+        self.foresee_of(snapshot, time, Instances::Of(key))
+    }
+
+    fn foresee_of(&mut self, snapshot: &Snapshot, time: Option<&str>, instances: Instances<'_>) -> Decision {
         let (watch, change) = (Stopwatch::start(), Change::default());
         let input = Input { snapshot, in_flight: &[], change: &change, time, exemptions: &[] };
         let (found, effort) = steps::within(self.settings.steps, || {
             let mut judge = self.judge();
-            let found = judge_all(&mut judge, &input, Scope { present: true, ..Scope::default() });
+            let found = judge_all(&mut judge, &input, Scope { instances, ..Scope::default() });
             (found, judge.effort)
         });
         self.decision("", found, effort, &watch)
@@ -193,6 +204,7 @@ impl Engine {
             running: &self.running,
             verdicts: &mut self.verdicts,
             effort: Effort::default(),
+            taken: BTreeMap::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 //! is known.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -45,10 +45,22 @@ pub(crate) struct Scope<'v> {
     pub first: bool,
     /// Whether nothing has followed the change yet: only what holds at every moment, and denies, is asked.
     pub at_first: bool,
-    /// Whether all instances that there are are judged, where nothing is changed.
-    pub present: bool,
+    /// Which instances that is.
+    pub instances: Instances<'v>,
     /// Whether all instances are judged, also of what is denied whatever more of them say.
     pub in_full: bool,
+}
+
+/// Which instances are judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Instances<'v> {
+    /// Those that the change reaches.
+    #[default]
+    Reached,
+    /// All that there are, where nothing is changed.
+    All,
+    /// This object, of whichever invariants it is one, where nothing is changed.
+    Of(&'v Key),
 }
 
 /// What was found out about the instances that a change reaches.
@@ -91,6 +103,8 @@ pub(crate) struct Judge<'e> {
     pub running: &'e RefCell<Option<Str>>,
     pub verdicts: &'e mut Verdicts,
     pub effort: Effort,
+    /// How many steps each invariant took.
+    pub taken: BTreeMap<Str, u64>,
 }
 
 impl<'e> Judge<'e> {
@@ -108,7 +122,7 @@ impl<'e> Judge<'e> {
     fn in_steps(&mut self, input: &Input<'_>, scope: Scope<'_>) -> Result<Findings, NoScenarios> {
         let in_flight: Vec<&Request> = input.in_flight.iter().collect();
         let source = ScenarioSource { input, in_flight: &in_flight, unsure: self.settings.unsure };
-        if scope.present {
+        if !matches!(scope.instances, Instances::Reached) {
             let (baseline, _) = source.baseline(usize::MAX)?;
             let set = ScenarioSet { during: baseline.clone(), at_once: None, after: None, baseline };
             return Ok(self.in_scenarios(source, scope, &set));
@@ -171,7 +185,9 @@ impl<'e> Judge<'e> {
                 by_itself: LastByItself::default(),
             };
             running.replace(Some(analysis.compiled.name.clone()));
+            let left = steps::left();
             let judged = shares.within(&analysis.compiled, || judged.all(&mut impact));
+            *self.taken.entry(analysis.compiled.name.clone()).or_default() += left.saturating_sub(steps::left());
             running.take();
             if judged.is_break() {
                 break;
@@ -219,9 +235,10 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
     /// Judges all instances that the change reaches.
     fn all(&mut self, impact: &mut Impact<'s, 'a>) -> ControlFlow<()> {
         self.began = steps::left();
-        let Reached { mut keys, pod_classes, admitting } = match self.scope.present {
-            true => Reached::of(impact.of_kinds(self.run.analysis, None)),
-            false => impact.reached(self.run.analysis),
+        let Reached { mut keys, pod_classes, admitting } = match self.scope.instances {
+            Instances::Reached => impact.reached(self.run.analysis),
+            Instances::All => Reached::of(impact.of_kinds(self.run.analysis, None)),
+            Instances::Of(key) => Reached::of(impact.of_key(self.run.analysis, key)),
         };
         let exposed = self.memo.exposed(&pod_classes);
         if !exposed.is_empty() {
@@ -413,7 +430,8 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             return ControlFlow::Break(());
         }
         let verdicts = &self.found.verdicts;
-        let many = verdicts.len() >= REFUSALS_MAX && !self.judge.settings.verbose && !self.scope.present;
+        let in_full = self.judge.settings.verbose || !matches!(self.scope.instances, Instances::Reached);
+        let many = verdicts.len() >= REFUSALS_MAX && !in_full;
         let refusals = || verdicts.iter().filter(|v| v.decides() == Outcome::Denied).count();
         self.found.cut_short = many && refusals() >= REFUSALS_MAX;
         match self.found.cut_short {

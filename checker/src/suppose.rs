@@ -65,12 +65,13 @@ pub(crate) fn judge_all(judge: &mut Judge<'_>, input: &Input<'_>, scope: Scope<'
     }
     let settings = Settings { verbose: true, ..judge.settings.clone() };
     let scope = Scope { first: false, in_full: true, ..scope };
-    let mut whole = Judge { settings: &settings, verdicts: &mut *judge.verdicts, ..*judge };
+    let taken = std::mem::take(&mut judge.taken);
+    let mut whole = Judge { settings: &settings, verdicts: &mut *judge.verdicts, taken, ..*judge };
     let found = match under_each(&mut whole, input, scope) {
         Ok(found) => found,
         Err(asked) => one_by_one(&mut whole, input, scope, asked),
     };
-    judge.effort = whole.effort;
+    (judge.effort, judge.taken) = (whole.effort, whole.taken);
     found
 }
 

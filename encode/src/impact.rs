@@ -481,6 +481,14 @@ impl<'s, 'a> Impact<'s, 'a> {
         self.of_some_kinds(analysis, ns, |_| true, |_| true)
     }
 
+    /// This object, if it is one of them.
+    pub fn of_key(&self, analysis: &Analysis, key: &Key) -> BTreeSet<Key> {
+        let adapters = self.seeds.before.base().adapters();
+        let is_one = |object: &&Arc<Object>| analysis.compiled.for_each.matches(object, adapters.as_ref());
+        let object = self.seeds.before.get(key).filter(is_one);
+        object.map(|object| object.key.clone()).into_iter().collect()
+    }
+
     /// Those objects of some of the invariant's kinds that do not hold in every future by what they are themselves.
     fn open_of_kinds(&self, analysis: &Analysis, ns: Option<&str>, some: impl Fn(&Kind) -> bool) -> BTreeSet<Key> {
         let worlds = Worlds { before: self.seeds.before, now: self.seeds.before };

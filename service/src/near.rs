@@ -12,6 +12,7 @@ use suture_checker::engine::{Engine, Settings};
 use suture_checker::version::VersionError;
 use suture_model::change::{Change, User};
 use suture_model::futures::Faults;
+use suture_model::object::{Key, Object};
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_specs::compile::CompiledInvariant;
@@ -22,7 +23,7 @@ use crate::one_step::side::Side;
 use crate::one_step::{Covered, Kind, Step, steps};
 use crate::policy::Policy;
 
-/// A survey may take what it takes: nobody waits for an answer in time.
+/// Of a whole cluster, one answer may take what it takes: nobody waits for it in time.
 const STEPS: u64 = u64::MAX / 4;
 
 /// What brings an instance down.
@@ -57,7 +58,7 @@ pub struct ByRequest {
     pub verdict: Verdict,
     /// How much that changes.
     #[serde(skip)]
-    size: (Kind, u64, String),
+    pub size: (Kind, u64, String),
 }
 
 /// What is one step away from breaking.
@@ -90,38 +91,73 @@ pub fn look_ahead(
 ) -> Result<Near, VersionError> {
     let mut near = Near::default();
     look("faults");
-    by_faults(policy, snapshot, time, violated, &mut near)?;
+    let mut faults = UnderFaults::new(policy, Settings { steps: STEPS, ..Settings::default() })?;
+    (near.faults, near.undecided) = faults.broken(snapshot, time, violated, None);
     let mut side = Side::new(policy)?;
-    let (state, user) = (State::new(snapshot), User::admin());
-    let mut found: BTreeMap<(String, String), ByRequest> = BTreeMap::new();
+    let state = State::new(snapshot);
+    let mut found = Broken::new();
     for object in snapshot.iter() {
         look(&object.key.to_string());
         near.objects += 1;
-        for Step { kind, by, request } in steps(&state, object, &user) {
-            *near.covered.entry(kind).or_default() += 1;
-            let words = request.describe();
-            let change = Change::from(request);
-            let decision = side.decide(snapshot, &change, time);
-            near.undecided += u64::from(decision.verdicts.iter().any(|verdict| verdict.outcome == Finding::Undecided));
-            let refuted = decision.verdicts.into_iter().filter(|verdict| verdict.outcome == Finding::Refuted);
-            for verdict in refuted {
-                let at = (verdict.invariant.clone(), verdict.instance.clone());
-                if !violated.contains(&at) {
-                    let size = (kind, by, words.clone());
-                    note(&mut found, at, ByRequest { count: 1, smallest: words.clone(), verdict, size });
-                }
-            }
+        let of_object = by_requests(&mut side, &state, object, time, violated);
+        near.undecided += of_object.undecided;
+        for (kind, count) in of_object.covered {
+            *near.covered.entry(kind).or_default() += count;
         }
+        of_object.broken.into_iter().for_each(|(at, by)| note(&mut found, at, by));
     }
     near.requests = found.into_values().collect();
     Ok(near)
 }
 
-fn note(found: &mut BTreeMap<(String, String), ByRequest>, at: (String, String), new: ByRequest) {
+/// Instances that requests break, by invariant and name.
+type Broken = BTreeMap<(String, String), ByRequest>;
+
+/// What requests of one step on one object do.
+#[derive(Debug, Default)]
+pub struct OfObject {
+    /// What they break.
+    pub broken: Broken,
+    /// How many requests of each kind were judged.
+    pub covered: Covered,
+    /// How many of them could not be decided.
+    pub undecided: u64,
+}
+
+/// Asks a policy for every request of one step on an object. `violated` says which instances are broken already.
+pub fn by_requests(
+    side: &mut Side<'_>,
+    state: &State<'_>,
+    object: &Object,
+    time: Option<Clock>,
+    violated: &BTreeSet<(String, String)>,
+) -> OfObject {
+    let mut found = OfObject::default();
+    for step in steps(state, object, &User::admin()) {
+        let (by, Step { kind, request, .. }) = (step.by(), step);
+        *found.covered.entry(kind).or_default() += 1;
+        let words = request.describe();
+        let change = Change::from(request);
+        let decision = side.decide(state.base(), &change, time);
+        found.undecided += u64::from(decision.verdicts.iter().any(|verdict| verdict.outcome == Finding::Undecided));
+        let refuted = decision.verdicts.into_iter().filter(|verdict| verdict.outcome == Finding::Refuted);
+        for verdict in refuted {
+            let at = (verdict.invariant.clone(), verdict.instance.clone());
+            if !violated.contains(&at) {
+                let size = (kind, by, words.clone());
+                note(&mut found.broken, at, ByRequest { count: 1, smallest: words.clone(), verdict, size });
+            }
+        }
+    }
+    found
+}
+
+/// Adds requests that break an instance to those that are known.
+fn note(found: &mut Broken, at: (String, String), new: ByRequest) {
     match found.get_mut(&at) {
         None => drop(found.insert(at, new)),
         Some(known) => {
-            let count = known.count + 1;
+            let count = known.count + new.count;
             if new.size < known.size {
                 *known = new;
             }
@@ -130,36 +166,50 @@ fn note(found: &mut BTreeMap<(String, String), ByRequest>, at: (String, String),
     }
 }
 
-fn by_faults(
-    policy: &Policy,
-    snapshot: &Snapshot,
-    time: Option<Clock>,
-    violated: &BTreeSet<(String, String)>,
-    near: &mut Near,
-) -> Result<(), VersionError> {
-    let kinds = [
-        (Fault::None, Faults::default()),
-        (Fault::Node, Faults { nodes: 1, zones: 0 }),
-        (Fault::Zone, Faults { nodes: 0, zones: 1 }),
-    ];
-    let mut known = violated.clone();
-    for (fault, faults) in kinds {
-        let settings = Settings { steps: STEPS, suggest: false, ..Settings::default() };
-        let mut engine = Engine::new(under(policy, faults), settings)?;
+/// A policy as if its invariants had to survive one fault, or none.
+pub struct UnderFaults([(Fault, Engine); 3]);
+
+impl UnderFaults {
+    /// Of which nothing was asked yet.
+    ///
+    /// # Errors
+    /// When the linked Z3 is too old.
+    pub fn new(policy: &Policy, settings: Settings) -> Result<Self, VersionError> {
+        let settings = Settings { suggest: false, ..settings };
+        let engine = |nodes, zones| Engine::new(under(policy, Faults { nodes, zones }), settings.clone());
+        Ok(Self([(Fault::None, engine(0, 0)?), (Fault::Node, engine(1, 0)?), (Fault::Zone, engine(0, 1)?)]))
+    }
+
+    /// What breaks of what is not `violated` already, in the order of invariants and instances, and how many instances could
+    /// not be decided: of all, or of one object.
+    pub fn broken(
+        &mut self,
+        snapshot: &Snapshot,
+        time: Option<Clock>,
+        violated: &BTreeSet<(String, String)>,
+        one: Option<&Key>,
+    ) -> (Vec<ByFault>, u64) {
+        let (mut found, mut undecided, mut known) = (Vec::new(), 0, BTreeSet::new());
         let time = time.map(|time| time.to_string());
-        for verdict in engine.foresee(snapshot, time.as_deref()).verdicts {
-            let at = (verdict.invariant.clone(), verdict.instance.clone());
-            match verdict.outcome {
-                Finding::Refuted if known.insert(at) => near.faults.push(ByFault { fault, verdict }),
-                Finding::Undecided => near.undecided += 1,
-                Finding::Refuted | Finding::Proved | Finding::NotWorse => {}
+        for (fault, engine) in &mut self.0 {
+            let decision = match one {
+                Some(key) => engine.foresee_one(snapshot, time.as_deref(), key),
+                None => engine.foresee(snapshot, time.as_deref()),
+            };
+            for verdict in decision.verdicts {
+                let at = (verdict.invariant.clone(), verdict.instance.clone());
+                match verdict.outcome {
+                    Finding::Refuted if violated.contains(&at) || !known.insert(at) => {}
+                    Finding::Refuted => found.push(ByFault { fault: *fault, verdict }),
+                    Finding::Undecided => undecided += 1,
+                    Finding::Proved | Finding::NotWorse => {}
+                }
             }
         }
+        let place = |by: &ByFault| (by.verdict.invariant.clone(), by.verdict.instance.clone(), by.fault);
+        found.sort_by_key(place);
+        (found, undecided)
     }
-    near.faults.sort_by(|a, b| {
-        (&a.verdict.invariant, &a.verdict.instance, a.fault).cmp(&(&b.verdict.invariant, &b.verdict.instance, b.fault))
-    });
-    Ok(())
 }
 
 /// The invariants as if they had to survive these faults, and nobody were excused.

@@ -10,6 +10,8 @@
 //! | unlabel | every label of every object | one |
 //! | select | every key of the selector of a Service, a PodDisruptionBudget or a NetworkPolicy | one: another value |
 //!
+//! Where two numbers are answered differently, whoever asks may look between them ([`writing`]).
+//!
 //! What is not in it: creations, several changes at a time, other values, status, and what has been asked to go already.
 
 use std::collections::BTreeMap;
@@ -77,10 +79,39 @@ impl Kind {
 pub struct Step {
     /// What it does.
     pub kind: Kind,
-    /// By how much it changes a number; 1 for what is no number.
-    pub by: u64,
     /// The request.
     pub request: Request,
+    /// The number that it writes, if it writes one.
+    pub number: Option<Written>,
+}
+
+impl Step {
+    /// By how much it changes a number; 1 for what is no number.
+    pub fn by(&self) -> u64 {
+        self.number.as_ref().map_or(1, |number| number.to.abs_diff(number.from))
+    }
+}
+
+/// Where an object has a number that steps change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NumberAt {
+    /// The scale.
+    Scale,
+    /// An integer at this path.
+    Integer(Vec<String>),
+    /// A percentage at this path.
+    Percentage(Vec<String>),
+}
+
+/// A number that a step writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Which.
+    pub at: NumberAt,
+    /// What it is now.
+    pub from: i64,
+    /// What it is to be.
+    pub to: i64,
 }
 
 /// How many steps of each kind there are.
@@ -105,6 +136,13 @@ pub fn steps(state: &State<'_>, object: &Object, user: &User) -> Vec<Step> {
     steps.found
 }
 
+/// The step that writes this number; none where that is no request.
+pub fn writing(state: &State<'_>, object: &Object, user: &User, number: Written) -> Option<Step> {
+    let mut steps = Steps { state, object, val: object.to_val(), user, found: Vec::new() };
+    steps.number(number);
+    steps.found.pop()
+}
+
 struct Steps<'s, 'a> {
     state: &'s State<'a>,
     object: &'s Object,
@@ -114,27 +152,46 @@ struct Steps<'s, 'a> {
 }
 
 impl Steps<'_, '_> {
-    fn add(&mut self, kind: Kind, by: u64, request: Request) {
-        self.found.push(Step { kind, by, request });
+    fn add(&mut self, kind: Kind, request: Request) {
+        self.found.push(Step { kind, request, number: None });
     }
 
     /// Adds an update that writes the object so. What is none is passed over.
-    fn write(&mut self, kind: Kind, by: u64, val: &Val) {
+    fn write(&mut self, kind: Kind, val: &Val) {
         if let Ok(request) = Request::update(self.user.clone(), self.state, val, "") {
-            self.add(kind, by, request);
+            self.add(kind, request);
+        }
+    }
+
+    /// Adds a request that writes a number. What is none is passed over.
+    fn number(&mut self, number: Written) {
+        let Written { at, to, .. } = &number;
+        let update = |path: &[String], val: Val| {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            Request::update(self.user.clone(), self.state, &self.val.with_at(&path, val), "").ok()
+        };
+        let (kind, request) = match at {
+            NumberAt::Scale => {
+                (Kind::Scale, Some(Request::scale(self.user.clone(), self.state, self.object.key.clone(), *to)))
+            }
+            NumberAt::Integer(path) => (Kind::Number, update(path, Val::Int(*to))),
+            NumberAt::Percentage(path) => (Kind::Number, update(path, Val::str(format!("{to}%")))),
+        };
+        if let Some(request) = request {
+            self.found.push(Step { kind, request, number: Some(number) });
         }
     }
 
     fn delete(&mut self) {
         let key = self.object.key.clone();
         let request = Request::delete(self.user.clone(), self.state, key, None, Preconditions::default());
-        self.add(Kind::Delete, 1, request);
+        self.add(Kind::Delete, request);
     }
 
     fn evict(&mut self) {
         if !self.object.node.is_empty() {
             let request = Request::evict(self.user.clone(), self.object.key.clone());
-            self.add(Kind::Evict, 1, request);
+            self.add(Kind::Evict, request);
         }
     }
 
@@ -149,8 +206,7 @@ impl Steps<'_, '_> {
         };
         to.retain(|to| *to != from);
         for to in to {
-            let request = Request::scale(self.user.clone(), self.state, self.object.key.clone(), to);
-            self.add(Kind::Scale, to.abs_diff(from), request);
+            self.number(Written { at: NumberAt::Scale, from, to });
         }
     }
 
@@ -158,7 +214,7 @@ impl Steps<'_, '_> {
         let path = ["spec", "unschedulable"];
         if self.object.key.kind.is("Node") && self.val.bool_at(&path) != Some(true) {
             let val = self.val.with_at(&path, Val::Bool(true));
-            self.write(Kind::Cordon, 1, &val);
+            self.write(Kind::Cordon, &val);
         }
     }
 
@@ -166,7 +222,7 @@ impl Steps<'_, '_> {
         let labels: Vec<String> = self.object.labels().entries().map(|(key, _)| key.to_string()).collect();
         for label in labels {
             let val = self.val.without_at(&["metadata", "labels", &label]);
-            self.write(Kind::Unlabel, 1, &val);
+            self.write(Kind::Unlabel, &val);
         }
     }
 
@@ -176,7 +232,7 @@ impl Steps<'_, '_> {
         for (key, value) in selector.entries() {
             let Some(value) = value.as_str() else { continue };
             let val = self.val.with_at(&[path, &[&**key][..]].concat(), Val::str(format!("{value}{OTHER}")));
-            self.write(Kind::Select, 1, &val);
+            self.write(Kind::Select, &val);
         }
     }
 
@@ -186,17 +242,18 @@ impl Steps<'_, '_> {
         boundaries(&spec, &mut vec!["spec".to_owned()], &mut found);
         // that is what scalings are for
         let scales = has_scale(self.state, self.object);
-        found.retain(|(path, ..)| !(scales && path.iter().map(String::as_str).eq(["spec", "replicas"])));
-        for (path, value, by) in found {
-            let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            let val = self.val.with_at(&path, value);
-            self.write(Kind::Number, by, &val);
+        let is_scale = |number: &Written| match &number.at {
+            NumberAt::Integer(path) => path.iter().map(String::as_str).eq(["spec", "replicas"]),
+            NumberAt::Scale | NumberAt::Percentage(_) => false,
+        };
+        for number in found.into_iter().filter(|number| !(scales && is_scale(number))) {
+            self.number(number);
         }
     }
 }
 
-/// The numbers in a value, each with its path, another value, and by how much that differs.
-fn boundaries(val: &Val, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, Val, u64)>) {
+/// The numbers in a value, each with others that may stand in its place.
+fn boundaries(val: &Val, path: &mut Vec<String>, found: &mut Vec<Written>) {
     match val {
         Val::Map(map) if path.len() < DEPTH_MAX => {
             for (key, value) in map.iter() {
@@ -205,17 +262,18 @@ fn boundaries(val: &Val, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, V
                 path.pop();
             }
         }
-        Val::Int(number) => {
-            let mut to = vec![0, number.saturating_sub(1), number.saturating_add(1)];
-            to.retain(|to| *to >= 0 && to != number);
+        Val::Int(from) => {
+            let mut to = vec![0, from.saturating_sub(1), from.saturating_add(1)];
+            to.retain(|to| *to >= 0 && to != from);
             to.dedup();
-            found.extend(to.into_iter().map(|to| (path.clone(), Val::Int(to), to.abs_diff(*number))));
+            let at = NumberAt::Integer(path.clone());
+            found.extend(to.into_iter().map(|to| Written { at: at.clone(), from: *from, to }));
         }
         Val::Str(text) => {
-            let Some(percent) = text.strip_suffix('%').and_then(|number| number.parse::<i64>().ok()) else { return };
-            for to in [0, 100].into_iter().filter(|to| *to != percent) {
-                found.push((path.clone(), Val::str(format!("{to}%")), to.abs_diff(percent)));
-            }
+            let Some(from) = text.strip_suffix('%').and_then(|number| number.parse::<i64>().ok()) else { return };
+            let at = NumberAt::Percentage(path.clone());
+            let ends = [0, 100].into_iter().filter(|to| *to != from);
+            found.extend(ends.map(|to| Written { at: at.clone(), from, to }));
         }
         Val::Map(_) | Val::List(_) | Val::Null | Val::Bool(_) | Val::Float(_) => {}
     }

@@ -34,6 +34,7 @@ pub mod certificates;
 pub mod cleared;
 pub mod configuration;
 pub mod connections;
+pub mod costs;
 pub mod disclosure;
 pub mod emergency_switch;
 pub mod events;
@@ -53,6 +54,7 @@ pub mod live;
 pub mod loaded;
 pub mod maintenance;
 pub mod metrics;
+pub mod near_audit;
 pub mod off;
 pub mod options;
 pub mod overruns;
@@ -465,12 +467,13 @@ fn report(
     // where somebody else registers the webhook, requests come or they do not
     let standing = if options.target().is_some() { Err("not registered yet".to_owned()) } else { Ok(()) };
     let (teller, registered) = latest::channel(standing);
-    let SharedState { store, replicas, overruns, .. } = shared;
+    let SharedState { store, replicas, overruns, costs, .. } = shared;
     let (findings, found) = unbounded_channel();
     let reporter = Reporter {
         store: store.clone(),
         replicas: replicas.clone(),
         overruns: overruns.clone(),
+        costs: costs.clone(),
         identity: identity.clone(),
         there,
         registered,

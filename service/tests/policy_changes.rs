@@ -54,6 +54,24 @@ fn the_smallest_request_is_told_that_two_policies_answer_differently() {
 }
 
 #[test]
+fn of_many_pods_the_nearest_number_is_found_by_which_two_policies_differ() {
+    let folder = folder("diff-number");
+    let many = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 100}}";
+    let at_least = |count: u64| {
+        format!(
+            "{{apiVersion: suture.dev/v1alpha1, kind: Invariant, metadata: {{name: many}}, spec: {{forEach: {{var: d, kind: \
+             Deployment}}, require: [{{expression: '!d.liveIn(now) || d.at(now).spec.replicas >= {count}'}}]}}}}"
+        )
+    };
+    let state = write(&folder, "state.yaml", many);
+    let [old, new] = [20, 43].map(|count| write(&folder, &format!("{count}.yaml"), &at_least(count)));
+    let Ran { out, .. } = suture(&["diff", &old, &new, "--state", &state, "--profile", "none", "-o", "json"]);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    let smallest = found["differences"][0]["smallest"].as_str().unwrap();
+    assert!(smallest.contains("scales Deployment/shop/web from 100 to 42"), "{found}");
+}
+
+#[test]
 fn what_two_policies_would_have_denied_of_a_log_is_compared() {
     let folder = folder("diff-log");
     let state = write(&folder, "cluster.yaml", CLUSTER);

@@ -7,11 +7,12 @@ use suture_specs::spec::Action;
 use super::{Doing, Frame, page};
 use crate::clock::Clock;
 use crate::output::visible as shown;
+use crate::serve::costs::Cost;
 use crate::serve::reports::board::{Board, Counts, Line, Standing, spans};
 use crate::serve::reports::head::unasked;
 
 /// More violations of an invariant are only counted.
-const VIOLATIONS_MAX: usize = 50;
+const INSTANCES_MAX: usize = 50;
 const PLOT_WIDTH: u64 = 240;
 const PLOT_HEIGHT: u64 = 48;
 /// Below the bars, for the line that they stand on.
@@ -38,7 +39,7 @@ pub fn html(board: &Board, root: &str) -> String {
         @if !board.silent.is_empty() { p.why.warn { (shown(&unasked(&board.silent))) "." } }
         @if lines.is_empty() { p.none { "No invariant is loaded, and no report names one." } }
         @for (number, line) in (1..).zip(&lines).filter(|(_, line)| rank(line) != CALM) { (section(board, line, number)) }
-        (calm(&lines))
+        (calm(board, &lines))
     };
     let (title, what, skip) = ("Invariants", "how invariants stand", "Skip to the invariants");
     page(Frame { title, what, skip, root: Some(root), doing: Doing::Nothing }, &main)
@@ -61,22 +62,26 @@ fn rank(line: &Line) -> u8 {
 }
 
 /// Those that are not violated where the reader looks, as far as that is known, and stood in nobody's way.
-fn calm(lines: &[&Line]) -> Markup {
+fn calm(board: &Board, lines: &[&Line]) -> Markup {
     let calm: Vec<&Standing> = lines.iter().filter(|line| rank(line) == CALM).map(|line| &line.standing).collect();
     html! {
         @if !calm.is_empty() {
             section aria-labelledby="calm" {
                 h2 #calm { "Stood in nobody's way" }
-                table {
-                    caption { (calm.len()) @if calm.len() == 1 { " invariant" } @else { " invariants" } }
-                    thead { tr { th scope="col" { "Invariant" } th scope="col" { "State" } th scope="col" { "Violated now" } } }
-                    tbody {
-                        @for standing in calm {
-                            @let (class, word, why) = state(standing);
-                            tr {
-                                th scope="row" { (shown(&standing.name)) }
-                                td { span class=(class) { (word) } @if let Some(why) = why { " " (shown(why)) } }
-                                td { (violated(standing)) }
+                div.scroll tabindex="0" role="group" aria-label="invariants: table, scrolls sideways" {
+                    table {
+                        caption { (calm.len()) @if calm.len() == 1 { " invariant" } @else { " invariants" } }
+                        thead { tr { th scope="col" { "Invariant" } th scope="col" { "State" } th scope="col" { "Violated now" } th scope="col" { "One step away" } th scope="col" { "Cost" } } }
+                        tbody {
+                            @for standing in calm {
+                                @let (class, word, why) = state(standing);
+                                tr {
+                                    th scope="row" { (shown(&standing.name)) }
+                                    td { span class=(class) { (word) } @if let Some(why) = why { " " (shown(why)) } }
+                                    td { (violated(standing)) }
+                                    td { (nearly(standing)) }
+                                    td { (cost(board, standing)) }
+                                }
                             }
                         }
                     }
@@ -95,7 +100,7 @@ fn section(board: &Board, line: &Line, number: usize) -> Markup {
             h2 id=(id) { span class=(class) { (word) } " " (shown(&standing.name)) }
             @if let Some(why) = why { p { (shown(why)) } }
             div.pair {
-                div { h3 { "Violated now" } (violated(standing)) }
+                div { h3 { "Violated now" } (violated(standing)) h3 { "One step away" } (nearly(standing)) h3 { "Cost" } (cost(board, standing)) }
                 div { h3 { "Stood in the way" } (over_time(board, decisions, number)) }
             }
         }
@@ -120,19 +125,52 @@ fn violated(standing: &Standing) -> Markup {
     html! {
         @match (&standing.violations, &standing.unclear) {
             (Some(violations), _) if violations.is_empty() => p { "none" },
-            (Some(violations), _) => {
-                details {
-                    summary { (violations.len()) @if violations.len() == 1 { " instance" } @else { " instances" } }
-                    ul {
-                        @for (instance, message) in violations.iter().take(VIOLATIONS_MAX) {
-                            li { code { (shown(instance)) } @if !message.is_empty() { ": " (shown(message.lines().next().unwrap_or_default())) } }
-                        }
-                        @if violations.len() > VIOLATIONS_MAX { li { "and " (violations.len() - VIOLATIONS_MAX) " more" } }
-                    }
-                }
-            }
+            (Some(violations), _) => (instances(violations)),
             (None, Some(why)) => p { "Not known: " (shown(why)) },
             (None, None) => p { "Not known here." },
+        }
+    }
+}
+
+/// What one fault or one request would violate.
+fn nearly(standing: &Standing) -> Markup {
+    html! {
+        @match &standing.nearly {
+            Some(nearly) if nearly.instances.is_empty() => p { @if nearly.complete { "none" } @else { "none so far" } },
+            Some(nearly) => {
+                (instances(&nearly.instances))
+                @if !nearly.complete { p { "Not all objects were looked at yet." } }
+            }
+            None => p { "Not known here." },
+        }
+    }
+}
+
+/// What it took of decisions since the replicas began.
+fn cost(board: &Board, standing: &Standing) -> Markup {
+    let all: u64 = board.invariants.iter().map(|line| line.standing.cost.steps).sum();
+    let Cost { decisions, steps } = standing.cost;
+    html! {
+        @match (steps.checked_div(decisions), steps.saturating_mul(100).checked_div(all)) {
+            (Some(each), Some(share)) => p {
+                (each) " steps a decision, of " (decisions) "; " @if share == 0 { "less than 1" } @else { (share) } " % of all"
+            },
+            _ => p { "none yet" },
+        }
+    }
+}
+
+/// Instances, each with what is to be said of it.
+fn instances(all: &[(String, String)]) -> Markup {
+    html! {
+        details {
+            summary { (all.len()) @if all.len() == 1 { " instance" } @else { " instances" } }
+            ul {
+                @for (instance, told) in all.iter().take(INSTANCES_MAX) {
+                    li { code { (shown(instance)) } @if !told.is_empty() { ": " (shown(told.lines().next().unwrap_or_default())) } }
+                }
+                @if all.len() > INSTANCES_MAX { li { "and " (all.len() - INSTANCES_MAX) " more" } }
+            }
         }
     }
 }

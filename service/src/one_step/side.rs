@@ -42,6 +42,11 @@ impl<'p> Side<'p> {
         Ok(Self { policy, engine: Engine::new(policy.invariants.clone(), settings)? })
     }
 
+    /// The same, with an engine of it, that does not look for what would have been allowed.
+    pub fn with(policy: &'p Policy, engine: Engine) -> Self {
+        Self { policy, engine }
+    }
+
     /// Judges a change as `check` does, with nothing in flight.
     pub fn decide(&mut self, snapshot: &Snapshot, change: &Change, time: Option<Clock>) -> Decision {
         let question = Question {

@@ -2,15 +2,17 @@
 //! have none, by the first by name), with the time that is left over. It is told by metrics, and by the status of what is in
 //! the cluster as a resource.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use suture_checker::audit::{Audit, Audits};
 use suture_checker::decision::{Finding, Verdict};
 use suture_checker::engine::STEPS_WEBHOOK;
+use suture_checker::version::VersionError;
 use suture_specs::compile::CompiledInvariant;
 
+use super::near_audit::{NearAudit, Nearly};
 use super::resources::ResourceName;
 use super::status::Audited;
 use super::store::Store;
@@ -37,6 +39,9 @@ pub struct Auditor {
     since: Option<Instant>,
     /// When the last one ended, how long it took, and the load that it was of.
     last: Option<(Instant, Duration, u64)>,
+    near: NearAudit,
+    /// What is one step away from being violated, of each invariant that was looked at.
+    nearly: BTreeMap<ResourceName, Nearly>,
 }
 
 impl Auditor {
@@ -57,6 +62,35 @@ impl Auditor {
     /// What was found of each invariant.
     pub fn all(&self) -> impl Iterator<Item = (&ResourceName, &Audited)> {
         self.found.iter()
+    }
+
+    /// What is known to be one step away from violating an invariant; nothing of one that was not looked at yet.
+    pub fn nearly(&self, name: &ResourceName) -> Option<&Nearly> {
+        self.nearly.get(name)
+    }
+
+    /// How many instances are one step away, by the label of what was looked at, and how often all objects were looked at.
+    pub fn near(&self) -> (impl Iterator<Item = (String, usize)>, u64) {
+        let counted = self.nearly.iter().map(|(name, nearly)| (name.label(), nearly.instances.len()));
+        (counted, self.near.rounds())
+    }
+
+    /// Looks one step ahead for a while, if it is time to, once it is known what is violated; whether it did.
+    ///
+    /// # Errors
+    /// When the linked Z3 is too old.
+    pub fn look_ahead(&mut self, store: &Store) -> Result<bool, VersionError> {
+        let Some(audits) = &self.audits else { return Ok(false) };
+        let refuted = |audit: &Audit| -> Vec<(String, String)> {
+            let refuted = audit.verdicts().filter(|verdict| verdict.outcome == Finding::Refuted);
+            refuted.map(|verdict| (verdict.invariant.clone(), verdict.instance.clone())).collect()
+        };
+        let violated = || -> BTreeSet<(String, String)> { audits.each().flat_map(refuted).collect() };
+        let has_looked = self.near.look(store, violated)?;
+        if has_looked {
+            self.nearly = self.near.all(self.found.keys());
+        }
+        Ok(has_looked)
     }
 
     /// Looks, if it is time to; whether it did.

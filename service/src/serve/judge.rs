@@ -28,6 +28,7 @@ use self::landing::{effective, is_eviction, landing, same_call};
 use super::active::Active;
 use super::announce::{Announcement, Announcer};
 use super::answer::{Answer, Label, Unanswered};
+use super::costs::Costs;
 use super::in_flight_log::{Basis, InFlightLog, NotEntered, Reader};
 use super::last_reads::LastReads;
 use super::overruns::Overruns;
@@ -92,6 +93,8 @@ pub struct SharedState {
     last_reads: LastReads,
     /// Which invariants overran of late.
     pub overruns: Arc<Overruns>,
+    /// What each invariant took.
+    pub costs: Arc<Costs>,
     /// The engine of the latest generation of the policy that was asked for: its clones share what they keep.
     engine: Mutex<Option<(u64, Engine)>>,
 }
@@ -203,8 +206,8 @@ impl SharedState {
     /// What judges share before anything was decided.
     pub fn new(store: Arc<Store>, in_flight_log: Arc<InFlightLog>, replicas: Replicas) -> Self {
         let (unmodelled, last_reads, engine) = (OnUndecided::Allow, LastReads::default(), Mutex::default());
-        let (pauses, overruns) = (Pauses::default(), Arc::default());
-        Self { store, in_flight_log, replicas, pauses, unmodelled, reports: None, last_reads, overruns, engine }
+        let (pauses, overruns, costs) = (Pauses::default(), Arc::default(), Arc::default());
+        Self { store, in_flight_log, replicas, pauses, unmodelled, reports: None, last_reads, overruns, costs, engine }
     }
 
     /// An engine for the policy of a view.
@@ -473,6 +476,7 @@ impl Judge {
         };
         let Decided { decision, spent, crowded } = decide(policy, engine, &question);
         shared.overruns.note(&case.request, &decision.overran, now());
+        shared.costs.note(&decision.taken);
         let mut answer = Answer::from_decision(&decision, policy);
         if !answer.allowed && (crowded || is_eviction(&case.request)) {
             answer.code = TRY_AGAIN;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -88,7 +88,10 @@ struct Series {
     forbidden: Family<ByResource, Gauge>,
     violations: Family<ByInvariant, Gauge>,
     not_audited: Family<ByInvariant, Gauge>,
+    near_violations: Family<ByInvariant, Gauge>,
+    near_rounds: Gauge,
     invariant_overruns: Family<ByInvariant, Counter>,
+    invariant_steps: Family<ByInvariant, Counter>,
     watch_lag: Family<ByKind, Seconds>,
     ledger_entries: Gauge,
     ready: Gauge,
@@ -126,7 +129,10 @@ impl Default for Metrics {
             forbidden: Family::default(),
             violations: Family::default(),
             not_audited: Family::default(),
+            near_violations: Family::default(),
+            near_rounds: Gauge::default(),
             invariant_overruns: Family::default(),
+            invariant_steps: Family::default(),
             watch_lag: Family::default(),
             ledger_entries: Gauge::default(),
             ready: Gauge::default(),
@@ -177,8 +183,14 @@ impl Series {
         r.register("violations", help, self.violations.clone());
         let help = "1 for an invariant of which it is not known what is violated";
         r.register("not_audited", help, self.not_audited.clone());
+        let help = "Instances that hold and that one fault or one request would break, by invariant, as far as it was looked; \
+                    only the replica that audits tells it";
+        r.register("near_violations", help, self.near_violations.clone());
+        let help = "How often all objects were looked at for that, since the last change of invariants";
+        r.register("near_rounds", help, self.near_rounds.clone());
         let help = "Decisions of which an invariant took all that it may take";
         r.register("invariant_overruns", help, self.invariant_overruns.clone());
+        r.register("invariant_steps", "Steps that decisions took for an invariant", self.invariant_steps.clone());
         let help = "How far a watch may be behind, by kind";
         r.register_with_unit("watch_lag", help, Unit::Seconds, self.watch_lag.clone());
         r.register("ledger_entries", "Admitted changes that no watch has shown yet", self.ledger_entries.clone());
@@ -265,6 +277,12 @@ impl Metrics {
         self.series().invariant_overruns.get_or_create(&ByInvariant { invariant }).inc();
     }
 
+    /// Decisions took so many steps for an invariant so far.
+    pub fn took(&self, invariant: String, steps: u64) {
+        let series = self.series().invariant_steps.get_or_create(&ByInvariant { invariant });
+        series.inner().store(steps, Ordering::Relaxed);
+    }
+
     /// A request waited so long for its turn.
     pub fn waited(&self, wait: Duration) {
         self.series().queue_wait.observe(wait.as_secs_f64());
@@ -308,6 +326,16 @@ impl Metrics {
                 None => drop(not_audited.get_or_create(&invariant).set(1)),
             }
         }
+    }
+
+    /// So many instances of each invariant are one step away from being violated, after so many looks at all objects.
+    pub fn near(&self, found: impl Iterator<Item = (String, usize)>, rounds: u64) {
+        let Series { near_violations, near_rounds, .. } = self.series();
+        near_violations.clear();
+        for (invariant, count) in found {
+            near_violations.get_or_create(&ByInvariant { invariant }).set(gauge(count));
+        }
+        near_rounds.set(i64::try_from(rounds).unwrap_or(i64::MAX));
     }
 
     /// So many admitted changes were not seen yet.

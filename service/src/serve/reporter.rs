@@ -13,6 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::audits::{Auditor, name_of};
+use super::costs::Costs;
 use super::findings::{Compared, Findings};
 use super::judge::Replicas;
 use super::loaded::Edition;
@@ -41,6 +42,8 @@ pub struct Reporter {
     pub replicas: Replicas,
     /// Which invariants overran of late.
     pub overruns: Arc<Overruns>,
+    /// What each invariant took of decisions.
+    pub costs: Arc<Costs>,
     /// The name of this replica.
     pub identity: String,
     /// Which replicas there are.
@@ -64,6 +67,7 @@ struct Known<'v> {
     blind: BTreeMap<ResourceName, String>,
     problems: BTreeMap<&'v str, &'v str>,
     overruns: &'v Overruns,
+    costs: &'v Costs,
     /// What each invariant and grant does.
     actions: BTreeMap<ResourceName, Action>,
     /// Why no request is judged, if none is.
@@ -88,7 +92,19 @@ impl Reporter {
             if has_audited || !audits {
                 self.metrics.audited(auditor.found());
             }
+            let has_looked = audits
+                && auditor.look_ahead(&self.store).unwrap_or_else(|error| {
+                    tracing::error!(%error, "it is not known what is one step away");
+                    false
+                });
+            if has_looked || !audits {
+                let (counts, rounds) = auditor.near();
+                self.metrics.near(counts, rounds);
+            }
             let (view, found) = (self.store.read(), audits.then_some(&auditor));
+            for invariant in &view.loaded.policy.invariants {
+                self.metrics.took(name_of(invariant).label(), self.costs.of(&invariant.name).steps);
+            }
             let known = self.known(&view);
             if has_audited && self.telling.any() {
                 let findings = compared.with(&known.found(&auditor), &view.snapshot, self.telling);
@@ -122,6 +138,7 @@ impl Reporter {
             blind: view.blind().into_iter().map(|(invariant, why)| (name_of(&invariant), why)).collect(),
             problems: problems.iter().map(|problem| (&*problem.resource, &*problem.message)).collect(),
             overruns: &self.overruns,
+            costs: &self.costs,
             actions: actions(&view.loaded.policy),
             idle: self.idle(),
             now: Clock::now(),
@@ -171,6 +188,7 @@ impl Known<'_> {
                 Some(Audited::Unknown(_, why)) => (None, Some(why)),
                 Some(Audited::Nothing | Audited::Elsewhere) | None => (None, None),
             };
+            let nearly = auditor.and_then(|auditor| auditor.nearly(&name)).cloned();
             Standing {
                 loaded: true,
                 action: self.actions.get(&name).copied(),
@@ -178,6 +196,8 @@ impl Known<'_> {
                 idle: self.idle.clone().err(),
                 violations,
                 unclear,
+                nearly,
+                cost: self.costs.of(&invariant.name),
                 problem: None,
                 name: invariant.name.to_string(),
             }
@@ -217,6 +237,7 @@ impl Known<'_> {
             enforced,
             in_time,
             audited,
+            near: auditor.and_then(|auditor| auditor.nearly(name)).map(|n| (n.instances.len(), n.complete)),
         }
     }
 

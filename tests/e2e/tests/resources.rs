@@ -272,6 +272,8 @@ impl Scene {
             "subjects": [{"kind": "User", "name": "ana"}], "reason": "a drill"}}),
         );
         self.until("it goes with what it tells", || report().map_or(Ok(()), |report| Err(report.to_string())));
+        // who takes the label away again breaks it
+        self.says("invariants.suture.dev/labelled", "OneStepAway", "True", 1);
         let ana = self.user("ana");
         self.until("who is exempt breaks it", || {
             let output = label(&ana, "app-").map_err(|error| error.to_string())?;

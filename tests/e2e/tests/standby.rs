@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use suture_e2e::balancer::Balancer;
 use suture_e2e::installed::{Installed, install, requests};
 use suture_e2e::objects::{ingress, invariant, list, namespace};
 use suture_e2e::ports::Port;
+use suture_e2e::reports_page::{ReportsPage, report_id, stand_in};
 use suture_e2e::suture::ready;
 use suture_e2e::{Api, Cluster, Kubectl, Nodes, Options, suture, wait};
 
@@ -61,6 +63,10 @@ fn replicas_share_the_work_with_the_rights_that_they_are_given() {
     let api = Api::new(&cluster, "admin").expect("api");
     let scene = Scene { cluster, admin, api };
     assert_eq!(scene.create("left", "taken", "taken.example"), Ok(()));
+    // as who shows reports is told to do
+    let account = format!("--serviceaccount={}:suture", suture::NAMESPACE);
+    let delegator = ["create", "clusterrolebinding", "suture-reviews", "--clusterrole=system:auth-delegator", &account];
+    scene.admin.text(&delegator).expect("bound");
     scene.single();
     scene.in_mode("announced");
     scene.in_mode("audit");
@@ -68,8 +74,8 @@ fn replicas_share_the_work_with_the_rights_that_they_are_given() {
 }
 
 impl Scene {
-    /// Two replicas that are still down, and a Service's worth of balancer before those of them that are ready.
-    fn replicas(&self, mode: &str) -> [Installed; 2] {
+    /// Two replicas, and a Service's worth of balancer before those of them that are ready. Each gets flags of its own.
+    fn replicas(&self, mode: &str, flags: [&[String]; 2]) -> ([Installed; 2], Balancer) {
         let ports = [(); 2].map(|()| [(); 2].map(|()| Port::reserve().expect("port")));
         let health: BTreeMap<u16, u16> =
             ports.iter().map(|[webhook, health]| (webhook.number(), health.number())).collect();
@@ -78,13 +84,15 @@ impl Scene {
         let balancer = Balancer::start_where(targets, is_ready).expect("balancer");
         let url = format!("https://127.0.0.1:{}", balancer.port());
         let mode = format!("--replicas-mode={mode}");
-        let mut names = ["suture-0", "suture-1"].into_iter();
-        ports.map(|ports| {
-            let name = names.next().unwrap_or_default();
-            let replica = Installed::on(&self.cluster, name, ports, Some(&url), &[&mode]).expect("suture");
+        let mut each = ["suture-0", "suture-1"].into_iter().zip(flags);
+        let replicas = ports.map(|ports| {
+            let (name, flags) = each.next().unwrap_or_default();
+            let flags: Vec<&str> = [&mode].into_iter().chain(flags).map(String::as_str).collect();
+            let replica = Installed::on(&self.cluster, name, ports, Some(&url), &flags).expect("suture");
             replica.process.launch().expect("launch");
             replica
-        })
+        });
+        (replicas, balancer)
     }
 
     /// Creates an Ingress for a host; says why not.
@@ -147,7 +155,7 @@ impl Scene {
     /// One decides; it is killed again and again, with harmful and harmless requests on their way.
     fn single(&self) {
         println!("single:");
-        let replicas = self.replicas("single");
+        let (replicas, _balancer) = self.replicas("single", [&[], &[]]);
         self.until_denied("judged");
         self.told(&["suture-0", "suture-1"], "True");
         let holder = self.holder();
@@ -216,7 +224,13 @@ impl Scene {
 
     fn in_mode(&self, mode: &str) {
         println!("{mode}:");
-        let replicas = self.replicas(mode);
+        let ports = [(); 2].map(|()| Port::reserve().expect("port"));
+        let flags = [0, 1].map(|at: usize| match mode {
+            "announced" => reporting(&self.cluster.folder().join(format!("reports-{at}")), &ports[at]),
+            _ => Vec::new(),
+        });
+        let [first, second] = &flags;
+        let (replicas, balancer) = self.replicas(mode, [first, second]);
         replicas.iter().for_each(|replica| replica.wait_ready().expect("ready"));
         if mode == "audit" {
             self.told(&["suture-0", "suture-1"], "False");
@@ -231,11 +245,50 @@ impl Scene {
             self.until_denied("judged");
             self.told(&["suture-0", "suture-1"], "True");
             assert_eq!(self.create("left", mode, &format!("{mode}.example")), Ok(()));
+            self.reports(&replicas, &balancer, &ports);
         }
         replicas.iter().for_each(|replica| replica.process.stop().expect("stop"));
         let leases =
             self.admin.text(&["get", "leases", "--namespace", suture::NAMESPACE, "--output=name"]).expect("leases");
         assert!(!leases.contains("suture-replica-"), "who leaves takes its Lease away: {leases}");
+    }
+
+    /// Each replica keeps the reports of what it denied itself. Whoever asks one of them is told what both keep, and whose
+    /// reports are missing once one is gone.
+    fn reports(&self, replicas: &[Installed; 2], balancer: &Balancer, ports: &[Port; 2]) {
+        stand_in(&self.admin, ports[0].number()).expect("the Service");
+        let kept = |replica: &Installed| replica.counted("suture_reports_present");
+        let mut ids = BTreeSet::new();
+        self.until("both have denied something", STATUS, || {
+            // the API server keeps its connections, and so its replica
+            balancer.cut();
+            let denied = self.create("right", "late", "taken.example").expect_err("it is taken");
+            ids.extend(report_id(&denied));
+            let [first, second] = replicas.each_ref().map(kept);
+            if first * second > 0.0 { Ok(()) } else { Err(format!("{first} and {second} reports; {denied}")) }
+        });
+        let page = wait::until("the reports", STATUS, || ReportsPage::open(&self.cluster, "admin")).expect("a page");
+        self.until("one replica tells what both keep", STATUS, || {
+            let (_, text) = page.get("").map_err(|error| error.to_string())?;
+            let is_listed = |id: &String| text.contains(&format!("href=\"reports/{id}/page\""));
+            let missing: Vec<&String> = ids.iter().filter(|id| !is_listed(id)).collect();
+            if missing.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("{missing:?} of {} are not listed: {text}", ids.len()))
+            }
+        });
+        for id in &ids {
+            let (status, text) = page.get(&format!("reports/{id}/page")).expect("an answer");
+            assert!(status == 200 && text.contains("Ingress/left/taken"), "{status} {text}");
+        }
+        replicas[1].process.kill().expect("kill");
+        self.until("what the other one keeps is said to be missing", STATUS, || {
+            let (_, text) = page.get("").map_err(|error| error.to_string())?;
+            if text.contains("what suture-1 keeps is not shown") { Ok(()) } else { Err(text) }
+        });
+        replicas[1].process.launch().expect("launch");
+        replicas[1].wait_ready().expect("ready");
     }
 
     /// What was asked of the API server with those rights: nothing that is forbidden, and no right is left over.
@@ -267,6 +320,7 @@ impl Scene {
                 "validatingwebhookconfigurations",
                 "invariants/status",
                 "subjectaccessreviews",
+                "tokenreviews",
             ]
             .iter()
             .all(|own| !write.ends_with(own))
@@ -279,6 +333,12 @@ impl Scene {
         });
         assert_eq!(foreign.count(), 0, "it touches no other namespace");
     }
+}
+
+/// Flags by which a replica keeps reports in a folder, and shows them at a port.
+fn reporting(folder: &Path, port: &Port) -> Vec<String> {
+    let at = format!("0.0.0.0:{}", port.number());
+    ["--reports", &folder.display().to_string(), "--reports-listen", &at].map(str::to_owned).to_vec()
 }
 
 fn create(api: &Api, collection: &str, object: &Value) -> Result<(), String> {

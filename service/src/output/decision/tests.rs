@@ -52,6 +52,7 @@ fn decision(decision: Outcome, verdicts: Vec<Verdict>) -> Decision {
         taken_as_none: Vec::new(),
         unmodelled: Vec::new(),
         unmodelled_outcome: Outcome::Allowed,
+        taken: std::collections::BTreeMap::new(),
         overran: BTreeSet::new(),
         cut_short: false,
         effort: Effort::default(),

@@ -9,6 +9,8 @@ use suture_specs::spec::Action;
 use super::head::Head;
 use super::id::ReportId;
 use crate::clock::Clock;
+use crate::serve::costs::Cost;
+use crate::serve::near_audit::Nearly;
 
 /// The spans that a board may be of: their names, their steps in seconds, and how many of them.
 const SPANS: [(&str, i64, usize); 3] = [("24h", 3_600, 24), ("7d", 6 * 3_600, 28), ("30d", 24 * 3_600, 30)];
@@ -46,6 +48,11 @@ pub struct Standing {
     /// Why that is not known, where it was looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unclear: Option<String>,
+    /// What one fault or one request would violate; none where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearly: Option<Nearly>,
+    /// What it took of decisions.
+    pub cost: Cost,
 }
 
 /// How many requests it stood in the way of.
@@ -201,12 +208,15 @@ impl Board {
                     for (own, other) in line.decisions.iter_mut().zip(decisions) {
                         *own = own.and(other);
                     }
+                    let cost = line.standing.cost.and(standing.cost);
                     if !line.standing.loaded {
                         line.standing = standing;
                     } else if line.standing.violations.is_none() {
                         line.standing.violations = standing.violations;
                         line.standing.unclear = line.standing.unclear.take().or(standing.unclear);
+                        line.standing.nearly = line.standing.nearly.take().or(standing.nearly);
                     }
+                    line.standing.cost = cost;
                 }
             }
         }

@@ -12,6 +12,10 @@ const PODS_MAX: usize = 32;
 /// A message is cut after so many characters: etcd holds many objects.
 const MESSAGE_CHARS_MAX: usize = 1024;
 
+/// The conditions of which only the replica that audits has a say.
+const VIOLATED: &str = "Violated";
+const ONE_STEP_AWAY: &str = "OneStepAway";
+
 /// What an audit says about one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Audited {
@@ -44,6 +48,9 @@ pub struct ResourceStatus {
     pub in_time: Option<Result<(), String>>,
     /// What is violated.
     pub audited: Audited,
+    /// How many instances of it are one step away from being violated, and whether all objects were looked at; none where
+    /// nobody looked.
+    pub near: Option<(usize, bool)>,
 }
 
 /// The status after this replica has said what it has to say. Where nothing changes, it is the old one, byte for byte.
@@ -150,6 +157,7 @@ fn conditions(old: &Json, resource_status: &ResourceStatus, pods: &[Json], now: 
             .as_ref()
             .map(|_| everywhere(pods, resource_status.generation, "InTime", "inTime", ("Decides", "Overran"))),
         violated(&resource_status.audited),
+        one_step_away(resource_status),
     ];
     let condition = |(name, status, reason, message): Aspect| {
         let before = known.iter().find(|c| c.get("type").and_then(Json::as_str) == Some(name));
@@ -164,9 +172,10 @@ fn conditions(old: &Json, resource_status: &ResourceStatus, pods: &[Json], now: 
             "message": cut(&message),
         })
     };
-    let elsewhere = (resource_status.audited == Audited::Elsewhere).then(|| {
-        let said = known.iter().find(|c| c.get("type").and_then(Json::as_str) == Some("Violated")).cloned();
-        said.unwrap_or_else(|| condition(("Violated", "Unknown", "NotAudited", "not audited yet".to_owned())))
+    let is_elsewhere = resource_status.audited == Audited::Elsewhere;
+    let elsewhere = [VIOLATED, ONE_STEP_AWAY].into_iter().filter(|_| is_elsewhere).map(|name| {
+        let said = known.iter().find(|c| c.get("type").and_then(Json::as_str) == Some(name)).cloned();
+        said.unwrap_or_else(|| condition((name, "Unknown", "NotAudited", "not audited yet".to_owned())))
     });
     aspects.into_iter().flatten().map(condition).chain(elsewhere).collect()
 }
@@ -206,14 +215,28 @@ fn everywhere(
 fn violated(audited: &Audited) -> Option<Aspect> {
     let found = match audited {
         Audited::Nothing | Audited::Elsewhere => return None,
-        Audited::Unknown(reason, message) => return Some(("Violated", "Unknown", *reason, message.clone())),
+        Audited::Unknown(reason, message) => return Some((VIOLATED, "Unknown", *reason, message.clone())),
         Audited::Found(found) => found,
     };
     Some(match found.len() {
-        0 => ("Violated", "False", "Holds", String::new()),
-        1 => ("Violated", "True", "Violations", "1 instance".to_owned()),
-        total => ("Violated", "True", "Violations", format!("{total} instances")),
+        0 => (VIOLATED, "False", "Holds", String::new()),
+        total => (VIOLATED, "True", "Violations", instances(total)),
     })
+}
+
+/// Whether one fault or one request would violate something, if this replica has a say in it.
+fn one_step_away(resource_status: &ResourceStatus) -> Option<Aspect> {
+    match (&resource_status.audited, resource_status.near) {
+        (Audited::Nothing | Audited::Elsewhere, _) => None,
+        (_, None) => Some((ONE_STEP_AWAY, "Unknown", "NotAudited", "not audited yet".to_owned())),
+        (_, Some((0, false))) => Some((ONE_STEP_AWAY, "Unknown", "Looking", "none so far".to_owned())),
+        (_, Some((0, true))) => Some((ONE_STEP_AWAY, "False", "Far", String::new())),
+        (_, Some((total, _))) => Some((ONE_STEP_AWAY, "True", "Near", instances(total))),
+    }
+}
+
+fn instances(total: usize) -> String {
+    if total == 1 { "1 instance".to_owned() } else { format!("{total} instances") }
 }
 
 fn cut(text: &str) -> String {

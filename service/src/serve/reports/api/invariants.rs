@@ -51,7 +51,8 @@ impl Api {
         for standing in &standings {
             there.extend(own_namespace(&standing.name).map(str::to_owned));
             let violated = standing.violations.iter().flatten();
-            there.extend(violated.map(|(instance, _)| namespace_of(instance).to_owned()));
+            let nearly = standing.nearly.iter().flat_map(|nearly| &nearly.instances);
+            there.extend(violated.chain(nearly).map(|(instance, _)| namespace_of(instance).to_owned()));
         }
         let readable = self.readable(reader, there).await?;
         let mut heads: Vec<Head> = heads.into_iter().filter(|head| is_seen(head, &readable)).collect();
@@ -75,8 +76,9 @@ fn is_seen_by_name(invariant: &str, readable: &Readable) -> bool {
 
 /// What of an invariant a reader may see.
 fn seen(mut standing: Standing, readable: &Readable) -> Standing {
-    if let Some(violations) = &mut standing.violations {
-        violations.retain(|(instance, _)| readable.has(namespace_of(instance)));
+    let nearly = standing.nearly.as_mut().map(|nearly| &mut nearly.instances);
+    for instances in [standing.violations.as_mut(), nearly].into_iter().flatten() {
+        instances.retain(|(instance, _)| readable.has(namespace_of(instance)));
     }
     standing
 }

@@ -9,6 +9,7 @@ use tower::ServiceExt;
 use super::*;
 use crate::clock::Clock;
 use crate::report::Report;
+use crate::serve::near_audit::Nearly;
 use crate::serve::reports::access::Reader;
 use crate::serve::reports::board::{Board, Line, Standing};
 use crate::serve::reports::id::{Ids, ReportId};
@@ -212,10 +213,13 @@ async fn the_board_names_and_counts_what_its_reader_may_read() {
     let bounds = Bounds { bytes_max: 1 << 20, age_max: Duration::from_secs(60) };
     store.put(&made, bounds, now).unwrap();
     let violated = ["Pod/shop/a", "Pod/bank/b", "Node/n1"].map(|name| (name.to_owned(), format!("{name} is down")));
+    let near = [("Pod/shop/c", "ana deletes Service/bank/web"), ("Pod/bank/d", "one node fails")]
+        .map(|(instance, step)| (instance.to_owned(), step.to_owned()));
     let standing = |name: &str, violations: &[(String, String)]| Standing {
         name: name.to_owned(),
         loaded: true,
         violations: Some(violations.to_vec()),
+        nearly: Some(Nearly { instances: near.to_vec(), complete: true }),
         ..Standing::default()
     };
     let standings = vec![standing("kept", &violated), standing("bank/own", &violated[1..2]), standing("shop/own", &[])];
@@ -236,6 +240,7 @@ async fn the_board_names_and_counts_what_its_reader_may_read() {
     let (lines, text) = board("shop").await;
     assert_eq!(lines, [of("kept", 1, 1), of("shop/own", 0, 0)]);
     assert!(!text.contains("bank") && !text.contains("n1"), "{text}");
+    assert!(text.contains("Pod/shop/c") && text.contains("another namespace"), "{text}");
     assert_eq!(board("other").await.0, [of("kept", 0, 0)]);
     let (status, page) = ask(&routes, "/invariants/page?span=7d", Some("shop")).await;
     assert!(

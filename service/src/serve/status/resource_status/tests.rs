@@ -19,6 +19,7 @@ fn good(generation: i64) -> ResourceStatus {
         enforced: fine,
         in_time: None,
         audited: Audited::Elsewhere,
+        near: None,
     }
 }
 
@@ -84,6 +85,28 @@ fn nothing_new_is_the_same_status() {
     // what cannot be violated does not say so
     let nothing = ResourceStatus { audited: Audited::Nothing, ..good(1) };
     assert_eq!(condition(&next_status(&Json::Null, "a", &nothing, &all, "t"), "Violated"), &Json::Null);
+}
+
+#[test]
+fn what_is_one_step_away_is_counted_and_not_denied_before_all_was_looked_at() {
+    let all = replicas(&["a"]);
+    let said = |near: Option<(usize, bool)>| {
+        let audited = ResourceStatus { audited: Audited::Found(Vec::new()), near, ..good(1) };
+        next_status(&Json::Null, "a", &audited, &all, "t1")
+    };
+    let is = |near, status: &str, message: &str| {
+        let said = said(near);
+        let told = condition(&said, "OneStepAway");
+        assert_eq!((&told["status"], &told["message"]), (&json!(status), &json!(message)), "{near:?}");
+    };
+    is(None, "Unknown", "not audited yet");
+    is(Some((0, false)), "Unknown", "none so far");
+    is(Some((0, true)), "False", "");
+    is(Some((1, false)), "True", "1 instance");
+    is(Some((2, true)), "True", "2 instances");
+    // another replica says nothing of it, and leaves what was said
+    let kept = next_status(&said(Some((2, true))), "a", &good(1), &all, "t2");
+    assert_eq!(condition(&kept, "OneStepAway")["message"], "2 instances");
 }
 
 #[test]
