@@ -153,7 +153,8 @@ fn cost(board: &Board, standing: &Standing) -> Markup {
     html! {
         @match (steps.checked_div(decisions), steps.saturating_mul(100).checked_div(all)) {
             (Some(each), Some(share)) => p {
-                (each) " steps a decision, of " (decisions) "; " @if share == 0 { "less than 1" } @else { (share) } " % of all"
+                (each) " steps a decision (" (decisions) @if decisions == 1 { " decision); " } @else { " decisions); " }
+                @if share == 0 { "less than 1" } @else { (share) } " % of all steps"
             },
             _ => p { "none yet" },
         }
