@@ -7,6 +7,7 @@
 //! |---|---|
 //! | the object itself | itself |
 //! | `selects`, `endpoints`, budgets | whatever selects a pod that the change touches, or a template that it may use |
+//! | `podsMatching` of the `standingSelector` | whatever asks for a label that such a pod has |
 //! | `selectedBy` | the pods, and what makes pods, that the selector of the changed object means |
 //! | `cascaded` | the custom resources near the changed object |
 //! | `podsOwnedBy` | the controllers above such a pod |
@@ -23,6 +24,7 @@
 //! | `preempted` | what the new pods of touched workloads preempt; if nodes change, of all that lack pods |
 //! | `rightsLost` | instances in the namespaces of the accounts that a changed role or binding means |
 //! | `podsWanted` | instances in namespaces with a touched workload, of those that what is asked about selects; where pods and nodes alone change, with a touched DaemonSet |
+//! | `selects`, `endpoints` of what a list has | every instance, if anything of that kind selects such a pod |
 //! | lists of the state | every instance, if the list's kind changed; of a list of one namespace, its instances |
 //!
 //! Of whole lists those are left out that hold by what they are themselves ([`Analysis::holds_by_itself`]).
@@ -45,7 +47,7 @@ use suture_model::scenario::Scenario;
 use suture_model::snapshot::lacking_kinds;
 use suture_model::state::State;
 use suture_model::steps;
-use suture_model::value::Str;
+use suture_model::value::{Str, Val};
 use suture_specs::functions::Worlds;
 
 mod counted;
@@ -421,8 +423,12 @@ impl<'s, 'a> Impact<'s, 'a> {
                 .named
                 .iter()
                 .any(|name| self.touches(|k| *k.kind == **name) || !self.namespaces_of(name).is_empty());
-        if listed || (uses.everything && !self.seeds.changed.is_empty()) {
+        let selects = uses.selecting.iter().any(|kind| !self.namespaces_selecting(kind).is_empty());
+        if listed || selects || (uses.everything && !self.seeds.changed.is_empty()) {
             keys.extend(self.open_of_kinds(analysis, None, |_| true));
+        }
+        if uses.standing {
+            keys.extend(self.standing(analysis));
         }
         let mut listed: Vec<(BTreeSet<Str>, Place)> =
             uses.within.iter().map(|(kind, place)| (self.namespaces_of(kind), *place)).collect();
@@ -443,6 +449,22 @@ impl<'s, 'a> Impact<'s, 'a> {
             let all = self.open_of_kinds(analysis, None, |_| true);
             keys.extend(listing::listing(&self.seeds, analysis, all, at, &namespaces));
         }
+    }
+
+    /// The instances whose selectors may mean a touched pod, or one that a touched template makes, by what stands of them.
+    fn standing(&self, analysis: &Analysis) -> BTreeSet<Key> {
+        let mut touched: BTreeMap<&Str, Vec<&Val>> = BTreeMap::new();
+        for (ns, labels) in &self.touch.labels {
+            touched.entry(ns).or_default().push(labels);
+        }
+        let of_namespace = |(ns, labels): (&Str, Vec<&Val>)| {
+            let may_mean = |object: &Arc<Object>| {
+                steps::walk();
+                labels.iter().any(|labels| navigate::may_stand_for(object, labels))
+            };
+            self.of_some_kinds(analysis, Some(ns), |_| true, may_mean)
+        };
+        touched.into_iter().flat_map(of_namespace).collect()
     }
 
     /// The keys of the pods that may meet other fates.

@@ -72,6 +72,10 @@ where
                 self.known_pods(func, values)?;
                 self.selected(ns, Some(Selector::default()), &|_| true)
             }
+            // a pod that is made in the place of another has whatever name
+            (Lift::InNamespace, [_, _, Value::String(kind), _]) if &**kind == "Pod" => {
+                Err(Refusal::NotLinear("a pod by its name".to_owned()))
+            }
             (Lift::OfKind | Lift::InNamespace, _) => self.listed(func, values, &|_| true),
             (Lift::Target, [Value::Reference(r), _]) => {
                 let resolves = self.concretely(func, values)?;

@@ -70,6 +70,10 @@ pub(crate) struct Uses {
     pub selected: BTreeSet<(Str, Place)>,
     /// How many pods workloads want in a namespace of these: those that the selectors of objects of a kind mean, or any.
     pub counted: BTreeSet<(Option<Str>, Place)>,
+    /// What objects of a kind select, wherever they are.
+    pub selecting: BTreeSet<Str>,
+    /// The pods that the instance's selector means without what their templates do not bear, in its own namespace.
+    pub standing: bool,
     /// Which nodes the instance's volume admits.
     pub volume_nodes: bool,
     /// Whether pods find a place once nodes are gone.
@@ -89,12 +93,14 @@ impl Uses {
             within,
             selected,
             counted,
+            selecting,
+            standing,
             volume_nodes,
             lost_nodes: _,
             everything,
         } = self;
-        let none_listed = lists.is_empty() && named.is_empty() && within.is_empty();
-        none_listed && selected.is_empty() && counted.is_empty() && !volume_nodes && !everything
+        let none_listed = lists.is_empty() && named.is_empty() && within.is_empty() && selecting.is_empty();
+        none_listed && selected.is_empty() && counted.is_empty() && !(*standing || *volume_nodes || *everything)
     }
 
     /// Whether any of it may depend on pods.
@@ -103,32 +109,61 @@ impl Uses {
         lists
             || !self.selected.is_empty()
             || !self.counted.is_empty()
+            || !self.selecting.is_empty()
+            || self.standing
             || self.everything
             || self.inverses.iter().any(|inverse| inverse.is_over_pods())
     }
 
     /// Whether a change matters to it only where it touches the instance, or a Namespace.
     pub(super) fn is_of_namespaces(&self) -> bool {
-        let Self { funcs: _, inverses, lists, named, within, selected, counted, volume_nodes, lost_nodes, everything } =
-            self;
+        let Self {
+            funcs: _,
+            inverses,
+            lists,
+            named,
+            within,
+            selected,
+            counted,
+            selecting,
+            standing,
+            volume_nodes,
+            lost_nodes,
+            everything,
+        } = self;
         inverses.iter().all(|inverse| *inverse == Inverse::Itself)
             && lists.iter().all(|kind| *kind == Kind::new("", "Namespace"))
             && named.iter().all(|kind| **kind == *"Namespace")
             && within.is_empty()
             && selected.is_empty()
             && counted.is_empty()
-            && !(*volume_nodes || *lost_nodes || *everything)
+            && selecting.is_empty()
+            && !(*standing || *volume_nodes || *lost_nodes || *everything)
     }
 
     /// Adds what another expression uses.
     pub(super) fn add(&mut self, other: Self) {
-        let Self { funcs, inverses, lists, named, within, selected, counted, volume_nodes, lost_nodes, everything } =
-            other;
+        let Self {
+            funcs,
+            inverses,
+            lists,
+            named,
+            within,
+            selected,
+            counted,
+            selecting,
+            standing,
+            volume_nodes,
+            lost_nodes,
+            everything,
+        } = other;
         self.funcs.extend(funcs);
         self.inverses.extend(inverses);
         self.lists.extend(lists);
         self.named.extend(named);
         self.within.extend(within);
+        self.selecting.extend(selecting);
+        self.standing |= standing;
         self.selected.extend(selected);
         self.counted.extend(counted);
         self.volume_nodes |= volume_nodes;

@@ -47,7 +47,7 @@ pub use possible::{follows_pods, placing, possible_nodes};
 pub use replicas::wanted_replicas;
 pub use rights::{entitled, granting, rights_lost};
 pub use selection::{endpoint_slices, endpoints, listed_endpoints, pods_owned_by, selected, selected_by, selector_of};
-pub use standing::standing_selector;
+pub use standing::{may_stand_for, standing_selector};
 pub use template::{pod_spec, same_template, template_labels, template_of};
 pub(crate) use users::users;
 pub use users::{is_made_again, resolves, unread_users, writers};

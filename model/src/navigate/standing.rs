@@ -14,15 +14,7 @@ use crate::value::{Str, Val};
 /// The label selector of a Service, a budget or a policy without the labels that the pods which it selects did not get from
 /// their controllers' templates; as it is where nothing would be left of it.
 pub fn standing_selector(state: &State, object: &Object) -> Option<Val> {
-    let selector =
-        object.val().at_some(&["spec", "selector"]).or_else(|| object.val().at_some(&["spec", "podSelector"]))?;
-    let (labels, expressions) = match object.key.kind.is("Service") {
-        true => (selector.clone(), Val::list(Vec::new())),
-        false => (
-            selector.get("matchLabels").cloned().unwrap_or_default(),
-            selector.get("matchExpressions").cloned().unwrap_or_else(|| Val::list(Vec::new())),
-        ),
-    };
+    let (labels, expressions) = asked(object)?;
     // pods of one controller and one body are alike
     let mut pods = selected(state, object);
     pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body));
@@ -31,6 +23,27 @@ pub fn standing_selector(state: &State, object: &Object) -> Option<Val> {
         labels.entries().filter(|(key, _)| stand(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
     let labels = if standing.is_empty() { labels } else { Val::map(standing) };
     Some(Val::object([("matchLabels", labels), ("matchExpressions", expressions)]))
+}
+
+/// Whether the [standing selector](standing_selector) of an object may match a pod with these labels, whatever the pods bear that
+/// it selects: it asks for one of these labels, or for none.
+pub fn may_stand_for(object: &Object, labels: &Val) -> bool {
+    asked(object).is_some_and(|(asked, _)| {
+        asked.entries().len() == 0 || asked.entries().any(|(key, value)| labels.get(key) == Some(value))
+    })
+}
+
+/// The labels, and the expressions about labels, by which an object selects pods.
+fn asked(object: &Object) -> Option<(Val, Val)> {
+    let selector =
+        object.val().at_some(&["spec", "selector"]).or_else(|| object.val().at_some(&["spec", "podSelector"]))?;
+    Some(match object.key.kind.is("Service") {
+        true => (selector.clone(), Val::list(Vec::new())),
+        false => (
+            selector.get("matchLabels").cloned().unwrap_or_default(),
+            selector.get("matchExpressions").cloned().unwrap_or_else(|| Val::list(Vec::new())),
+        ),
+    })
 }
 
 /// Whether a pod has a label from the template that it was made from, or for its place in a set. Where the template is not

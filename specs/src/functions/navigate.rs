@@ -105,6 +105,11 @@ fn lists(func: Func, state: &State, world: World, args: &[Value]) -> Answer {
         (Func::Objects, [Value::String(group), Value::String(kind)]) => of_kind(state, &Kind::new(group, kind), None),
         (Func::Objects, [Value::String(kind)]) => of_short_kind(state, kind, None),
         (Func::InNamespace, [Value::String(ns), Value::String(kind)]) => of_short_kind(state, kind, Some(ns)),
+        (Func::InNamespace, [Value::String(ns), Value::String(kind), Value::String(name)]) => {
+            known(state, &Kind::new("", kind))?;
+            let keys = kinds_of(state, kind).into_iter().map(|kind| Key::new(kind, ns, name));
+            objects(keys.filter_map(|key| state.get(&key)).collect::<Vec<_>>())
+        }
         (Func::PodsMatching, [Value::String(ns), selector]) => {
             known(state, &Kind::new("", "Pod"))?;
             let selector = label_selector(selector).ok_or_else(refuse)?;

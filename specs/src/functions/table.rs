@@ -342,6 +342,7 @@ functions! {
     ];
     InNamespace, "inNamespace", Navigates, Argument(1) => [
         method(&[World, String, String], OBJECTS, "the objects of a namespace, which comes first, that have a kind"),
+        method(&[World, String, String, String], OBJECTS, "those of them that have a name, which comes last; not pods of the future"),
     ];
     PodsMatching, "podsMatching", Navigates, Argument(1) => [
         method(&[World, String, Any], PODS, "the pods of a namespace that a LabelSelector matches"),

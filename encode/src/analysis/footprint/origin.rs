@@ -61,6 +61,15 @@ impl<'e> Walk<'e> {
                     self.uses.counted.extend(places.iter().map(|place| (selecting.clone(), *place)));
                     return Origin::Plain;
                 }
+                let stands = |part: &Part<'_>| part.origin == Origin::Via(Func::StandingSelector);
+                if func == Func::PodsMatching
+                    && places == [Place::Own].into()
+                    && parts.get(2).is_some_and(stands)
+                    && now
+                {
+                    self.uses.standing = true;
+                    return Origin::Plain;
+                }
                 if let Some(selecting) = selecting {
                     self.uses.selected.extend(places.iter().map(|place| (selecting.clone(), *place)));
                     return Origin::Plain;
@@ -117,6 +126,11 @@ impl<'e> Walk<'e> {
             Origin::Within(kind, _) if func == Func::WantedReplicas && **kind == *WORKLOAD => {
                 self.listed(about.clone(), now);
                 return Origin::Plain;
+            }
+            Origin::Within(kind, _) | Origin::Named(kind)
+                if now && row.inverse == Inverse::Selecting && only_selects(kind) =>
+            {
+                self.uses.selecting.insert(kind.clone());
             }
             _ => self.uses.everything |= now,
         }
@@ -190,8 +204,12 @@ impl<'e> Walk<'e> {
 /// The kind of an object of these namespaces, if a part of an expression is the selector by which it means pods.
 fn selecting(part: &Part<'_>, places: &BTreeSet<Place>) -> Option<Str> {
     let FieldOf { path, origin: Origin::Within(kind, of), .. } = part.field.as_ref()? else { return None };
-    let selects = Kind::builtin(kind).is_some_and(|kind| kind.has(KindTraits::only_selects_pods));
-    (selects && *path == ["spec", "selector"] && of == places && !places.is_empty()).then(|| kind.clone())
+    (only_selects(kind) && *path == ["spec", "selector"] && of == places && !places.is_empty()).then(|| kind.clone())
+}
+
+/// Whether objects of a kind select pods, and make none.
+fn only_selects(kind: &str) -> bool {
+    Kind::builtin(kind).is_some_and(|kind| kind.has(KindTraits::only_selects_pods))
 }
 
 /// Whether a function gives the nodes that the volume of the instance admits.
