@@ -222,6 +222,8 @@ fn objects_are_found_in_a_state() {
         ("before.objects('Pod').size() + before.objects('apps', 'ReplicaSet').size()", "3"),
         ("before.objects('Widget').map(x, x.name())", "['Widget/shop/w']"),
         ("before.inNamespace('shop', 'Pod').size()", "2"),
+        ("before.inNamespace('shop', 'Pod', 'web-1').map(p, p.metadata.name)", "['web-1']"),
+        ("before.inNamespace('shop', 'Pod', 'web').size() + now.inNamespace('shop', 'Pod', 'web-1').size()", "0"),
         ("before.podsMatching('shop', {'matchLabels': {'app': 'web'}}).size()", "2"),
         ("before.podsMatching('shop', rs.spec.selector).size()", "2"),
         ("before.has('Pod', 'shop', 'web-1') && !now.has('Pod', 'shop', 'web-1')", "true"),

@@ -286,6 +286,38 @@ fn pods_that_a_budget_of_its_namespace_selects_are_not_all_of_the_namespace() {
 }
 
 #[test]
+fn pods_that_the_labels_mean_which_stand_are_not_all_of_the_namespace() {
+    for template in ["selector-keeps-matches", "service-keeps-endpoints"] {
+        let uses = Footprint::of(&of(&format!("{{template: {template}, params: {{roles: false}}}}"))).uses;
+        assert!(uses.standing && !uses.everything, "{template}");
+        assert!(!uses.within.contains(&("Pod".into(), Place::Own)), "{template}");
+        assert!(uses.pods(), "{template}");
+    }
+    let uses = |selector: &str, ns: &str| {
+        let asked = format!("now.podsMatching({ns}, {selector}).size() > 0");
+        Footprint::of(&of(&format!("{{forEach: {{var: o, kind: Service}}, require: [{{expression: \"{asked}\"}}]}}")))
+            .uses
+    };
+    assert!(uses("o.at(now).standingSelector(before)", "o.metadata.namespace").standing);
+    let elsewhere = uses("o.standingSelector(before)", "'b'");
+    assert!(!elsewhere.standing && elsewhere.named.contains("Pod"), "the pods of another namespace");
+    assert!(uses("o.standingSelector(now)", "o.metadata.namespace").everything, "what stands changes with templates");
+    let another = uses(
+        "now.inNamespace(o.metadata.namespace, 'Service').map(s, s.standingSelector(before))[0]",
+        "o.metadata.namespace",
+    );
+    assert!(!another.standing, "what another one means");
+}
+
+#[test]
+fn what_listed_services_select_is_reached_by_pods_that_a_service_selects() {
+    let uses = Footprint::of(&shipped("webhook-backend-kept")).uses;
+    assert!(!uses.everything && uses.selecting == [Str::from("Service")].into() && uses.named.contains("Service"));
+    let of_makers = "{forEach: {var: o, kind: Namespace}, require: [{expression: \"now.deployments.all(d, d.selects(now).size() > 0)\"}]}";
+    assert!(Footprint::of(&of(of_makers)).uses.everything, "what makes pods is not found by what it selects alone");
+}
+
+#[test]
 fn what_only_the_requests_tell_switches_an_invariant_off() {
     let text = "{forEach: {var: o, kind: Pod, where: \"!requests.exists(r, r.subresource == 'binding')\"},
         require: [{expression: 'false'}]}";

@@ -174,7 +174,9 @@ impl Uses {
     /// Adds a function of the instance, or of what one gives.
     pub(super) fn function(&mut self, func: Func) {
         self.funcs.insert(func);
-        self.inverses.insert(relations(func).inverse);
+        let inverse = relations(func).inverse;
+        self.everything |= inverse == Inverse::Everything;
+        self.inverses.insert(inverse);
     }
 
     /// Notes that objects of this origin are looked up in the future state.

@@ -8,6 +8,7 @@ use super::selection::selected;
 use super::template::template_labels;
 use crate::controllers::statefulset::ordinal_labels;
 use crate::object::Object;
+use crate::selector::text;
 use crate::state::State;
 use crate::value::{Str, Val};
 
@@ -29,7 +30,8 @@ pub fn standing_selector(state: &State, object: &Object) -> Option<Val> {
 /// it selects: it asks for one of these labels, or for none.
 pub fn may_stand_for(object: &Object, labels: &Val) -> bool {
     asked(object).is_some_and(|(asked, _)| {
-        asked.entries().len() == 0 || asked.entries().any(|(key, value)| labels.get(key) == Some(value))
+        asked.entries().len() == 0
+            || asked.entries().any(|(key, value)| labels.get(key).is_some_and(|label| text(label) == text(value)))
     })
 }
 
@@ -66,3 +68,52 @@ fn is_borne(state: &State, pod: &Object, key: &Str) -> bool {
 
 /// Labels by which controllers mark the revision of a pod (`pkg/controller/history`, `apps/v1/types.go`).
 const OF_CONTROLLERS: [&str; 3] = ["controller-revision-hash", "pod-template-generation", "pod-template-hash"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ingest::ingest;
+    use crate::object::Key;
+    use crate::selector::Selector;
+    use crate::snapshot::Snapshot;
+
+    /// A set of two whose members bear a role that no template has, and what selects them.
+    const CLUSTER: &str = "
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db, namespace: a, uid: s}, spec: {replicas: 2, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: db-0, namespace: a, uid: p0, labels: {app: db, role: primary}, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: s, controller: true}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: db-1, namespace: a, uid: p1, labels: {app: db, role: replica}, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: s, controller: true}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: primary, namespace: a}, spec: {selector: {app: db, role: primary}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: role, namespace: a}, spec: {selector: {role: primary}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: other, namespace: a}, spec: {selector: {app: web}}}
+---
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: by-expression, namespace: a}, spec: {selector: {matchExpressions: [{key: app, operator: In, values: [db]}]}}}
+---
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: all, namespace: a}, spec: {selector: {}}}
+";
+
+    #[test]
+    fn whatever_stands_for_a_pod_is_found_by_its_labels() {
+        let mut snapshot = Snapshot::default();
+        ingest(&mut snapshot, CLUSTER, "cluster").unwrap();
+        let state = State::new(&snapshot);
+        let mut means = 0;
+        for object in snapshot.iter().filter(|object| asked(object).is_some()) {
+            let standing = Selector::from_label_selector(&standing_selector(&state, object).unwrap());
+            for pod in ["db-0", "db-1"].map(|name| snapshot.get(&Key::of("Pod", "a", name)).unwrap()) {
+                let is_meant = standing.matches(pod.labels());
+                means += usize::from(is_meant);
+                assert!(!is_meant || may_stand_for(object, pod.labels()), "{} means {}", object.key, pod.key);
+            }
+        }
+        // both pods by the set, the first Service, which has no role any more, and the two budgets; one by its role alone
+        assert_eq!(means, 9);
+        let other = snapshot.get(&Key::of("Service", "a", "other")).unwrap();
+        let labels = snapshot.get(&Key::of("Pod", "a", "db-0")).unwrap().labels();
+        assert!(!may_stand_for(other, labels), "it asks for none of its labels");
+    }
+}
