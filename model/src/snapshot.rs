@@ -5,7 +5,7 @@
 //! read at all.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use facts::{FactIndex, Facts};
 pub use labels::is_ranked;
@@ -72,7 +72,8 @@ pub struct Snapshot {
     by_selector: Names<LabelKey, Found>,
     by_reference: Names<Key, Found>,
     by_child: Names<Key, Found>,
-    interner: Interner,
+    /// Copies have one together.
+    interner: Arc<Mutex<Interner>>,
     by_constraint: PersistentMap<NodeConstraint, PersistentMap<Key, Slot>>,
     adapters: Arc<dyn Adapters>,
     unknown: BTreeSet<Str>,
@@ -108,7 +109,7 @@ impl Snapshot {
             by_selector: Names::default(),
             by_reference: Names::default(),
             by_child: Names::default(),
-            interner: Interner::default(),
+            interner: Arc::default(),
             by_constraint: PersistentMap::default(),
             adapters,
             unknown: BTreeSet::new(),
@@ -164,7 +165,7 @@ impl Snapshot {
 
     /// Adds an object, or puts it in place of the one with its key.
     pub fn insert(&mut self, object: Object) {
-        let object = self.interner.object(object);
+        let object = self.interner.lock().unwrap_or_else(PoisonError::into_inner).object(object);
         self.insert_shared(Arc::new(object));
     }
 

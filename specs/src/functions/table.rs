@@ -353,9 +353,7 @@ functions! {
             "how many pods that a LabelSelector matches the workloads of a namespace want",
         ),
     ];
-    Workloads, "workloads", Navigates, Argument(1) => [
-        method(&[World, String], OBJECTS, WORKLOADS),
-    ];
+    Workloads, "workloads", Navigates, Argument(1) => [method(&[World, String], OBJECTS, WORKLOADS)];
     PodsOwnedBy, "podsOwnedBy", Navigates, Own => [
         method(&[World, Object], PODS, "the pods that an object owns, directly or through others"),
     ];

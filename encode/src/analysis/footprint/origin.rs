@@ -47,35 +47,7 @@ impl<'e> Walk<'e> {
                     Origin::Far
                 }
             },
-            Source::InNamespace(kind) => {
-                let kind = match kind {
-                    KindArgument::Is(kind) => Some(kind.into()),
-                    KindArgument::At(at) => self.named(args.get(at)),
-                };
-                let places = match self.is_confined {
-                    true => [Place::Own].into(),
-                    false => parts.get(1).map(|part| part.places.clone()).unwrap_or_default(),
-                };
-                let selecting = parts.get(2).and_then(|part| selecting(part, &places)).filter(|_| now);
-                if row.lift == Lift::Counted && now && !places.is_empty() {
-                    self.uses.counted.extend(places.iter().map(|place| (selecting.clone(), *place)));
-                    return Origin::Plain;
-                }
-                let stands = |part: &Part<'_>| part.origin == Origin::Via(Func::StandingSelector);
-                if func == Func::PodsMatching
-                    && places == [Place::Own].into()
-                    && parts.get(2).is_some_and(stands)
-                    && now
-                {
-                    self.uses.standing = true;
-                    return Origin::Plain;
-                }
-                if let Some(selecting) = selecting {
-                    self.uses.selected.extend(places.iter().map(|place| (selecting.clone(), *place)));
-                    return Origin::Plain;
-                }
-                self.listed(kind.map_or(Origin::Far, |kind| Origin::Within(kind, places)), now)
-            }
+            Source::InNamespace(kind) => self.in_namespace(func, (row, kind), args, parts),
             Source::OfKind => {
                 let named: Option<Vec<Str>> = args.iter().skip(1).map(|arg| self.named(Some(arg))).collect();
                 let origin = match named.as_deref() {
@@ -109,6 +81,40 @@ impl<'e> Walk<'e> {
             Source::Node => Origin::Far,
             Source::Arguments => join(parts),
         }
+    }
+
+    /// [`Self::origin`] of a function of the objects of a kind in a namespace.
+    fn in_namespace(
+        &mut self,
+        func: Func,
+        (row, kind): (Relations, KindArgument),
+        args: &[Expr],
+        parts: &[Part<'e>],
+    ) -> Origin {
+        let now = args.iter().any(is_now);
+        let kind = match kind {
+            KindArgument::Is(kind) => Some(kind.into()),
+            KindArgument::At(at) => self.named(args.get(at)),
+        };
+        let places = match self.is_confined {
+            true => [Place::Own].into(),
+            false => parts.get(1).map(|part| part.places.clone()).unwrap_or_default(),
+        };
+        let selecting = parts.get(2).and_then(|part| selecting(part, &places)).filter(|_| now);
+        if row.lift == Lift::Counted && now && !places.is_empty() {
+            self.uses.counted.extend(places.iter().map(|place| (selecting.clone(), *place)));
+            return Origin::Plain;
+        }
+        let stands = |part: &Part<'_>| part.origin == Origin::Via(Func::StandingSelector);
+        if func == Func::PodsMatching && places == [Place::Own].into() && parts.get(2).is_some_and(stands) && now {
+            self.uses.standing = true;
+            return Origin::Plain;
+        }
+        if let Some(selecting) = selecting {
+            self.uses.selected.extend(places.iter().map(|place| (selecting.clone(), *place)));
+            return Origin::Plain;
+        }
+        self.listed(kind.map_or(Origin::Far, |kind| Origin::Within(kind, places)), now)
     }
 
     /// [`Self::origin`] of what a state relates to an object.
