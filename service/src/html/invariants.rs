@@ -6,6 +6,7 @@ use suture_specs::spec::Action;
 
 use super::{Doing, Frame, page};
 use crate::clock::Clock;
+use crate::failure::plural;
 use crate::output::visible as shown;
 use crate::serve::costs::Cost;
 use crate::serve::reports::board::{Board, Counts, Line, Standing, spans};
@@ -70,7 +71,7 @@ fn calm(board: &Board, lines: &[&Line]) -> Markup {
                 h2 #calm { "Stood in nobody's way" }
                 div.scroll tabindex="0" role="group" aria-label="invariants: table, scrolls sideways" {
                     table {
-                        caption { (calm.len()) @if calm.len() == 1 { " invariant" } @else { " invariants" } }
+                        caption { (plural(calm.len(), "invariant", "invariants")) }
                         thead { tr { th scope="col" { "Invariant" } th scope="col" { "State" } th scope="col" { "Violated now" } th scope="col" { "One step away" } th scope="col" { "Cost" } } }
                         tbody {
                             @for standing in calm {
@@ -165,7 +166,7 @@ fn cost(board: &Board, standing: &Standing) -> Markup {
 fn instances(all: &[(String, String)]) -> Markup {
     html! {
         details {
-            summary { (all.len()) @if all.len() == 1 { " instance" } @else { " instances" } }
+            summary { (plural(all.len(), "instance", "instances")) }
             ul {
                 @for (instance, told) in all.iter().take(INSTANCES_MAX) {
                     li { code { (shown(instance)) } @if !told.is_empty() { ": " (shown(told.lines().next().unwrap_or_default())) } }

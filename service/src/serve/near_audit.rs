@@ -35,7 +35,7 @@ const FOUND_MAX: usize = 16_384;
 const CACHE_BYTES: usize = 256 << 10;
 
 /// An instance that holds now, and what breaks it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug)]
 struct Found {
     invariant: String,
     instance: String,
@@ -65,7 +65,6 @@ pub struct NearAudit {
     last: Option<Key>,
     /// What was found, by the object that was looked at.
     found: BTreeMap<Key, Vec<Found>>,
-    count: usize,
     /// How many rounds are done.
     rounds: u64,
     /// When it looked last, and how long that took.
@@ -103,13 +102,12 @@ impl NearAudit {
         }
         let (began, view, violated) = (now(), store.read(), violated());
         let (generation, policy) = (view.loaded.generation, &view.loaded.policy);
-        let known = self.asked.take().filter(|(of, _)| *of == generation);
-        let (_, mut questions) = match known {
-            Some(known) => known,
-            None => {
+        let mut questions = match self.asked.take() {
+            Some((of, known)) if of == generation => known,
+            _ => {
                 // nothing that was found is about these invariants
                 *self = Self::default();
-                (generation, Questions::of(policy)?)
+                Questions::of(policy)?
             }
         };
         let state = State::new(&view.snapshot);
@@ -159,16 +157,15 @@ impl NearAudit {
             if self.queue.is_empty() {
                 self.rounds += 1;
                 self.found.retain(|key, _| snapshot.get(key).is_some());
-                self.count = self.found.values().map(Vec::len).sum();
             }
         }
         self.queue.pop_front()
     }
 
     fn note(&mut self, key: Key, found: Vec<Found>) {
-        self.count -= self.found.remove(&key).map_or(0, |known| known.len());
-        if !found.is_empty() && self.count + found.len() <= FOUND_MAX {
-            self.count += found.len();
+        self.found.remove(&key);
+        let count = || self.found.values().map(Vec::len).sum::<usize>();
+        if !found.is_empty() && count() + found.len() <= FOUND_MAX {
             self.found.insert(key, found);
         }
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value as Json, json};
 use suture_specs::spec::Action;
 
+use crate::failure::plural;
+
 /// How many violations a status lists, as its schema bounds it.
 const VIOLATIONS_MAX: usize = 20;
 /// How many replicas a status lists, as its schema bounds it.
@@ -220,7 +222,7 @@ fn violated(audited: &Audited) -> Option<Aspect> {
     };
     Some(match found.len() {
         0 => (VIOLATED, "False", "Holds", String::new()),
-        total => (VIOLATED, "True", "Violations", instances(total)),
+        total => (VIOLATED, "True", "Violations", plural(total, "instance", "instances")),
     })
 }
 
@@ -231,12 +233,8 @@ fn one_step_away(resource_status: &ResourceStatus) -> Option<Aspect> {
         (_, None) => Some((ONE_STEP_AWAY, "Unknown", "NotAudited", "not audited yet".to_owned())),
         (_, Some((0, false))) => Some((ONE_STEP_AWAY, "Unknown", "Looking", "none so far".to_owned())),
         (_, Some((0, true))) => Some((ONE_STEP_AWAY, "False", "Far", String::new())),
-        (_, Some((total, _))) => Some((ONE_STEP_AWAY, "True", "Near", instances(total))),
+        (_, Some((total, _))) => Some((ONE_STEP_AWAY, "True", "Near", plural(total, "instance", "instances"))),
     }
-}
-
-fn instances(total: usize) -> String {
-    if total == 1 { "1 instance".to_owned() } else { format!("{total} instances") }
 }
 
 fn cut(text: &str) -> String {
