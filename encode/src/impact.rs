@@ -47,7 +47,7 @@ use suture_model::scenario::Scenario;
 use suture_model::snapshot::lacking_kinds;
 use suture_model::state::State;
 use suture_model::steps;
-use suture_model::value::{Str, Val};
+use suture_model::value::Str;
 use suture_specs::functions::Worlds;
 
 mod counted;
@@ -318,6 +318,9 @@ impl<'s, 'a> Impact<'s, 'a> {
             keys.extend(inverse::volumes(&self.seeds));
             keys.extend(self.admitting().claims(self.seeds.before));
         }
+        if footprint.uses.standing {
+            keys.extend(may_be.among(&self.standing()));
+        }
         self.add_listed(analysis, &mut keys);
         let adapters = self.seeds.before.base().adapters();
         let matches = |object: &Arc<Object>| compiled.for_each.matches(object, adapters.as_ref());
@@ -427,9 +430,6 @@ impl<'s, 'a> Impact<'s, 'a> {
         if listed || selects || (uses.everything && !self.seeds.changed.is_empty()) {
             keys.extend(self.open_of_kinds(analysis, None, |_| true));
         }
-        if uses.standing {
-            keys.extend(self.standing(analysis));
-        }
         let mut listed: Vec<(BTreeSet<Str>, Place)> =
             uses.within.iter().map(|(kind, place)| (self.namespaces_of(kind), *place)).collect();
         listed.extend(uses.selected.iter().map(|(kind, place)| (self.namespaces_selecting(kind), *place)));
@@ -451,20 +451,12 @@ impl<'s, 'a> Impact<'s, 'a> {
         }
     }
 
-    /// The instances whose selectors may mean a touched pod, or one that a touched template makes, by what stands of them.
-    fn standing(&self, analysis: &Analysis) -> BTreeSet<Key> {
-        let mut touched: BTreeMap<&Str, Vec<&Val>> = BTreeMap::new();
-        for (ns, labels) in &self.touch.labels {
-            touched.entry(ns).or_default().push(labels);
-        }
-        let of_namespace = |(ns, labels): (&Str, Vec<&Val>)| {
-            let may_mean = |object: &Arc<Object>| {
-                steps::walk();
-                labels.iter().any(|labels| navigate::may_stand_for(object, labels))
-            };
-            self.of_some_kinds(analysis, Some(ns), |_| true, may_mean)
-        };
-        touched.into_iter().flat_map(of_namespace).collect()
+    /// What may mean a touched pod, or one that a touched template makes, by what stands of its selector; what is changed itself
+    /// is reached anyway.
+    fn standing(&self) -> BTreeSet<Key> {
+        let before = self.seeds.before;
+        let meaning = self.touch.labels.iter().flat_map(|(ns, labels)| navigate::may_stand_for(before, ns, labels));
+        meaning.map(|object| object.key.clone()).collect()
     }
 
     /// The keys of the pods that may meet other fates.

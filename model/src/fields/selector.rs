@@ -35,3 +35,16 @@ pub(crate) fn selector_by(adapters: &dyn Adapters, object: &Object) -> Option<Se
 fn pairs(selector: Option<&Val>) -> Option<Selector> {
     selector.map(Selector::from_pairs).filter(|s| !s.is_empty())
 }
+
+/// The labels, and the expressions about labels, that an object's selector is written with.
+pub(crate) fn selector_parts(object: &Object) -> Option<(Val, Val)> {
+    let selector =
+        object.val().at_some(&["spec", "selector"]).or_else(|| object.val().at_some(&["spec", "podSelector"]))?;
+    Some(match object.key.kind.is("Service") {
+        true => (selector.clone(), Val::list(Vec::new())),
+        false => (
+            selector.get("matchLabels").cloned().unwrap_or_default(),
+            selector.get("matchExpressions").cloned().unwrap_or_else(|| Val::list(Vec::new())),
+        ),
+    })
+}

@@ -7,15 +7,17 @@ use super::owners::controller_of;
 use super::selection::selected;
 use super::template::template_labels;
 use crate::controllers::statefulset::ordinal_labels;
+use crate::fields::selector_parts;
 use crate::object::Object;
 use crate::selector::text;
 use crate::state::State;
+use crate::steps;
 use crate::value::{Str, Val};
 
 /// The label selector of a Service, a budget or a policy without the labels that the pods which it selects did not get from
 /// their controllers' templates; as it is where nothing would be left of it.
 pub fn standing_selector(state: &State, object: &Object) -> Option<Val> {
-    let (labels, expressions) = asked(object)?;
+    let (labels, expressions) = selector_parts(object)?;
     // pods of one controller and one body are alike
     let mut pods = selected(state, object);
     pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body));
@@ -26,26 +28,22 @@ pub fn standing_selector(state: &State, object: &Object) -> Option<Val> {
     Some(Val::object([("matchLabels", labels), ("matchExpressions", expressions)]))
 }
 
-/// Whether the [standing selector](standing_selector) of an object may match a pod with these labels, whatever the pods bear that
-/// it selects: it asks for one of these labels, or for none.
-pub fn may_stand_for(object: &Object, labels: &Val) -> bool {
-    asked(object).is_some_and(|(asked, _)| {
-        asked.entries().len() == 0
-            || asked.entries().any(|(key, value)| labels.get(key).is_some_and(|label| text(label) == text(value)))
-    })
-}
-
-/// The labels, and the expressions about labels, by which an object selects pods.
-fn asked(object: &Object) -> Option<(Val, Val)> {
-    let selector =
-        object.val().at_some(&["spec", "selector"]).or_else(|| object.val().at_some(&["spec", "podSelector"]))?;
-    Some(match object.key.kind.is("Service") {
-        true => (selector.clone(), Val::list(Vec::new())),
-        false => (
-            selector.get("matchLabels").cloned().unwrap_or_default(),
-            selector.get("matchExpressions").cloned().unwrap_or_else(|| Val::list(Vec::new())),
-        ),
-    })
+/// The objects in a namespace whose [standing selector](standing_selector) may match a pod with these labels, whatever the pods
+/// bear that they select: they ask for one of these labels, or for none. As the snapshot has them; each once.
+pub fn may_stand_for<'s>(state: &'s State, ns: &Str, labels: &Val) -> Vec<&'s Arc<Object>> {
+    let asks = |object: &Object| {
+        let bears = |(key, value): (&Str, &Val)| labels.get(key).is_some_and(|label| text(label) == text(value));
+        selector_parts(object).is_some_and(|(asked, _)| asked.entries().len() == 0 || asked.entries().any(bears))
+    };
+    let base = state.base();
+    let mut found: Vec<&Arc<Object>> = base.selecting(ns, labels).chain(base.asking_beside(ns, labels)).collect();
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found.dedup_by(|a, b| a.key == b.key);
+    found.retain(|object| {
+        steps::walk();
+        asks(object)
+    });
+    found
 }
 
 /// Whether a pod has a label from the template that it was made from, or for its place in a set. Where the template is not
@@ -102,18 +100,18 @@ mod tests {
         ingest(&mut snapshot, CLUSTER, "cluster").unwrap();
         let state = State::new(&snapshot);
         let mut means = 0;
-        for object in snapshot.iter().filter(|object| asked(object).is_some()) {
-            let standing = Selector::from_label_selector(&standing_selector(&state, object).unwrap());
-            for pod in ["db-0", "db-1"].map(|name| snapshot.get(&Key::of("Pod", "a", name)).unwrap()) {
+        for pod in ["db-0", "db-1"].map(|name| snapshot.get(&Key::of("Pod", "a", name)).unwrap()) {
+            let found = may_stand_for(&state, &"a".into(), pod.labels());
+            for object in snapshot.iter().filter(|object| selector_parts(object).is_some()) {
+                let standing = Selector::from_label_selector(&standing_selector(&state, object).unwrap());
                 let is_meant = standing.matches(pod.labels());
                 means += usize::from(is_meant);
-                assert!(!is_meant || may_stand_for(object, pod.labels()), "{} means {}", object.key, pod.key);
+                let is_found = found.iter().any(|known| known.key == object.key);
+                assert!(!is_meant || is_found, "{} means {}", object.key, pod.key);
             }
+            assert!(found.iter().all(|object| &*object.key.name != "other"), "it asks for none of its labels");
         }
         // both pods by the set, the first Service, which has no role any more, and the two budgets; one by its role alone
         assert_eq!(means, 9);
-        let other = snapshot.get(&Key::of("Service", "a", "other")).unwrap();
-        let labels = snapshot.get(&Key::of("Pod", "a", "db-0")).unwrap().labels();
-        assert!(!may_stand_for(other, labels), "it asks for none of its labels");
     }
 }

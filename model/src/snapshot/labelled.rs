@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::Snapshot;
 use super::facts::{Fact, note};
 use super::labels::{
-    APART, BINDING, CLAIM, ENDING, FLEETING, FOLLOWING, HOST, LEAVING, LabelKey, RANKED, SPREAD, related_to,
+    APART, BINDING, CLAIM, ENDING, FLEETING, FOLLOWING, HOST, LEAVING, LabelKey, RANKED, SPREAD, asking_beside,
+    related_to,
 };
 use crate::object::Object;
 use crate::value::{Str, Val};
@@ -65,6 +66,12 @@ impl Snapshot {
     /// affinity, anti-affinity or spreading. One may be there several times.
     pub fn related_to(&self, ns: &str, labels: &Val) -> Vec<&Arc<Object>> {
         related_to(ns, labels).into_iter().flat_map(|label| self.under(label)).collect()
+    }
+
+    /// The objects in a namespace whose selector is written with one of these labels, or with none, as far as [`Self::selecting`]
+    /// does not find them by that. One may be there several times.
+    pub fn asking_beside(&self, ns: &Str, labels: &Val) -> Vec<&Arc<Object>> {
+        asking_beside(ns, labels).into_iter().flat_map(|label| self.under(label)).collect()
     }
 
     /// The pods on nodes that end by themselves: they are being deleted, or have a deadline.

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::adapter::NoAdapters;
 use crate::fields::hosts::{is_route, places_of};
-use crate::fields::{Accounts, anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, template_path};
+use crate::fields::{
+    Accounts, anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, selector_by, selector_parts,
+    template_path,
+};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
 use crate::selector::{Selector, text};
@@ -45,6 +49,10 @@ pub(super) const BINDING: &str = "(binding)";
 /// The label under which pods on nodes are found that end by themselves: they are being deleted, or have a deadline.
 pub(super) const FLEETING: &str = "(fleeting)";
 
+/// With a label: the label under which is found what asks for it beside another by which it is found; without one, what is found
+/// by an expression alone.
+const ASKED: &str = "(asked)";
+
 /// The label under which all else is found that is being deleted.
 pub(super) const LEAVING: &str = "(leaving)";
 
@@ -62,6 +70,7 @@ pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
     }
     found.extend(related(object));
     found.extend(bound(object));
+    found.extend(asked_beside(object));
     if follows(object) {
         found.push(("".into(), FOLLOWING.into(), "".into()));
     }
@@ -111,6 +120,34 @@ fn bound(object: &Object) -> BTreeSet<LabelKey> {
     let subjects = if is_binding { object.val().items_at(&["subjects"]) } else { &[] };
     let accounts = subjects.iter().filter_map(|subject| Accounts::of(subject, &object.key.ns));
     accounts.map(|Accounts { ns, name }| (ns, BINDING.into(), name)).collect()
+}
+
+/// Under which labels an object is found that asks for pods with several labels, or by expressions: by those that are not the one
+/// by which [`super::Snapshot::selecting`] finds it. What adapters say is not known here.
+fn asked_beside(object: &Object) -> Vec<LabelKey> {
+    let Some((labels, _)) = selector_parts(object) else { return Vec::new() };
+    let selector = selector_by(&NoAdapters, object);
+    let is_found = |key: &Str, value: &Str| {
+        selector.as_ref().and_then(Selector::a_pair).is_some_and(|(known, of)| known == key && of == value)
+    };
+    let ns = &object.key.ns;
+    if labels.entries().len() == 0 {
+        let by_none = selector.as_ref().is_some_and(|selector| selector.a_pair().is_none());
+        return if by_none { Vec::new() } else { vec![(ns.clone(), ASKED.into(), "".into())] };
+    }
+    let pairs = labels.entries().map(|(key, value)| (key, text(value))).filter(|(key, value)| !is_found(key, value));
+    pairs.map(|(key, value)| (ns.clone(), asked_as(key), value)).collect()
+}
+
+/// The label under which is found what asks for a label of this name.
+fn asked_as(key: &str) -> Str {
+    format!("{ASKED}{key}").into()
+}
+
+/// The labels under which is found what asks for one of these labels, or for none, and is not found by that.
+pub(super) fn asking_beside(ns: &Str, labels: &Val) -> Vec<LabelKey> {
+    let pairs = labels.entries().map(|(key, value)| (ns.clone(), asked_as(key), text(value)));
+    pairs.chain([(ns.clone(), ASKED.into(), "".into())]).collect()
 }
 
 /// Whether a required pod affinity places an object, or the pods which it makes.
