@@ -10,24 +10,37 @@ impl Snapshot {
     /// (FORMATS: state). A Node so added is Ready; a volume so added is bound to its claim, and its reclaim policy is
     /// the default of a StorageClass, Delete.
     pub fn complete(&mut self) {
-        let mut missing = Vec::new();
-        for node in self.by_node.keys().filter(|n| !n.is_empty()) {
-            if self.get(&Key::of("Node", "", node)).is_none() && !self.unknown.contains("Node") {
-                missing.push(implicit_node(node));
-            }
-        }
-        for claim in self.list(&Kind::new("", "PersistentVolumeClaim"), None) {
-            let Some(volume) = claim.val().str_at(&["spec", "volumeName"]) else { continue };
-            let known = self.get(&Key::of("PersistentVolume", "", volume)).is_some();
-            if !known && !self.unknown.contains("PersistentVolume") {
-                missing.push(implicit_volume(volume, claim));
-            }
-        }
+        let nodes = self.by_node.keys().filter_map(|name| self.missing_node(name));
+        let claims = self.list(&Kind::new("", "PersistentVolumeClaim"), None).into_iter();
+        let missing: Vec<Val> = nodes.chain(claims.filter_map(|claim| self.missing_volume(claim))).collect();
+        self.add(missing);
+    }
+
+    /// [`Self::complete`] where nothing but this object was added since.
+    pub fn complete_for(&mut self, key: &Key) {
+        let Some(object) = self.get(key).cloned() else { return };
+        let missing = self.missing_node(&object.node).into_iter().chain(self.missing_volume(&object)).collect();
+        self.add(missing);
+    }
+
+    fn add(&mut self, missing: Vec<Val>) {
         for val in missing {
             if let Ok(object) = Object::from_val(&val) {
                 self.insert(object);
             }
         }
+    }
+
+    fn missing_node(&self, name: &Str) -> Option<Val> {
+        let is_read = !self.unknown.contains("Node");
+        let is_missing = !name.is_empty() && is_read && self.get(&Key::of("Node", "", name)).is_none();
+        is_missing.then(|| implicit_node(name))
+    }
+
+    fn missing_volume(&self, claim: &Object) -> Option<Val> {
+        let is_claim = claim.key.kind.is("PersistentVolumeClaim") && !self.unknown.contains("PersistentVolume");
+        let name = claim.val().str_at(&["spec", "volumeName"]).filter(|_| is_claim)?;
+        self.get(&Key::of("PersistentVolume", "", name)).is_none().then(|| implicit_volume(name, claim))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::facts::{Fact, note};
+use super::facts::{Fact, Journal, note};
 use super::usage::Usage;
 use crate::fields::{HOSTNAME, names_nodes, node_constraint, node_matches};
 use crate::object::Object;
@@ -12,6 +12,8 @@ use crate::value::{Str, Val};
 
 /// So many lists of nodes are kept; a few workloads' constraints make a few.
 const JOINED_MAX: usize = 64;
+/// After so many nodes were written lists are found anew.
+const WRITTEN_MAX: usize = 128;
 
 /// Lists that were worked out; snapshots share them until one of them differs.
 type Known<K, T> = Arc<Mutex<BTreeMap<K, Arc<[T]>>>>;
@@ -24,9 +26,14 @@ pub struct Pools {
     of_node: Arc<BTreeMap<Str, usize>>,
     /// The names of the nodes of several pools; of another allocation once a node comes or goes.
     joined: Known<Vec<usize>, Str>,
-    /// The nodes that match a constraint; of another allocation once a node changes.
-    admitted: Known<Val, Arc<Object>>,
+    /// The nodes that came, went or changed last, each with the number of the event, the last one last.
+    written: Arc<Vec<(u64, Str)>>,
+    /// The nodes that match a constraint, as they were after an event. All copies have one: events have one number each.
+    admitted: Arc<Mutex<Admitted>>,
 }
+
+/// By constraint.
+type Admitted = BTreeMap<Val, (u64, Arc<[Arc<Object>]>)>;
 
 /// Nodes that pods do not tell apart but by their names and by what runs on them.
 #[derive(Clone, Debug, Default)]
@@ -71,27 +78,63 @@ impl Pools {
     /// The live nodes that match the node constraint of a pod spec, in the order of their names; `node` finds one.
     pub fn admitted<'o>(&self, spec: &Val, node: impl Fn(&Str) -> Option<&'o Arc<Object>>) -> Arc<[Arc<Object>]> {
         let constraint = node_constraint(spec);
-        let mut known = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.get(&constraint) {
-            return found.clone();
+        let matches = |name: &Str| node(name).filter(|node| node.live() && node_matches(spec, node));
+        let mut lists = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        let (last, known) = (self.written.last().map(|(event, _)| *event), lists.get(&constraint));
+        // what another copy saw in between is unknown here
+        let since = known.and_then(|(as_of, found)| {
+            Some((found, self.written.binary_search_by(|(event, _)| event.cmp(as_of)).ok()?))
+        });
+        let found: Arc<[Arc<Object>]> = match since {
+            Some((found, at)) if at + 1 == self.written.len() => return found.clone(),
+            Some((found, at)) => {
+                let mut found = found.to_vec();
+                for name in self.written.iter().skip(at + 1).map(|(_, name)| name).collect::<BTreeSet<_>>() {
+                    let at = found.binary_search_by(|node| node.key.name.cmp(name));
+                    let at = at.map_or_else(|at| at..at, |at| at..at + 1);
+                    found.splice(at, matches(name).cloned());
+                }
+                found.into()
+            }
+            None => self.matching(spec, matches, &node).into(),
+        };
+        let is_newer = known.is_none_or(|(as_of, _)| last > Some(*as_of));
+        if let Some(last) = last.filter(|_| is_newer) {
+            if lists.len() >= JOINED_MAX {
+                lists.clear();
+            }
+            lists.insert(constraint, (last, found.clone()));
         }
+        found
+    }
+
+    /// The nodes for which `matches` gives one, in the order of their names; those of a pool are alike unless the spec names some.
+    fn matching<'o>(
+        &self,
+        spec: &Val,
+        matches: impl Fn(&Str) -> Option<&'o Arc<Object>>,
+        node: impl Fn(&Str) -> Option<&'o Arc<Object>>,
+    ) -> Vec<Arc<Object>> {
         let by_name = names_nodes(spec);
         let mut found: Vec<Arc<Object>> = Vec::new();
         for (_, pool) in self.iter() {
-            let matches = |name: &Str| node(name).filter(|node| node.live() && node_matches(spec, node));
             if by_name {
-                found.extend(pool.nodes.iter().filter_map(matches).cloned());
-            } else if pool.nodes.first().and_then(matches).is_some() {
+                found.extend(pool.nodes.iter().filter_map(&matches).cloned());
+            } else if pool.nodes.first().and_then(&matches).is_some() {
                 found.extend(pool.nodes.iter().filter_map(&node).cloned());
             }
         }
         found.sort_by(|a, b| a.key.cmp(&b.key));
-        let found: Arc<[Arc<Object>]> = found.into();
-        if known.len() >= JOINED_MAX {
-            known.clear();
-        }
-        known.insert(constraint, found.clone());
         found
+    }
+
+    /// Notes that a node came, went or is another one.
+    fn written(&mut self, node: &Str) {
+        let written = Arc::make_mut(&mut self.written);
+        if written.len() >= WRITTEN_MAX {
+            written.drain(..WRITTEN_MAX / 2);
+        }
+        written.push((Journal::event(), node.clone()));
     }
 
     /// The names of all nodes of these pools, in order.
@@ -127,7 +170,7 @@ impl Pools {
         }
         Arc::make_mut(&mut self.of_node).insert(node.key.name.clone(), at);
         self.joined = Arc::default();
-        self.admitted = Arc::default();
+        self.written(&node.key.name);
     }
 
     pub(super) fn remove(&mut self, node: &Str) {
@@ -139,7 +182,7 @@ impl Pools {
             Arc::make_mut(&mut self.by_shape).remove(&pool.shape);
         }
         self.joined = Arc::default();
-        self.admitted = Arc::default();
+        self.written(node);
     }
 
     /// Notes that something else runs on a node.
@@ -229,7 +272,17 @@ mod tests {
         snapshot.insert(node("c", "x", false));
         assert_eq!(admitted(&snapshot, &selects("pool", "x")), ["b", "c"]);
         assert_eq!(admitted(&snapshot, &selects(HOSTNAME, "c")), ["c"]);
+        let copy = snapshot.clone();
         snapshot.insert(node("c", "y", false));
         assert_eq!(admitted(&snapshot, &selects("pool", "x")), ["b"]);
+        assert_eq!(admitted(&copy, &selects("pool", "x")), ["b", "c"], "a copy is as it was");
+        snapshot.remove(&Key::of("Node", "", "a"));
+        assert_eq!(admitted(&snapshot, &Val::Null), ["b", "c"]);
+        for _ in 0..WRITTEN_MAX {
+            snapshot.insert(node("b", "x", false));
+        }
+        snapshot.insert(node("d", "x", false));
+        assert_eq!(admitted(&snapshot, &selects("pool", "x")), ["b", "d"]);
+        assert_eq!(admitted(&snapshot, &selects(HOSTNAME, "c")), ["c"]);
     }
 }

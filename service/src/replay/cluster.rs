@@ -61,9 +61,10 @@ pub fn put(snapshot: &mut Snapshot, request: &Request, after: Option<Object>) {
     let before = snapshot.get(&object.key).map(|before| before.node.clone());
     let names_node = !object.node.is_empty() && before.is_none_or(|node| node != object.node);
     let names_more = names_node || object.key.kind.is("PersistentVolumeClaim");
+    let key = object.key.clone();
     snapshot.insert(object);
     if names_more {
-        snapshot.complete();
+        snapshot.complete_for(&key);
     }
 }
 
