@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | whether it is there, and its constraint on nodes | kind and constraint | all objects with the key |
 //! | whether it is there, of a pod whose owners and references stay | namespace, body, whether it is live | all pods with the key |
-//! | of a pod, what neither names nor nodes show | none | the pods that no question told from it |
+//! | of a pod that nothing names, what neither names nor nodes show | none | the pods that no question told from it |
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,10 +168,17 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
     pub fn class_of(&self, object: &'s Arc<Object>, key: Option<Rc<ClassKey>>) -> InstanceClass<'s> {
         let members = match key {
             Some(_) => Members::WithKey,
-            None if self.blind && may_have_equals(object) => Members::Unasked,
+            None if self.blind && may_have_equals(object) && !self.is_named(object) => Members::Unasked,
             None => Members::Alone,
         };
         InstanceClass { representative: object, key, members }
+    }
+
+    /// Whether something refers to an object by its name, in some scenario or before.
+    fn is_named(&self, object: &Object) -> bool {
+        let before = self.run.context.before;
+        let mut states = std::iter::once(before).chain(self.run.scenarios().map(|scenario| &scenario.state));
+        states.any(|state| !state.referrers(&object.key).is_empty())
     }
 
     /// The verdict on the class of this object, if it was a member of one without a key.
@@ -204,7 +211,9 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
         match (members, key) {
             (Members::Are(members), _) if before.get(&representative.key).is_some() => {
                 let shared = Rc::new(SharedVerdict { verdict, sharing: Sharing::SameBody(representative) });
-                let fares_so = |key: &Key| before.get(key).is_some_and(|member| self.is_of(&shared, member));
+                let fares_so = |key: &Key| {
+                    before.get(key).is_some_and(|member| self.is_of(&shared, member) && !self.is_named(member))
+                };
                 let members: Vec<Key> = members.into_iter().filter(fares_so).collect();
                 self.by_member.extend(members.into_iter().map(|key| (key, shared.clone())));
             }

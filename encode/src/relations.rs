@@ -261,7 +261,7 @@ pub enum Tells {
     Nothing,
     /// Nothing, unless they refer to others by their own names.
     OwnNames,
-    /// Nothing where a swap of both turns the states into each other too: it looks the object up in a state.
+    /// Nothing where a swap of both turns the states into each other too: it looks the object, or what names it, up in a state.
     NothingSwapped,
     /// Their nodes.
     Nodes,
@@ -472,7 +472,7 @@ pub const fn relations(func: Func) -> Relations {
         ResolvesIn => of_reference(REFERRED, Lift::Target, Detail::Names),
         Target => of_reference(REFERRED, Lift::Listed(Held::There), Detail::All),
         TargetWriters => of_reference(ADAPTED, Lift::Listed(Held::Live), Detail::All),
-        Writers => object(ADAPTED, Inverse::References, Lift::Listed(Held::Live)),
+        Writers => swapped(ADAPTED, Source::Object, Inverse::References, Lift::Listed(Held::Live), Detail::All),
         SelectedBy => related(SELECTING, Inverse::Selected, Lift::Listed(Held::There), Tells::Nothing, Detail::All),
         Autoscalers => object(SCALERS, Inverse::References, Lift::Listed(Held::There)),
         Scaled => object(SCALED, Inverse::References, Lift::Listed(Held::There)),
