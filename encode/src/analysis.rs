@@ -67,14 +67,15 @@ impl Analysis {
 
     /// Whether an instance holds in every future by what it is itself, where no scenario changes it: the same for all of a
     /// kind and body.
-    /// Nothing is said of custom resources, which adapters explain, nor of pods that others of their name may follow.
+    /// Nothing is said of what adapters explain, nor of pods that others of their name may follow.
     pub fn holds_by_itself(&self, instance: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         let is_followed = || {
             let renames = |owner: &Owner| RENAMING.iter().any(|kind| owner.kind.is(kind));
             self.compiled.remade || !instance.controller().is_none_or(renames)
         };
         let kind = &instance.key.kind;
-        let is_plain = kind.builtin_namespaced().is_some() && !(kind.is("Pod") && is_followed());
+        let is_explained = || worlds.before.adapter(instance).is_some();
+        let is_plain = kind.builtin_namespaced().is_some() && !is_explained() && !(kind.is("Pod") && is_followed());
         is_plain && self.by_itself.as_ref().is_some_and(|by_itself| by_itself.holds(instance, worlds))
     }
 

@@ -20,7 +20,7 @@ use std::fmt;
 use suture_model::kinds::Kind;
 
 pub(crate) use answer::Answer;
-pub use navigate::{Worlds, call_nav, may_be_quorum_group};
+pub use navigate::{QUORUM, Worlds, call_nav, may_be_quorum_group};
 pub use pure::{call_pure, kept, label_selector};
 pub use table::{Func, signatures, world_field};
 pub use unsupported::UNSUPPORTED;

@@ -1,5 +1,6 @@
-//! What an instance decides by itself: by labels, annotations and `spec` alone it may hold, whatever becomes of it and of all
-//! else. Most objects are told so to be none that an invariant is about, where a change reaches very many.
+//! What an instance decides by itself: by labels, annotations, owner references and `spec` alone it may hold, or be none that is
+//! judged, whatever becomes of it and of all else. Most objects are told so to be none that an invariant is about, where a
+//! change reaches very many.
 //!
 //! Whatever else is read is an error, which logic absorbs where another part decides. It is asked three times: where the
 //! instance is there and live, where it is being deleted, and where it is gone.
@@ -9,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use suture_model::kinds::Kind;
 use suture_model::navigate;
-use suture_model::object::Object;
+use suture_model::object::{Object, Owner};
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::error::EvalError;
 use suture_specs::eval::{Env, eval, eval_bool};
-use suture_specs::functions::{Func, Worlds};
+use suture_specs::functions::{Func, QUORUM, Worlds};
 use suture_specs::ir::{Expr, Node};
 use suture_specs::value::{Value, World};
 
@@ -22,30 +23,43 @@ use suture_specs::value::{Value, World};
 const HERE: &str = "\u{1}here";
 const EXISTS: &str = "\u{1}exists";
 const LIVES: &str = "\u{1}lives";
+const QUORUM_GROUP: &str = "\u{1}quorum group";
 const UNKNOWN: &str = "\u{1}unknown";
 /// By which names an expression reads what is asked for: the first request, and all of them.
 pub(super) const REQUEST: [&str; 2] = ["request", "requests"];
 /// The functions that read no more of an object.
-const READ_BODY: [Func; 4] = [Func::Label, Func::PodLabel, Func::Annotation, Func::IsSelectedBy];
+const READ_BODY: [Func; 5] = [Func::Label, Func::PodLabel, Func::Annotation, Func::IsSelectedBy, Func::Owners];
 /// Of so many combinations of what is read it is kept what follows.
 const KNOWN_MAX: usize = 4_096;
 
-/// The value of a label or annotation, by the function that reads it.
-type Named = (Func, Str);
-/// The kind of an instance, and the values that are read of it.
-type Read = (Kind, Vec<Option<Str>>);
+/// The kind of an instance, the values that are read of it, and its owners, if these are.
+type Read = (Kind, Vec<Option<Str>>, Vec<Owner>);
+
+/// All that expressions read of an instance but its kind.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Named {
+    /// Labels and annotations of known names.
+    values: Vec<(Func, Str)>,
+    /// Whether it reads the owners.
+    owners: bool,
+}
 
 /// The expressions of an invariant, with all that an instance does not decide by itself unknown.
 #[derive(Debug)]
 pub(super) struct ByItself {
     var: Str,
     lets: Vec<(Str, Expr)>,
-    require: Vec<Expr>,
+    /// Where it applies.
+    condition: Option<Expr>,
+    /// What is required, each with whether that is so where it does not apply.
+    require: Vec<(Expr, bool)>,
     params: Value,
-    /// Whether it reads `spec`: equal pods may differ in their nodes.
+    /// Whether it reads `spec`.
     reads_spec: bool,
-    /// All that it reads of an instance but its kind, where that is labels and annotations of known names.
-    named: Option<Vec<Named>>,
+    /// The same without `spec`, if it reads that: equal pods may differ in their nodes.
+    of_pods: Option<Box<Self>>,
+    /// All that it reads of an instance but its kind, where that is what [`Named`] has.
+    named: Option<Named>,
     /// Whether instances of a kind with these values hold.
     known: Mutex<BTreeMap<Read, bool>>,
 }
@@ -53,42 +67,71 @@ pub(super) struct ByItself {
 impl ByItself {
     /// Of this invariant; `None` if none of it is about the instance alone.
     pub fn of(compiled: &CompiledInvariant) -> Option<Self> {
+        let mut found = Self::reading(compiled, true)?;
+        if found.reads_spec {
+            found.of_pods = Self::reading(compiled, false).map(Box::new);
+        }
+        Some(found)
+    }
+
+    /// [`Self::of`]; `spec` says whether that is known of an instance.
+    fn reading(compiled: &CompiledInvariant, spec: bool) -> Option<Self> {
         let var = &compiled.for_each.var;
-        let all = || compiled.lets.iter().map(|(_, expr)| expr).chain(compiled.require.iter().map(|c| &c.expression));
+        let clauses = || compiled.require.iter().map(|clause| &clause.expression);
+        let all = || compiled.lets.iter().map(|(_, expr)| expr).chain(&compiled.for_each.where_).chain(clauses());
         if compiled.lets.iter().any(|(name, _)| name == var) || all().any(|expr| binds(expr, var)) {
             return None;
         }
         let known = |expr: &Expr| {
             let mut expr = expr.clone();
-            keep_known(&mut expr, var);
+            keep_known(&mut expr, var, spec);
             expr
         };
         let lets: Vec<(Str, Expr)> = compiled.lets.iter().map(|(name, expr)| (name.clone(), known(expr))).collect();
-        let require: Vec<Expr> = compiled.require.iter().map(|clause| known(&clause.expression)).collect();
-        let here = [var.clone(), HERE.into()].into();
-        let is_read = lets.iter().map(|(_, expr)| expr).chain(&require).any(|expr| expr.names(LIVES, &here));
-        let mut reads_spec = false;
-        for expr in lets.iter().map(|(_, expr)| expr).chain(&require) {
-            expr.walk(&mut |part| reads_spec |= is_spec(part, var));
-        }
+        let condition = compiled.for_each.where_.as_ref().map(known);
+        let require: Vec<(Expr, bool)> =
+            compiled.require.iter().map(|clause| (known(&clause.expression), clause.beyond_where)).collect();
         let params = Value::from(&compiled.params);
-        let named = named(lets.iter().map(|(_, expr)| expr).chain(&require), var, &params);
-        is_read.then(|| Self { var: var.clone(), lets, require, params, reads_spec, named, known: Mutex::default() })
+        let mut found = Self {
+            var: var.clone(),
+            lets,
+            condition,
+            require,
+            params,
+            reads_spec: false,
+            of_pods: None,
+            named: None,
+            known: Mutex::default(),
+        };
+        let here = [var.clone(), HERE.into()].into();
+        let is_read = found.exprs().any(|expr| expr.names(LIVES, &here));
+        let mut reads_spec = false;
+        found.exprs().for_each(|expr| expr.walk(&mut |part| reads_spec |= is_spec(part, var)));
+        found.reads_spec = reads_spec;
+        found.named = named(found.exprs(), var, &found.params);
+        is_read.then_some(found)
+    }
+
+    /// All its expressions.
+    fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let require = self.require.iter().map(|(expr, _)| expr);
+        self.lets.iter().map(|(_, expr)| expr).chain(&self.condition).chain(require)
     }
 
     /// Whether an object that no scenario changes holds in every future, whatever it and all else become: the same for all of a
     /// kind and body.
     pub fn holds(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         if self.reads_spec && object.key.kind.is("Pod") {
-            return false;
+            return self.of_pods.as_ref().is_some_and(|of_pods| of_pods.holds(object, worlds));
         }
         let Some(named) = &self.named else { return self.is_so(object, worlds) };
-        let value = |(func, name): &Named| match func {
+        let value = |(func, name): &(Func, Str)| match func {
             Func::Label => object.label(name).cloned(),
             Func::Annotation => object.annotation(name).cloned(),
             _ => navigate::template_labels(worlds.before, object)?.str_at(&[name]).cloned(),
         };
-        let read = (object.key.kind.clone(), named.iter().map(value).collect());
+        let owners = if named.owners { object.owners().to_vec() } else { Vec::new() };
+        let read = (object.key.kind.clone(), named.values.iter().map(value).collect(), owners);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(holds) = known.get(&read) {
             return *holds;
@@ -109,23 +152,28 @@ impl ByItself {
             env.bind(HERE, if exists { Ok(Value::Object(object.clone())) } else { unknown() });
             env.bind(EXISTS, Ok(Value::Bool(exists)));
             env.bind(LIVES, Ok(Value::Bool(lives)));
+            // those of a built-in workload without the label do not vote, whatever controls it
+            let is_none = exists && object.label(QUORUM).is_none();
+            env.bind(QUORUM_GROUP, if is_none { Ok(Value::Bool(false)) } else { unknown() });
             env.bind(UNKNOWN, unknown());
             for (name, expr) in &self.lets {
                 let value = eval(expr, &env);
                 env.bind(name, value);
             }
-            self.require.iter().all(|expr| eval_bool(expr, &env) == Ok(true))
+            let applies = self.condition.as_ref().is_none_or(|expr| eval_bool(expr, &env) != Ok(false));
+            let required = self.require.iter().filter(|(_, anyway)| applies || *anyway);
+            required.map(|(expr, _)| eval_bool(expr, &env)).all(|holds| holds == Ok(true))
         })
     }
 }
 
 /// All that expressions, of which the rest is unknown, read of the instance but its kind; `None` where that is more than
-/// labels and annotations of known names.
-fn named<'e>(exprs: impl Iterator<Item = &'e Expr>, var: &Str, params: &Value) -> Option<Vec<Named>> {
+/// [`Named`] has.
+fn named<'e>(exprs: impl Iterator<Item = &'e Expr>, var: &Str, params: &Value) -> Option<Named> {
     let mut env = Env::without_worlds();
     env.bind("params", Ok(params.clone()));
     let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if name == var || **name == *HERE);
-    let (mut found, mut met, mut told) = (Vec::new(), 0_usize, 0_usize);
+    let (mut found, mut met, mut told) = (Named::default(), 0_usize, 0_usize);
     for expr in exprs {
         expr.walk(&mut |part| {
             met += usize::from(is_instance(part));
@@ -137,9 +185,14 @@ fn named<'e>(exprs: impl Iterator<Item = &'e Expr>, var: &Str, params: &Value) -
                         && is_instance(object)
                     {
                         told += 1;
-                        found.push((*func, name));
+                        found.values.push((*func, name));
                     }
                 }
+                Node::Call { func: Func::Owners, args } if args.first().is_some_and(is_instance) => {
+                    told += 1;
+                    found.owners = true;
+                }
+                Node::Var(name) if **name == *QUORUM_GROUP => found.values.push((Func::Label, QUORUM.into())),
                 _ => {}
             }
         });
@@ -170,7 +223,7 @@ fn is_spec(expr: &Expr, var: &Str) -> bool {
 }
 
 /// Makes unknown all that the instance does not decide by itself.
-fn keep_known(expr: &mut Expr, var: &Str) {
+fn keep_known(expr: &mut Expr, var: &Str, spec: bool) {
     if let Some(name) = presence(expr, var) {
         expr.node = Node::Var(name.into());
         return;
@@ -178,7 +231,7 @@ fn keep_known(expr: &mut Expr, var: &Str) {
     let kept = match &mut expr.node {
         Node::Var(name) => *name != *var && !is_input(name),
         Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } => {
-            match is_read_whole(base, field, var) {
+            match is_read_whole(base, field, var, spec) {
                 true => return,
                 false => true,
             }
@@ -186,7 +239,7 @@ fn keep_known(expr: &mut Expr, var: &Str) {
         Node::Call { func, args } => {
             let of_instance = READ_BODY.contains(func) && args.first_mut().is_some_and(|arg| is_instance(arg, var));
             if of_instance {
-                args.iter_mut().skip(1).for_each(|arg| keep_known(arg, var));
+                args.iter_mut().skip(1).for_each(|arg| keep_known(arg, var, spec));
                 return;
             }
             !args.iter().any(|arg| matches!(&arg.node, Node::Var(name) if World::is_name(name)))
@@ -194,30 +247,33 @@ fn keep_known(expr: &mut Expr, var: &Str) {
         _ => true,
     };
     match kept {
-        true => expr.for_each_part_mut(&mut |part| keep_known(part, var)),
+        true => expr.for_each_part_mut(&mut |part| keep_known(part, var, spec)),
         false => expr.node = Node::Var(UNKNOWN.into()),
     }
 }
 
-/// The name for whether the instance is there, or live, in the future, if an expression asks for that.
+/// The name for whether the instance is there, or live, or has pods that vote, in the future, if an expression asks for that.
 fn presence(expr: &Expr, var: &Str) -> Option<&'static str> {
     let Node::Call { func, args } = &expr.node else { return None };
+    let mut of = args.clone();
     match (func, is_of_future(args, var)) {
         (Func::ExistsIn, true) => Some(EXISTS),
         (Func::LiveIn, true) => Some(LIVES),
+        (Func::IsQuorumGroup, _) if of.first_mut().is_some_and(|of| is_instance(of, var)) => Some(QUORUM_GROUP),
         _ => None,
     }
 }
 
-/// Whether a field is one of labels, annotations, `spec` or `kind` of the instance, which is then named as the future has it.
-fn is_read_whole(base: &mut Expr, field: &str, var: &Str) -> bool {
+/// Whether a field is one of labels, annotations, `kind` or, if that is known, `spec` of the instance, which is then named as the
+/// future has it.
+fn is_read_whole(base: &mut Expr, field: &str, var: &Str, spec: bool) -> bool {
     match &mut base.node {
         Node::Select { base: of, field: outer } | Node::OptSelect { base: of, field: outer }
             if matches!(field, "labels" | "annotations") =>
         {
             **outer == *"metadata" && is_instance(of, var)
         }
-        _ => matches!(field, "spec" | "kind") && is_instance(base, var),
+        _ => (field == "kind" || (spec && field == "spec")) && is_instance(base, var),
     }
 }
 

@@ -383,9 +383,33 @@ fn what_its_labels_and_spec_decide_an_instance_decides_by_itself() {
         ("request.name == '' || o.spec.replicas == 2", true),
         ("request.name == ''", false),
         ("[o].exists(p, p.spec.replicas == 2)", false),
+        ("o.owners().size() == 0", true),
+        ("!o.liveIn(now) || !o.at(now).owners().exists(w, w.controller)", true),
+        ("o.at(now).owners().size() == 0", false),
+        ("!o.liveIn(now) || !o.at(now).isQuorumGroup(now)", true),
+        ("!o.at(now).isQuorumGroup(now)", false),
+        ("!o.liveIn(now) || o.at(now).isQuorumGroup(now)", false),
     ] {
         assert_eq!(holds_alone(&about(expression), "app"), holds, "{expression}");
     }
+}
+
+#[test]
+fn what_it_applies_to_an_instance_decides_by_itself() {
+    let about = |condition: &str, require: &str| {
+        format!(
+            "{{forEach: {{var: o, kind: Deployment, where: \"{condition}\"}}, require: [{{expression: \"{require}\"}}]}}"
+        )
+    };
+    assert!(holds_alone(&about("o.owners().size() > 0", "!o.liveIn(now)"), "app"));
+    assert!(!holds_alone(&about("o.owners().size() == 0", "!o.liveIn(now)"), "app"));
+    assert!(!holds_alone(&about("now.pods.size() > 0", "!o.liveIn(now)"), "app"), "pods decide");
+}
+
+#[test]
+fn whose_pods_vote_does_not_hold_by_itself() {
+    let votes = "{forEach: {var: o, kind: Deployment}, require: [{expression: \"!o.liveIn(now) || !o.at(now).isQuorumGroup(now)\"}]}";
+    assert!(!holds_alone(votes, "suture.dev/quorum"));
 }
 
 #[test]
@@ -428,4 +452,5 @@ fn a_pod_does_not_hold_by_itself_for_where_it_is() {
     assert!(holds("o.label('app') == ''"));
     assert!(!holds("o.spec.nodeName == 'n1'"), "another one of its body is elsewhere");
     assert!(!holds("!o.liveIn(now) || o.at(now).spec.nodeName == 'n1'"));
+    assert!(holds("o.label('app') == '' || o.spec.nodeName == 'n1'"), "what else it reads decides");
 }

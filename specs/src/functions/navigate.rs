@@ -369,7 +369,7 @@ fn is_quorum_group(state: &State, o: &Arc<Object>) -> Answer {
         return bool(false);
     }
     // a Deployment's labels are often its template's too, and then its ReplicaSets': their pods are its members
-    let is_labelled = |o: &Object| o.label("suture.dev/quorum").is_some_and(|v| &**v == "true");
+    let is_labelled = |o: &Object| o.label(QUORUM).is_some_and(|v| &**v == "true");
     let has_members = |owner: &Object| {
         let runs_pods = owner.key.kind.has(KindTraits::decides) || state.adapter(owner).is_some();
         let selector = navigate::selector_of(state, owner).filter(|selector| runs_pods && !selector.is_empty());
@@ -381,6 +381,9 @@ fn is_quorum_group(state: &State, o: &Arc<Object>) -> Answer {
     let adapted = adapter(state, o)?.is_some_and(|facts| facts.quorum);
     bool(labelled || adapted)
 }
+
+/// The label of a workload whose pods vote.
+pub const QUORUM: &str = "suture.dev/quorum";
 
 /// Whether objects of a kind may have pods that vote: neither a pod nor a namespace runs any, whatever its labels say.
 pub fn may_be_quorum_group(kind: &Kind) -> bool {
