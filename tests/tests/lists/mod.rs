@@ -199,11 +199,9 @@ fn of_other_workloads() -> Vec<Long> {
         list("StatefulSet: claims", |length| {
             database(json!({"volumeClaimTemplates": each(length, |at| claim(&format!("c{at}")))}))
         }),
-        list("StatefulSet: containers", |length| {
-            let container =
-                |at| json!({"name": format!("c{at}"), "image": "i", "resources": {"requests": {"cpu": "1m"}}});
-            database(json!({"template": {"spec": {"containers": each(length, container)}}}))
-        }),
+        // whether they find a place is the same for all lengths: what has none is looked at once more
+        list("StatefulSet: containers", |length| database(containers_asking(length, json!({"memory": "1Ki"})))),
+        list("StatefulSet: unplaceable", |length| database(containers_asking(length, json!({"cpu": "9"})))),
         list("DaemonSet: tolerations", |length| {
             let tolerations = each(length, |at| json!({"key": format!("k{at}"), "operator": "Exists"}));
             workload("apps/v1", "DaemonSet", "agent", json!({"template": {"spec": {"tolerations": tolerations}}}))
@@ -442,6 +440,12 @@ fn of_names() -> Vec<Long> {
 
 fn hooks(webhooks: Value) -> Value {
     global("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "long", json!({"webhooks": webhooks}))
+}
+
+/// The spec of a StatefulSet with so many containers that each request this.
+fn containers_asking(length: usize, requests: Value) -> Value {
+    let container = |at| json!({"name": format!("c{at}"), "image": "i", "resources": {"requests": requests}});
+    json!({"template": {"spec": {"containers": each(length, container)}}})
 }
 
 fn node(at: usize) -> Value {
