@@ -457,7 +457,7 @@ pub struct Bench {
     /// Decisions for each template, fewer if they take longer than three seconds
     #[arg(long, default_value_t = 400, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub requests: u32,
-    /// Measures these templates only [default: each shipped template, then all of them together]
+    /// Measures these templates only [default: each shipped template, then all of them together, then the profile `baseline`]
     #[arg(long, num_args = 1.., value_name = "NAME")]
     pub templates: Vec<String>,
     /// The form of the answer

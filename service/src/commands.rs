@@ -162,8 +162,11 @@ fn bench(common: Common, arguments: arguments::Bench) -> Result<Exit, Failure> {
     if let Some(unknown) = only.iter().find(|o| !policy.invariants.iter().any(|i| *i.name == ***o)) {
         return Err(Failure::invalid(format!("there is no template `{unknown}`")));
     }
-    let progress = Progress::of(policy.invariants.len() + 4);
-    let result = measure::run(plan, &policy, &only, &progress)?;
+    let mut profile = Documents::default();
+    profile.add_profile(Some(Profile::Baseline)).map_err(diagnosed)?;
+    let profile = profile.compile().map_err(diagnosed)?.invariants;
+    let progress = Progress::of(policy.invariants.len() + 6);
+    let result = measure::run(plan, &policy, &profile, &only, &progress)?;
     drop(progress);
     output::value(output.into(), &result, |result| report::text(result, common.verbose))?;
     Ok(Exit::Good)

@@ -453,7 +453,7 @@ fn a_benchmark_prints_a_row_for_each_template() {
     let bench: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     let rows = bench["templates"].as_array().unwrap();
     let last: Vec<&serde_json::Value> = rows.iter().skip(LIBRARY.len()).map(|row| &row["template"]).collect();
-    assert_eq!(last, ["all", "all, hard"]);
+    assert_eq!(last, ["all", "all, hard", "baseline", "baseline, hard"]);
     assert!(rows.iter().all(|row| row["requests"].as_u64() > Some(0)), "{}", ran.out);
     assert!(bench["residentKib"].as_u64() > Some(0) && bench["objects"].as_u64() > Some(60));
 }

@@ -21,7 +21,7 @@ use suture_service::output::progress::Progress;
 use suture_service::policy::Documents;
 use suture_service::replay::Replay;
 use suture_service::replay::log::{LogEntry, Text};
-use suture_service::replay::report::{Inputs, Left, Replayed};
+use suture_service::replay::report::{Found, Inputs, Left, Replayed};
 use suture_service::replay::shard::Shard;
 use suture_specs::spec::Profile;
 
@@ -59,6 +59,10 @@ fn ordinary_traffic_is_replayed() {
         report.outcomes.denied,
         report.outcomes.undecided
     );
+    let refused = |found: &&Found| found.refused;
+    for Found { entry, request, broken, .. } in report.findings.iter().filter(refused) {
+        println!("  entry {entry} is refused: {request}, by {broken:?}");
+    }
     for (left, count) in &report.left {
         println!("  {count} {}", left.words());
     }

@@ -1,4 +1,5 @@
-//! Loads the generated cluster and times decisions on it: each shipped template alone, then all of them together.
+//! Loads the generated cluster and times decisions on it: each shipped template alone, then all of them together, then the
+//! invariants that a user has who chooses none.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,6 +41,9 @@ const TOGETHER_MS_MAX: u64 = 60_000;
 /// The rows of all templates together: with requests of every kind, and with those that take most to decide.
 const ALL_ROW: &str = "all";
 const HARD_ROW: &str = "all, hard";
+/// The same by the invariants of the default profile.
+const DEFAULT_ROW: &str = "baseline";
+const DEFAULT_HARD_ROW: &str = "baseline, hard";
 /// A cluster that has nothing to draw from after so many attempts has nothing of the kind.
 const DRAWS_MAX: usize = 100;
 /// Objects that are generated, then loaded, at a time: only loading is timed.
@@ -63,7 +67,7 @@ pub struct Bench {
     pub resident_kib: Option<u64>,
     /// The same at the end, caches and solver included.
     pub resident_end_kib: Option<u64>,
-    /// Each template alone, then all of them together, if there are several.
+    /// Each template alone, then, if there are several, all of them together and the default profile.
     pub templates: Vec<Row>,
     /// What is violated in the cluster as it is, by all of them, if there are several.
     pub audit: Option<Audit>,
@@ -87,8 +91,10 @@ pub struct Audit {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
-    /// The template, or `all`.
+    /// The template, or which of them.
     pub template: String,
+    /// How many invariants judged each request.
+    pub invariants: usize,
     /// Decisions.
     pub requests: usize,
     /// Decisions per second.
@@ -143,11 +149,17 @@ pub struct Outcomes {
     pub undecided: u64,
 }
 
-/// Measures.
+/// Measures the templates of a policy, or some of them, and, if they are several, the invariants of the default profile.
 ///
 /// # Errors
 /// When the engine does not start.
-pub fn run(plan: Plan, policy: &Policy, only: &[String], progress: &Progress) -> Result<Bench, Failure> {
+pub fn run(
+    plan: Plan,
+    policy: &Policy,
+    profile: &[Arc<CompiledInvariant>],
+    only: &[String],
+    progress: &Progress,
+) -> Result<Bench, Failure> {
     let chosen = |i: &&Arc<CompiledInvariant>| only.is_empty() || only.iter().any(|name| **name == *i.name);
     let templates: Vec<&Arc<CompiledInvariant>> = policy.invariants.iter().filter(chosen).collect();
     let (snapshot, inventory, loading) = load(Snapshot::new(policy.adapters.clone()), plan.size, progress);
@@ -161,10 +173,15 @@ pub fn run(plan: Plan, policy: &Policy, only: &[String], progress: &Progress) ->
     }
     let mut audit = None;
     if templates.len() > 1 {
-        for (name, touches) in [(ALL_ROW, ALL), (HARD_ROW, HARD)] {
+        let all: Vec<Arc<CompiledInvariant>> = templates.iter().map(|invariant| (*invariant).clone()).collect();
+        for (name, touches, invariants) in [
+            (ALL_ROW, ALL, &*all),
+            (HARD_ROW, HARD, &*all),
+            (DEFAULT_ROW, ALL, profile),
+            (DEFAULT_HARD_ROW, HARD, profile),
+        ] {
             progress.say(name);
-            let all = templates.iter().map(|invariant| (*invariant).clone()).collect();
-            rows.push(measure(plan, name, touches, all, &snapshot, &inventory)?);
+            rows.push(measure(plan, name, touches, invariants.to_vec(), &snapshot, &inventory)?);
         }
         progress.say("audit");
         audit = Some(audited(templates.into_iter().cloned().collect(), &snapshot)?);
@@ -245,7 +262,8 @@ fn measure(
     snapshot: &Snapshot,
     inventory: &Inventory,
 ) -> Result<Row, Failure> {
-    let millis = if invariants.len() > 1 { TOGETHER_MS_MAX } else { TEMPLATE_MS_MAX };
+    let count = invariants.len();
+    let millis = if count > 1 { TOGETHER_MS_MAX } else { TEMPLATE_MS_MAX };
     let mut engine = Engine::new(invariants, Settings::default()).map_err(Failure::invalid)?;
     let state = State::new(snapshot);
     let moved = moved(snapshot)?;
@@ -266,7 +284,7 @@ fn measure(
         // the same may be drawn again, and is to be measured as new
         engine.forget();
     }
-    Ok(tally.row(name))
+    Ok(tally.row(name, count))
 }
 
 /// The same cluster after an event that no request has anything to do with.
@@ -323,7 +341,7 @@ impl Tally {
         self.known_again += u64::from(decision.effort.known);
     }
 
-    fn row(self, name: &str) -> Row {
+    fn row(self, name: &str, invariants: usize) -> Row {
         let requests = self.decisions();
         let micros: u64 = self.without_solver.iter().chain(&self.with_solver).sum();
         let per_second = (requests as u64).saturating_mul(1_000_000).checked_div(micros).unwrap_or(0);
@@ -331,6 +349,7 @@ impl Tally {
         let share = self.without_solver.len() as f64 * 100.0 / requests.max(1) as f64;
         Row {
             template: name.to_owned(),
+            invariants,
             requests,
             per_second,
             share_without_solver: (share * 10.0).round() / 10.0,

@@ -15,9 +15,8 @@ pub fn text(bench: &Bench, verbose: bool) -> String {
     if let Some(Audit { millis, again_millis, holding, others }) = audit {
         _ = writeln!(out, "audit     {millis} ms, {again_millis} ms again; {holding} instances hold, {others} do not");
     }
-    if audit.is_some() {
-        templates.iter().skip(templates.len() - 2).for_each(|row| _ = writeln!(out, "{}", together(row)));
-    }
+    let together = templates.iter().filter(|row| row.invariants > 1);
+    together.for_each(|row| _ = writeln!(out, "{}", summary(row)));
     _ = writeln!(out);
     let mut lines = vec![HEAD.map(str::to_owned)];
     lines.extend(templates.iter().map(cells));
@@ -44,14 +43,14 @@ pub fn text(bench: &Bench, verbose: bool) -> String {
     out
 }
 
-/// What matters of a row of all templates together.
-fn together(row: &Row) -> String {
+/// What matters of a row of several invariants.
+fn summary(row: &Row) -> String {
     let Row { template, requests, every, with_solver, share_without_solver, .. } = row;
     let ms = |micros: u64| format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100);
     let (asked, share, solving) = (with_solver.count, 100.0 - share_without_solver, ms(with_solver.p99_micros));
     let (p50, p99, most) = (ms(every.p50_micros), ms(every.p99_micros), ms(every.max_micros));
     format!(
-        "{template:<9} {requests} requests: p50 {p50}, p99 {p99}, slowest {most}; {asked} of them ({share:.1} %) asked Z3, p99 {solving}"
+        "{template:<14}  {requests} requests: p50 {p50}, p99 {p99}, slowest {most}; {asked} of them ({share:.1} %) asked Z3, p99 {solving}"
     )
 }
 
@@ -93,6 +92,7 @@ fn groups(widths: &[usize]) -> String {
 fn cells(row: &Row) -> [String; 19] {
     let Row {
         template,
+        invariants: _,
         requests,
         per_second,
         without_solver,
