@@ -88,6 +88,19 @@ impl<'s, 'a> InvariantRun<'s, 'a> {
         self.analysis.holds_by_itself(object, Worlds { before, now: before })
     }
 
+    /// The same of one that some scenario changes: with each of its versions.
+    pub fn holds_by_itself_changed(&self, object: &Arc<Object>) -> bool {
+        let before = self.context.before;
+        let mut versions: Vec<&Arc<Object>> = Vec::new();
+        for version in self.scenarios().filter_map(|scenario| scenario.state.get(&object.key)).chain([object]) {
+            if !versions.iter().any(|known| Arc::ptr_eq(&known.body, &version.body)) {
+                versions.push(version);
+            }
+        }
+        let worlds = Worlds { before, now: before };
+        versions.into_iter().all(|version| self.analysis.holds_by_itself_as(object, version, worlds))
+    }
+
     /// What is asked about one object.
     pub fn instance(self, object: &'s Arc<Object>) -> Instance<'s, 'a> {
         Instance { run: self, object }

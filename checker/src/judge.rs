@@ -386,7 +386,10 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
 
     /// Whether an object holds in every future by what it is itself.
     fn holds_by_itself(&mut self, object: &'s Arc<Object>) -> bool {
-        self.run.is_as_it_was(object) && self.by_itself.holds(object, || self.run.holds_by_itself(object))
+        match self.run.is_as_it_was(object) {
+            true => self.by_itself.holds(object, || self.run.holds_by_itself(object)),
+            false => self.run.holds_by_itself_changed(object),
+        }
     }
 
     /// Counts an instance that fares as its class does.

@@ -69,14 +69,25 @@ impl Analysis {
     /// kind and body.
     /// Nothing is said of what adapters explain, nor of pods that others of their name may follow.
     pub fn holds_by_itself(&self, instance: &Arc<Object>, worlds: Worlds<'_>) -> bool {
+        let by_itself = self.by_itself.as_ref().filter(|_| self.stays_itself(instance, worlds));
+        by_itself.is_some_and(|by_itself| by_itself.holds(instance, worlds))
+    }
+
+    /// The same where some scenario has this version of it, as far as nothing changes that.
+    pub fn holds_by_itself_as(&self, instance: &Arc<Object>, version: &Arc<Object>, worlds: Worlds<'_>) -> bool {
+        let stay = || [instance, version].into_iter().all(|object| self.stays_itself(object, worlds));
+        self.by_itself.as_ref().is_some_and(|by_itself| stay() && by_itself.holds_as(instance, version, worlds))
+    }
+
+    /// Whether no more is to be known of an object, in every future that has one of its name.
+    fn stays_itself(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         let is_followed = || {
             let renames = |owner: &Owner| RENAMING.iter().any(|kind| owner.kind.is(kind));
-            self.compiled.remade || !instance.controller().is_none_or(renames)
+            self.compiled.remade || !object.controller().is_none_or(renames)
         };
-        let kind = &instance.key.kind;
-        let is_explained = || worlds.before.adapter(instance).is_some();
-        let is_plain = kind.builtin_namespaced().is_some() && !is_explained() && !(kind.is("Pod") && is_followed());
-        is_plain && self.by_itself.as_ref().is_some_and(|by_itself| by_itself.holds(instance, worlds))
+        let kind = &object.key.kind;
+        let is_explained = || worlds.before.adapter(object).is_some();
+        kind.builtin_namespaced().is_some() && !is_explained() && !(kind.is("Pod") && is_followed())
     }
 
     /// Whether it applies to nothing, as its parameters and the requests alone tell.

@@ -124,7 +124,7 @@ impl ByItself {
         if self.reads_spec && object.key.kind.is("Pod") {
             return self.of_pods.as_ref().is_some_and(|of_pods| of_pods.holds(object, worlds));
         }
-        let Some(named) = &self.named else { return self.is_so(object, worlds) };
+        let Some(named) = &self.named else { return self.is_so(object, object, worlds) };
         let value = |(func, name): &(Func, Str)| match func {
             Func::Label => object.label(name).cloned(),
             Func::Annotation => object.annotation(name).cloned(),
@@ -136,24 +136,32 @@ impl ByItself {
         if let Some(holds) = known.get(&read) {
             return *holds;
         }
-        let holds = self.is_so(object, worlds);
+        let holds = self.is_so(object, object, worlds);
         if known.len() < KNOWN_MAX {
             known.insert(read, holds);
         }
         holds
     }
 
-    fn is_so(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
+    /// The same of an object that has this version in some scenario.
+    pub fn holds_as(&self, object: &Arc<Object>, version: &Arc<Object>, worlds: Worlds<'_>) -> bool {
+        match &self.of_pods {
+            Some(of_pods) if object.key.kind.is("Pod") => of_pods.holds_as(object, version, worlds),
+            Some(_) | None => !(self.reads_spec && object.key.kind.is("Pod")) && self.is_so(object, version, worlds),
+        }
+    }
+
+    fn is_so(&self, object: &Arc<Object>, version: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         [(true, true), (true, false), (false, false)].into_iter().all(|(exists, lives)| {
             let unknown = || Err(EvalError::invalid("it is not decided by the instance alone"));
             let mut env = Env::new(worlds);
             env.bind("params", Ok(self.params.clone()));
             env.bind(&self.var, Ok(Value::Object(object.clone())));
-            env.bind(HERE, if exists { Ok(Value::Object(object.clone())) } else { unknown() });
+            env.bind(HERE, if exists { Ok(Value::Object(version.clone())) } else { unknown() });
             env.bind(EXISTS, Ok(Value::Bool(exists)));
             env.bind(LIVES, Ok(Value::Bool(lives)));
             // those of a built-in workload without the label do not vote, whatever controls it
-            let is_none = exists && object.label(QUORUM).is_none();
+            let is_none = exists && [object, version].into_iter().all(|object| object.label(QUORUM).is_none());
             env.bind(QUORUM_GROUP, if is_none { Ok(Value::Bool(false)) } else { unknown() });
             env.bind(UNKNOWN, unknown());
             for (name, expr) in &self.lets {

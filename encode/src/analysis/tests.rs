@@ -407,6 +407,39 @@ fn what_it_applies_to_an_instance_decides_by_itself() {
 }
 
 #[test]
+fn what_changes_holds_by_itself_with_each_version() {
+    let pod = |phase: &str, owner: &str| {
+        let owner = Val::object([
+            ("apiVersion", Val::str("apps/v1")),
+            ("kind", Val::str(owner)),
+            ("name", Val::str("r")),
+            ("uid", Val::str("r")),
+            ("controller", Val::Bool(true)),
+        ]);
+        let meta = Val::object([("name", Val::str("p")), ("namespace", Val::str("a"))]);
+        let pod = Val::object([
+            ("apiVersion", Val::str("v1")),
+            ("kind", Val::str("Pod")),
+            ("metadata", meta.with("ownerReferences", Val::list(vec![owner]))),
+            ("status", Val::object([("phase", Val::str(phase))])),
+        ]);
+        Arc::new(Object::from_val(&pod).expect("a pod"))
+    };
+    let snapshot = Snapshot::default();
+    let state = State::new(&snapshot);
+    let controlled = "!o.liveIn(now) || o.at(now).owners().exists(w, w.kind == 'ReplicaSet')";
+    let analysis = Analysis::of(of_pods(controlled).into());
+    let holds = |before: &str, now: &str| {
+        let worlds = Worlds { before: &state, now: &state };
+        analysis.holds_by_itself_as(&pod("Pending", before), &pod("Running", now), worlds)
+    };
+    assert!(holds("ReplicaSet", "ReplicaSet"));
+    assert!(holds("DaemonSet", "ReplicaSet"), "the future decides");
+    assert!(!holds("ReplicaSet", "DaemonSet"));
+    assert!(!holds("ReplicaSet", "StatefulSet"), "another one of its name may follow");
+}
+
+#[test]
 fn whose_pods_vote_does_not_hold_by_itself() {
     let votes = "{forEach: {var: o, kind: Deployment}, require: [{expression: \"!o.liveIn(now) || !o.at(now).isQuorumGroup(now)\"}]}";
     assert!(!holds_alone(votes, "suture.dev/quorum"));
