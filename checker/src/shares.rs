@@ -163,11 +163,17 @@ mod tests {
         let mut engine = Engine::new(invariants, Settings { steps: u64::MAX, ..Settings::default() }).unwrap();
         let end = steps::End::default();
         let asker = end.clone();
+        let (begun, begins) = std::sync::mpsc::channel();
         let waits = std::thread::spawn(move || {
+            begins.recv().unwrap();
             std::thread::sleep(Duration::from_millis(300));
             asker.abandon();
         });
-        let decided = steps::until(&end, || catch_unwind(AssertUnwindSafe(|| drop(engine.decide(&input)))));
+        let decide = || {
+            begun.send(()).unwrap();
+            drop(engine.decide(&input));
+        };
+        let decided = steps::until(&end, || catch_unwind(AssertUnwindSafe(decide)));
         waits.join().unwrap();
         assert!(decided.is_err_and(|with| with.is::<steps::Abandoned>()));
         assert_eq!(engine.left_in().as_deref(), Some("slow"));

@@ -53,6 +53,13 @@ impl Told {
         self.series.get(name).copied().unwrap_or_default()
     }
 
+    /// The series of a name that have this label, by its value.
+    pub fn by_label<'s>(&'s self, name: &str, label: &str) -> impl Iterator<Item = (&'s str, f64)> {
+        let begin = format!("{name}{{{label}=\"");
+        let all = self.series.iter();
+        all.filter_map(move |(series, value)| Some((series.strip_prefix(&begin)?.strip_suffix("\"}")?, *value)))
+    }
+
     /// Answers of any kind.
     pub fn decisions(&self) -> f64 {
         self.get("decision_duration_seconds_count")

@@ -1,6 +1,6 @@
 //! The tables that are printed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use suture_e2e::table::Table;
 
@@ -148,6 +148,27 @@ pub fn product(measured: &Measured) {
         "  while nobody is asked, {:.3} ms of user time for each request, spent on its watches",
         user * 1e3 / (done as f64).max(1.0)
     );
+    steps(measured);
+}
+
+/// Which invariants decisions took their steps for, the dearest first.
+fn steps(measured: &Measured) {
+    let of_suture = || measured.iter().filter(|((_, asked), _)| *asked == Asked::Suture).map(|(_, figures)| figures);
+    let decisions: f64 = of_suture().map(|figures| figures.told.decisions()).sum();
+    let mut by_invariant: BTreeMap<&str, f64> = BTreeMap::new();
+    for (invariant, steps) in of_suture().flat_map(|f| f.told.by_label("invariant_steps_total", "invariant")) {
+        *by_invariant.entry(invariant).or_default() += steps;
+    }
+    let all: f64 = by_invariant.values().sum();
+    let mut dearest: Vec<(&str, f64)> = by_invariant.into_iter().collect();
+    dearest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    println!("\nsteps by invariant");
+    let mut table = Table::new(&["invariant", "steps/decision", "% of all"]);
+    for (invariant, steps) in dearest.into_iter().take(LISTED_MAX) {
+        let (each, share) = (steps / decisions.max(1.0), steps * 100.0 / all.max(1.0));
+        table.row([invariant.to_owned(), format!("{each:.0}"), format!("{share:.1}")]);
+    }
+    table.print();
 }
 
 /// Decisions that took long, with what the product says about them.
