@@ -31,6 +31,9 @@ pub(super) const REQUEST: [&str; 2] = ["request", "requests"];
 const READ_BODY: [Func; 5] = [Func::Label, Func::PodLabel, Func::Annotation, Func::IsSelectedBy, Func::Owners];
 /// Of so many combinations of what is read it is kept what follows.
 const KNOWN_MAX: usize = 4_096;
+/// It is kept of values of no more bytes together, and of no more owners: whoever writes an object chooses how long they are.
+const READ_BYTES_MAX: usize = 512;
+const READ_OWNERS_MAX: usize = 2;
 
 /// The kind of an instance, the values that are read of it, and its owners, if these are.
 type Read = (Kind, Vec<Option<Str>>, Vec<Owner>);
@@ -130,8 +133,13 @@ impl ByItself {
             Func::Annotation => object.annotation(name).cloned(),
             _ => navigate::template_labels(worlds.before, object)?.str_at(&[name]).cloned(),
         };
-        let owners = if named.owners { object.owners().to_vec() } else { Vec::new() };
-        let read = (object.key.kind.clone(), named.values.iter().map(value).collect(), owners);
+        let owners = if named.owners { object.owners() } else { &[] };
+        let values: Vec<Option<Str>> = named.values.iter().map(value).collect();
+        let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
+        if bytes > READ_BYTES_MAX || owners.len() > READ_OWNERS_MAX {
+            return self.is_so(object, object, worlds);
+        }
+        let read = (object.key.kind.clone(), values, owners.to_vec());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(holds) = known.get(&read) {
             return *holds;
