@@ -338,9 +338,10 @@ impl Snapshot {
 
     /// By what an object is found.
     fn terms_of(&self, object: &Object) -> Terms {
+        let selector = self.selector_pair(object);
         Terms {
-            labels: labels_of(object),
-            selector: self.selector_pair(object),
+            labels: labels_of(object, selector.as_ref()),
+            selector,
             constraint: NodeConstraint::of(object).filter(|asks| !object.names_own_node && asks.restricts()),
             references: named(object, self.adapters.as_ref()),
             children: children(object, self.adapters.as_ref()),

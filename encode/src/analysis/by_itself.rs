@@ -124,9 +124,20 @@ impl ByItself {
     /// Whether an object that no scenario changes holds in every future, whatever it and all else become: the same for all of a
     /// kind and body.
     pub fn holds(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
-        if self.reads_spec && object.key.kind.is("Pod") {
-            return self.of_pods.as_ref().is_some_and(|of_pods| of_pods.holds(object, worlds));
-        }
+        self.about(object).is_some_and(|this| this.is_known_to_hold(object, worlds))
+    }
+
+    /// The same of an object that has this version in some scenario.
+    pub fn holds_as(&self, object: &Arc<Object>, version: &Arc<Object>, worlds: Worlds<'_>) -> bool {
+        self.about(object).is_some_and(|this| this.is_so(object, version, worlds))
+    }
+
+    /// What of it is about an object.
+    fn about(&self, object: &Object) -> Option<&Self> {
+        if self.reads_spec && object.key.kind.is("Pod") { self.of_pods.as_deref() } else { Some(self) }
+    }
+
+    fn is_known_to_hold(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         let Some(named) = &self.named else { return self.is_so(object, object, worlds) };
         let value = |(func, name): &(Func, Str)| match func {
             Func::Label => object.label(name).cloned(),
@@ -149,14 +160,6 @@ impl ByItself {
             known.insert(read, holds);
         }
         holds
-    }
-
-    /// The same of an object that has this version in some scenario.
-    pub fn holds_as(&self, object: &Arc<Object>, version: &Arc<Object>, worlds: Worlds<'_>) -> bool {
-        match &self.of_pods {
-            Some(of_pods) if object.key.kind.is("Pod") => of_pods.holds_as(object, version, worlds),
-            Some(_) | None => !(self.reads_spec && object.key.kind.is("Pod")) && self.is_so(object, version, worlds),
-        }
     }
 
     fn is_so(&self, object: &Arc<Object>, version: &Arc<Object>, worlds: Worlds<'_>) -> bool {
@@ -271,11 +274,11 @@ fn keep_known(expr: &mut Expr, var: &Str, spec: bool) {
 /// The name for whether the instance is there, or live, or has pods that vote, in the future, if an expression asks for that.
 fn presence(expr: &Expr, var: &Str) -> Option<&'static str> {
     let Node::Call { func, args } = &expr.node else { return None };
-    let mut of = args.clone();
+    let is_about_it = || args.first().cloned().is_some_and(|mut of| is_instance(&mut of, var));
     match (func, is_of_future(args, var)) {
         (Func::ExistsIn, true) => Some(EXISTS),
         (Func::LiveIn, true) => Some(LIVES),
-        (Func::IsQuorumGroup, _) if of.first_mut().is_some_and(|of| is_instance(of, var)) => Some(QUORUM_GROUP),
+        (Func::IsQuorumGroup, _) if is_about_it() => Some(QUORUM_GROUP),
         _ => None,
     }
 }

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::adapter::NoAdapters;
 use crate::fields::hosts::{is_route, places_of};
 use crate::fields::{
-    Accounts, anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, selector_by, selector_parts,
-    template_path,
+    Accounts, anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, selector_parts, template_path,
 };
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
@@ -56,7 +54,8 @@ const ASKED: &str = "(asked)";
 /// The label under which all else is found that is being deleted.
 pub(super) const LEAVING: &str = "(leaving)";
 
-pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
+/// The labels under which an object is found; `selector` is the pair by which its selector is.
+pub(super) fn labels_of(object: &Object, selector: Option<&LabelKey>) -> Vec<LabelKey> {
     let mut found = labels_by_kind(object);
     let is_pod = object.key.kind.is("Pod");
     if is_pod && !object.node.is_empty() && (object.terminating() || has_deadline(object)) {
@@ -70,7 +69,7 @@ pub(super) fn labels_of(object: &Object) -> Vec<LabelKey> {
     }
     found.extend(related(object));
     found.extend(bound(object));
-    found.extend(asked_beside(object));
+    found.extend(asked_beside(object, selector));
     if follows(object) {
         found.push(("".into(), FOLLOWING.into(), "".into()));
     }
@@ -123,17 +122,13 @@ fn bound(object: &Object) -> BTreeSet<LabelKey> {
 }
 
 /// Under which labels an object is found that asks for pods with several labels, or by expressions: by those that are not the one
-/// by which [`super::Snapshot::selecting`] finds it. What adapters say is not known here.
-fn asked_beside(object: &Object) -> Vec<LabelKey> {
+/// by which [`super::Snapshot::selecting`] finds it, which may be none.
+fn asked_beside(object: &Object, found_by: Option<&LabelKey>) -> Vec<LabelKey> {
     let Some((labels, _)) = selector_parts(object) else { return Vec::new() };
-    let selector = selector_by(&NoAdapters, object);
-    let is_found = |key: &Str, value: &Str| {
-        selector.as_ref().and_then(Selector::a_pair).is_some_and(|(known, of)| known == key && of == value)
-    };
     let ns = &object.key.ns;
+    let is_found = |key: &str, value: &str| found_by.is_some_and(|(_, of, as_)| **of == *key && **as_ == *value);
     if labels.entries().len() == 0 {
-        let by_none = selector.as_ref().is_some_and(|selector| selector.a_pair().is_none());
-        return if by_none { Vec::new() } else { vec![(ns.clone(), ASKED.into(), "".into())] };
+        return if is_found("", "") { Vec::new() } else { vec![(ns.clone(), ASKED.into(), "".into())] };
     }
     let pairs = labels.entries().map(|(key, value)| (key, text(value))).filter(|(key, value)| !is_found(key, value));
     pairs.map(|(key, value)| (ns.clone(), asked_as(key), value)).collect()

@@ -173,7 +173,7 @@ pub fn run(
     }
     let mut audit = None;
     if templates.len() > 1 {
-        let all: Vec<Arc<CompiledInvariant>> = templates.iter().map(|invariant| (*invariant).clone()).collect();
+        let all: Vec<Arc<CompiledInvariant>> = templates.into_iter().cloned().collect();
         for (name, touches, invariants) in [
             (ALL_ROW, ALL, &*all),
             (HARD_ROW, HARD, &*all),
@@ -184,7 +184,7 @@ pub fn run(
             rows.push(measure(plan, name, touches, invariants.to_vec(), &snapshot, &inventory)?);
         }
         progress.say("audit");
-        audit = Some(audited(templates.into_iter().cloned().collect(), &snapshot)?);
+        audit = Some(audited(all, &snapshot)?);
     }
     Ok(Bench {
         nodes: plan.size.nodes,
