@@ -16,7 +16,6 @@ use crate::bench::beside::POLICY;
 use crate::bench::{cluster, measure, report};
 use crate::decide::{Question, decide};
 use crate::failure::{Exit, Failure};
-use crate::grants::History;
 use crate::input::{self, Source};
 use crate::output;
 use crate::output::decision::About;
@@ -110,7 +109,7 @@ fn check(common: Common, arguments: Check) -> Result<Exit, Failure> {
         hopes: false,
         likely_reads: &Facts::default(),
         counted: &[],
-        history: &History::default(),
+        history: policy.grants.recorded(),
         time,
         unread: &[],
     };

@@ -19,17 +19,20 @@ use suture_model::selector::Selector;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
 use suture_specs::compile::CompiledInvariant;
-use suture_specs::spec::{Action, Invariant, OperatorGrant, SpecError, Subject};
+use suture_specs::spec::{
+    Action, Invariant, OperatorGrant, Origin, SpecError, SpentEntry, Subject, spent_in, spent_of,
+};
 
 mod budget;
 mod grant;
 mod history;
 mod limit;
+mod recorded;
 mod scope;
 mod spent;
 
 pub use grant::GrantQuestion;
-pub use history::{History, Spent};
+pub use history::{History, Spent, Taken};
 
 use grant::Grant;
 
@@ -40,11 +43,17 @@ pub const BUDGET: &str = "deletion-budget";
 /// The templates that are about grants: the language does not say them, this module does.
 pub const TEMPLATES: [&str; 2] = [SCOPE, BUDGET];
 
+/// So many objects, with the uids of the requests that took them, fit a status: about 300 bytes each, where etcd takes objects of
+/// 1.5 MiB (`--max-request-bytes`).
+pub const RECORDED_MAX: usize = 2_000;
+
 /// The loaded grants.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     grants: Vec<Arc<Grant>>,
     rules: Vec<Rule>,
+    /// What the status of each says that it has spent.
+    recorded: History,
 }
 
 /// An Invariant that names one of [`TEMPLATES`].
@@ -93,6 +102,10 @@ impl Grants {
         for grant in grants {
             let (limits, more) = limit::limits(grant);
             errors.extend(more);
+            match spent_of(grant).and_then(|entries| read(&grant.name, &entries, &grant.origin)) {
+                Ok(entries) => entries.into_iter().for_each(|(at, spent)| _ = compiled.recorded.adopt(spent, at)),
+                Err(more) => errors.extend(more),
+            }
             if grant.spec.subjects.is_empty() {
                 errors.push(SpecError::new(&grant.origin, "spec.subjects", "a grant without subjects binds nobody"));
             }
@@ -111,6 +124,34 @@ impl Grants {
             }
         }
         if errors.is_empty() { Ok(compiled) } else { Err(errors) }
+    }
+
+    /// What their statuses say that they have spent: where a history begins.
+    pub fn recorded(&self) -> &History {
+        &self.recorded
+    }
+
+    /// What the status of a grant is to keep of a history: what a window still reaches. Nothing of a grant that is not loaded.
+    ///
+    /// # Errors
+    /// When that is too much for a status.
+    pub fn kept(&self, grant: &str, history: &History, now: i128) -> Result<Vec<SpentEntry>, String> {
+        let Some(grant) = self.grants.iter().find(|known| *known.name == *grant) else { return Ok(Vec::new()) };
+        let window = grant.longest_window();
+        let mut entries: Vec<(i128, &Spent)> =
+            history.of_grant(&grant.name).filter(|(at, _)| now.saturating_sub(*at) < window).collect();
+        entries.sort_by_key(|(at, _)| *at);
+        let mut size: usize = entries.iter().map(|(_, spent)| recorded::size(spent)).sum();
+        if size > RECORDED_MAX && self.actions_of(grant, BUDGET).into_values().any(|action| action == Action::Deny) {
+            return Err(format!("more than {RECORDED_MAX} objects were taken away within its windows"));
+        }
+        // nothing is refused for what only warns: it has long said so
+        let mut entries = entries.into_iter().peekable();
+        while let Some((_, spent)) = entries.peek().filter(|_| size > RECORDED_MAX) {
+            size -= recorded::size(spent);
+            entries.next();
+        }
+        Ok(entries.map(|(at, spent)| recorded::written(at, spent)).collect())
     }
 
     /// Whether there is none.
@@ -192,17 +233,38 @@ impl Grants {
         let state = State::new(asked.snapshot);
         for grant in bound.iter().filter(|grant| !grant.limits.is_empty()) {
             let covers = |user: &User| grant.covers(user);
-            let spent = Spent::of(&grant.name, asked, &covers);
+            let mut spent = Spent::of(&grant.name, asked, &covers);
             for limit in &grant.limits {
                 if let Some(finding) = budget::exceeded(limit, grant, &spent, &state, asked) {
                     let steps = asked.change.requests.iter().filter(|r| covers(&r.user)).map(step).collect();
                     self.add(judged, grant, asked, BUDGET, finding, steps);
                 }
             }
+            // nothing else is ever asked for
+            spent.taken.retain(|taken| grant.limits.iter().any(|limit| limit.counts(taken)));
+            if grant.limits.iter().all(|limit| limit.percent.is_none()) {
+                spent.scaled.clear();
+            }
             if !spent.is_nothing() {
                 judged.spent.push(spent);
             }
         }
+    }
+
+    /// The names under which a grant is judged by a template, and what becomes of a request that it refuses: each Invariant
+    /// about this template, or the template itself.
+    fn actions_of(&self, grant: &Grant, template: &'static str) -> BTreeMap<Str, Action> {
+        let about = |rule: &&Rule| {
+            rule.template == template
+                && (rule.subjects.is_empty() || rule.subjects.iter().any(|s| grant.spec.subjects.contains(s)))
+        };
+        let named = self.rules.iter().filter(about);
+        let mut named: BTreeMap<Str, Action> =
+            named.map(|rule| (rule.name.clone(), rule.action.unwrap_or(grant.spec.action))).collect();
+        if named.is_empty() {
+            named.insert(template.into(), grant.spec.action);
+        }
+        named
     }
 
     /// Adds a verdict under the name of each Invariant about this template, or of the template itself; none where an
@@ -216,17 +278,7 @@ impl Grants {
         finding: Result<String, String>,
         steps: Vec<StepReport>,
     ) {
-        let mut named: BTreeMap<Str, Action> = BTreeMap::new();
-        for rule in self.rules.iter().filter(|rule| rule.template == template) {
-            let about = rule.subjects.is_empty() || rule.subjects.iter().any(|s| grant.spec.subjects.contains(s));
-            if about {
-                named.insert(rule.name.clone(), rule.action.unwrap_or(grant.spec.action));
-            }
-        }
-        if named.is_empty() {
-            named.insert(template.into(), grant.spec.action);
-        }
-        for (invariant, action) in named {
+        for (invariant, action) in self.actions_of(grant, template) {
             if let Some(exemption) = grant.exemption(&invariant, asked) {
                 judged.exempted.push(Exempted::of(&invariant, &grant.instance(), exemption));
                 continue;
@@ -236,6 +288,24 @@ impl Grants {
             judged.verdicts.push(verdict);
         }
     }
+}
+
+/// What the history is to take over of the entries of a status.
+fn read(grant: &Str, entries: &[SpentEntry], origin: &Origin) -> Result<Vec<(i128, Spent)>, Vec<SpecError>> {
+    let one = |(at, entry): (usize, &SpentEntry)| {
+        let wrong = |error| vec![SpecError::new(origin, &format!("status.spent[{at}].at"), error)];
+        recorded::read(grant, entry).map_err(wrong)
+    };
+    entries.iter().enumerate().map(one).collect()
+}
+
+/// What the history is to take over of the status of a grant.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn spent_in_status(grant: &Str, status: &Val) -> Result<Vec<(i128, Spent)>, Vec<SpecError>> {
+    let origin = Origin::named(&format!("OperatorGrant/{grant}"));
+    read(grant, &spent_in(status, &origin)?, &origin)
 }
 
 /// The rule that an Invariant about grants is; `None` when it names another template.

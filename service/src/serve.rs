@@ -74,6 +74,7 @@ pub mod review;
 pub mod router;
 pub mod secret;
 pub mod server;
+pub mod spendings;
 pub mod status;
 pub mod store;
 pub mod telemetry;
@@ -113,6 +114,7 @@ use resources::{GROUP, RESOURCES, ResourceName};
 use router::Terms;
 use secret::SecretVault;
 use server::{Drain, Listeners};
+use spendings::Spendings;
 use status::Said;
 use store::Store;
 use telemetry::Telemetry;
@@ -208,13 +210,12 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
             Registrar { store, target, bundle, segments, published, registered, off, readiness: readiness.clone() };
         tokio::spawn(registrar.run(client.clone()));
     }
-    let terms = Terms {
-        deadline: Duration::from_millis(options.deadline_ms),
-        margin: Duration::from_millis(options.margin_ms),
-        on_overload: options.on_overload.into(),
-    };
+    let terms = terms(options);
     let disclosure = Disclosure::by(Arc::new(ApiServer(client.clone())));
-    let webhook = router::router([workers.clone(), own], terms, metrics.clone(), followers, segments, Some(disclosure));
+    let spendings = Spendings::start(&client, shared.in_flight_log.clone(), shared.store.clone());
+    let confirmed_by = (followers, Some(spendings));
+    let webhook =
+        router::router([workers.clone(), own], terms, metrics.clone(), confirmed_by, segments, Some(disclosure));
     let health = health::router(readiness.clone(), metrics, workers);
     let said = |address: io::Result<SocketAddr>| address.map(|a| a.to_string()).unwrap_or_default();
     tracing::info!(webhook = said(listeners.webhook()), health = said(listeners.health()), "serving");
@@ -237,6 +238,15 @@ async fn serve(options: &Options, control: &Handle, copying: &Handle) -> Result<
     }
     Peer::new(client, &options.namespace, options.identity()).leave().await;
     served.map_err(Failure::invalid)
+}
+
+/// When answers are due.
+fn terms(options: &Options) -> Terms {
+    Terms {
+        deadline: Duration::from_millis(options.deadline_ms),
+        margin: Duration::from_millis(options.margin_ms),
+        on_overload: options.on_overload.into(),
+    }
 }
 
 /// Who decides about requests, and who about Suture's own resources.
@@ -448,8 +458,8 @@ fn follow(
         kinds.run(own).await;
         drop(sender);
     });
-    let (store, readiness) = (shared.store.clone(), readiness.clone());
-    thread::spawn(move || policies.follow(&told, &store, &readiness));
+    let (shared, readiness) = (shared.clone(), readiness.clone());
+    thread::spawn(move || policies.follow(&told, &shared.store, &shared.in_flight_log, &readiness));
 }
 
 /// Starts to say how Suture's own resources stand; gives back whom to tell whether the API server asks.

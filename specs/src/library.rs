@@ -136,6 +136,7 @@ fn in_profile(template: &InvariantTemplate, profile: Profile) -> Vec<Invariant> 
                 action,
                 ..InvariantSpec::default()
             },
+            status: Val::Null,
             origin: template.origin.clone(),
         }
     };

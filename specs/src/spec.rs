@@ -18,6 +18,7 @@ mod places;
 mod policy;
 mod repair;
 mod scalar;
+mod spent;
 mod subject;
 mod suite;
 
@@ -30,6 +31,7 @@ pub use invariant::{
 };
 pub use policy::{Budget, ExemptionSpec, GrantInvariants, GroupKind, OperatorGrantSpec, Scope};
 pub use scalar::{Cel, KindRef};
+pub use spent::{ObjectName, ScaledWorkload, SpentEntry, TakenObject, spent_in, spent_of, spent_schema};
 pub use subject::{Subject, SubjectKind};
 pub use suite::{
     As, Case, Expect, FileOrInline, NamedRef, ObjectRef, Observation, Preconditions, Propagation, Step, SuiteSpec, Verb,
@@ -49,6 +51,8 @@ pub struct Resource<S> {
     pub labels: Val,
     /// The spec.
     pub spec: S,
+    /// What the cluster says of it; null where it says nothing.
+    pub status: Val,
     /// Where it was read.
     pub origin: Origin,
 }
@@ -273,7 +277,8 @@ fn resource<S: DeserializeOwned + JsonSchema>(
     };
     let spec = decode::decode(spec, "spec", &origin)?;
     let labels = val.at(&["metadata", "labels"]).cloned().unwrap_or_default();
-    Ok(Resource { name, namespace: namespace.filter(|_| namespaced), labels, spec, origin })
+    let status = val.get("status").cloned().unwrap_or_default();
+    Ok(Resource { name, namespace: namespace.filter(|_| namespaced), labels, spec, status, origin })
 }
 
 /// The JSON schema of every kind, by its name: what editors check documents against, and what CRDs carry as `spec`.

@@ -382,7 +382,7 @@ fn no_decision_goes_on_beyond_its_deadline() {
         Workers::start(Arc::new(noted), Limits { workers, queue_len_max: 256 }, metrics.clone())
     });
     let terms = Terms { deadline: DEADLINE, margin: Duration::ZERO, on_overload: OnUndecided::Deny };
-    let router = router(crews, terms, metrics, None, paths::Segments::default(), None);
+    let router = router(crews, terms, metrics, (None, None), paths::Segments::default(), None);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().unwrap();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -20,6 +20,7 @@ fn shipped(name: &str) -> CompiledInvariant {
         namespace: None,
         labels: Val::Null,
         spec: InvariantSpec { template: Some(name.to_owned()), ..InvariantSpec::default() },
+        status: Val::Null,
         origin: Origin::named("the shipped library"),
     };
     compile_invariant(&invariant, &library).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))

@@ -27,7 +27,7 @@ pub(super) fn exceeded(
     if limit.percent.is_some() {
         return disrupted(limit, spent, &before, &scaled, state).map(Ok);
     }
-    let counted = |taken: &&Taken| limit.kind.matches(&taken.key.kind);
+    let counted = |taken: &&Taken| limit.counts(taken);
     let new: BTreeSet<&Taken> = spent.taken.iter().filter(counted).filter(|taken| !before.contains(taken)).collect();
     let old = before.iter().copied().filter(counted).count();
     if new.is_empty() {

@@ -42,6 +42,11 @@ impl Grant {
         self.spec.subjects.iter().any(|subject| subject.covers(user))
     }
 
+    /// The longest time that a budget looks back, in nanoseconds.
+    pub fn longest_window(&self) -> i128 {
+        self.limits.iter().map(|limit| limit.window).max().unwrap_or(0)
+    }
+
     /// The name of its instance.
     pub fn instance(&self) -> String {
         format!("OperatorGrant/{}", self.name)

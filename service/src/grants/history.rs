@@ -42,10 +42,12 @@ impl Spent {
     }
 }
 
-/// Admitted changes of grants' subjects, oldest first.
+/// Admitted changes of grants' subjects, in the order in which they came to be known.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     entries: VecDeque<Entry>,
+    /// How many of them were recorded elsewhere.
+    adopted: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -57,29 +59,51 @@ struct Entry {
 impl History {
     /// Records what an admitted change takes away. A dry run takes nothing; the same of the same requests counts once.
     pub fn record(&mut self, spent: &Spent, now: Option<i128>) {
-        let again = |entry: &Entry| !spent.requests.is_empty() && entry.spent == *spent;
-        if spent.dry_run || spent.is_nothing() || self.entries.iter().any(again) {
-            return;
+        if !spent.dry_run && !spent.is_nothing() && !self.knows(spent) {
+            self.add(Entry { at: now, spent: spent.clone() });
         }
-        self.entries.push_back(Entry { at: now, spent: spent.clone() });
+    }
+
+    /// Takes over what was recorded elsewhere, and says whether it was not known here.
+    pub fn adopt(&mut self, spent: Spent, at: i128) -> bool {
+        let is_new = !self.has(&spent, at);
+        if is_new {
+            self.add(Entry { at: Some(at), spent });
+            self.adopted += 1;
+        }
+        is_new
+    }
+
+    /// How much was ever taken over: who has counted with this much has counted with all that others recorded so far.
+    pub fn adopted(&self) -> u64 {
+        self.adopted
+    }
+
+    /// Takes back what was recorded of requests that are refused after all.
+    pub fn take_back(&mut self, spent: &Spent) {
+        self.entries.retain(|entry| entry.spent != *spent);
+    }
+
+    /// Whether the same is there: of the same requests, or admitted at the same time.
+    pub fn has(&self, spent: &Spent, at: i128) -> bool {
+        self.knows(spent) || self.entries.iter().any(|entry| entry.at == Some(at) && entry.spent == *spent)
+    }
+
+    fn knows(&self, spent: &Spent) -> bool {
+        !spent.requests.is_empty() && self.entries.iter().any(|entry| entry.spent == *spent)
+    }
+
+    fn add(&mut self, entry: Entry) {
+        self.entries.push_back(entry);
         if self.entries.len() > ENTRIES_MAX {
             self.entries.pop_front();
         }
     }
 
-    /// Forgets what is older than a window.
-    pub fn forget(&mut self, window: i128, now: i128) {
-        self.entries.retain(|entry| entry.at.is_none_or(|at| now.saturating_sub(at) < window));
-    }
-
-    /// How many entries there are.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    /// What a grant's subjects took away, and when, where that is known.
+    pub(super) fn of_grant(&self, grant: &str) -> impl Iterator<Item = (i128, &Spent)> {
+        let own = self.entries.iter().filter(move |entry| *entry.spent.grant == *grant);
+        own.filter_map(|entry| Some((entry.at?, &entry.spent)))
     }
 
     /// What a grant's subjects took away within a window that ends now.

@@ -4,6 +4,8 @@ use suture_model::kinds::Kind;
 use suture_specs::spec::{Budget, KindRef, OperatorGrant, SpecError};
 use suture_specs::time::parse_duration;
 
+use super::history::Taken;
+
 /// A budget, ready to be judged.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
@@ -17,6 +19,13 @@ pub(super) struct Limit {
     pub window: i128,
     /// As it was written.
     pub text: String,
+}
+
+impl Limit {
+    /// Whether an object that is taken away counts.
+    pub fn counts(&self, taken: &Taken) -> bool {
+        self.kind.matches(&taken.key.kind)
+    }
 }
 
 /// The limits of a grant, and what is wrong with the others.

@@ -1,11 +1,19 @@
 //! Grants as suites: what each case expects is what FORMATS says of scopes and budgets.
 
+use suture_model::object::Key;
+
+use super::*;
 use crate::input::Source;
 use crate::policy::Documents;
 use crate::suite::run::run_suite;
 
 /// Runs a suite of cases over a cluster of ten pods of a StatefulSet of a custom resource, and two of nobody.
 fn passes(grant: &str, cases: &str) {
+    passes_as_it_stands(&format!("{grant}}}"), cases);
+}
+
+/// The same, of a grant whose text goes on behind its spec.
+fn passes_as_it_stands(grant: &str, cases: &str) {
     let pod = |name: &str, owner: &str| {
         format!(
             "  - {{apiVersion: v1, kind: Pod, metadata: {{name: {name}, namespace: db, uid: u-{name}, labels: {{app: db}}{owner}}}, \
@@ -24,7 +32,7 @@ spec:
   - apiVersion: suture.dev/v1alpha1
     kind: OperatorGrant
     metadata: {{name: op}}
-    spec: {{subjects: [{{kind: User, name: op}}], {grant}}}
+    spec: {{subjects: [{{kind: User, name: op}}], {grant}
   state:
   - {{apiVersion: v1, kind: Namespace, metadata: {{name: db, uid: u-ns}}}}
   - {{apiVersion: v1, kind: Namespace, metadata: {{name: other, uid: u-other}}}}
@@ -147,6 +155,88 @@ fn a_part_of_a_workload_may_be_disrupted() {
   - {name: a pod of no workload, steps: [{as: op, delete: {kind: Pod, namespace: db, name: alone}, expect: Allowed}]}
 ",
     );
+}
+
+#[test]
+fn what_the_status_says_was_spent_counts_as_long_as_a_window_reaches_it() {
+    let status = "budgets: [{verb: delete, kind: ConfigMap, max: 2, window: 1h}]}
+    status: {spent: [{at: '2026-11-01T11:30:00Z', requests: [r1],
+      taken: [{object: {kind: ConfigMap, namespace: db, name: gone}, uid: u-gone}]}]}";
+    // the text goes on where the spec of the grant ends
+    passes_as_it_stands(
+        status,
+        "  - name: one more, not two
+    steps:
+    - {as: op, delete: {kind: ConfigMap, namespace: db, name: free}, expect: Allowed}
+    - {as: op, delete: {kind: ConfigMap, namespace: db, name: made}, expect: Denied, by: [deletion-budget], contains: [after 2 within the last 1h]}
+    - {observe: {unset: [{kind: ConfigMap, namespace: db, name: free}], after: 31m}}
+    - {as: op, delete: {kind: ConfigMap, namespace: db, name: made}, expect: Allowed}
+  - name: the others do not know of it
+    steps: [{as: ana, delete: {kind: ConfigMap, namespace: db, name: free}, expect: Allowed}]
+",
+    );
+}
+
+#[test]
+fn a_status_that_cannot_be_read_is_told() {
+    for (spent, wrong) in [
+        ("[{at: soon}]", "status.spent[0].at"),
+        ("[{at: '2026-11-01T11:30:00Z', took: 1}]", "took"),
+        ("all", "status.spent"),
+    ] {
+        let text = format!(
+            "apiVersion: suture.dev/v1alpha1
+kind: OperatorGrant
+metadata: {{name: op}}
+spec: {{subjects: [{{kind: User, name: op}}]}}
+status: {{spent: {spent}}}
+"
+        );
+        let documents = Documents::read(&[Source { name: "grant.yaml".to_owned(), text }]).unwrap();
+        let errors = documents.compile().unwrap_err();
+        assert!(errors.iter().any(|error| error.to_string().contains(wrong)), "{spent}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_status_holds_so_much_of_what_is_spent_and_no_more() {
+    let grants = |action: &str| {
+        let text = format!(
+            "apiVersion: suture.dev/v1alpha1
+kind: OperatorGrant
+metadata: {{name: op}}
+spec: {{subjects: [{{kind: User, name: op}}], action: {action}, budgets: [{{verb: delete, kind: ConfigMap, max: 9000, window: 1h}}]}}
+"
+        );
+        let documents = Documents::read(&[Source { name: "grant.yaml".to_owned(), text }]).unwrap();
+        documents.compile().unwrap().grants
+    };
+    let mut history = History::default();
+    let mut spend = |number: usize| {
+        let key = Key::new(Kind::new("", "ConfigMap"), "db", &number.to_string());
+        let taken = Taken { key, uid: number.to_string().as_str().into(), group: None };
+        let spent = Spent {
+            grant: "op".into(),
+            requests: vec![number.to_string().as_str().into()],
+            taken: BTreeSet::from([taken]),
+            scaled: BTreeMap::new(),
+            dry_run: false,
+        };
+        history.record(&spent, Some(number as i128));
+        history.clone()
+    };
+    // a request and an object each
+    let full = (0..RECORDED_MAX / 2).map(&mut spend).last().unwrap();
+    assert_eq!(grants("Deny").kept("op", &full, 2_000).unwrap().len(), RECORDED_MAX / 2);
+    let more = spend(RECORDED_MAX / 2);
+    let why = grants("Deny").kept("op", &more, 2_000).unwrap_err();
+    assert!(why.contains("more than 2000 objects"), "{why}");
+    let kept = grants("Warn").kept("op", &more, 2_000).unwrap();
+    assert_eq!((kept.len(), kept[0].requests[0].as_str()), (RECORDED_MAX / 2, "1"), "the oldest is left out");
+    // as it leaves its window there is room again
+    let hour = 3_600_000_000_000;
+    assert_eq!(grants("Deny").kept("op", &more, hour).unwrap().len(), RECORDED_MAX / 2);
+    assert_eq!(grants("Deny").kept("other", &more, hour), Ok(Vec::new()));
 }
 
 #[test]

@@ -12,7 +12,6 @@ use suture_model::snapshot::{Facts, Snapshot};
 
 use crate::clock::Clock;
 use crate::decide::{Consequence, Decided, Question, consequence, decide};
-use crate::grants::History;
 use crate::policy::Policy;
 
 /// A policy with the engine that decides by it.
@@ -57,7 +56,7 @@ impl<'p> Side<'p> {
             hopes: false,
             likely_reads: &Facts::default(),
             counted: &[],
-            history: &History::default(),
+            history: self.policy.grants.recorded(),
             time,
             unread: &[],
         };

@@ -17,6 +17,7 @@ use serde::Serialize;
 use suture_checker::decision::{Decision, Effort, Finding, Outcome, Verdict};
 use suture_specs::spec::OnUndecided;
 
+use super::in_flight_log::Spending;
 use crate::decide::{Consequence, consequence};
 use crate::output::denial::{About, LINES_MAX, by_cause};
 use crate::output::terminal::Paint;
@@ -125,6 +126,8 @@ pub struct Answer {
     pub in_flight: Option<usize>,
     /// The term of the Lease in which it was judged, where one replica decides at a time.
     pub term: Option<u64>,
+    /// What it takes of the budgets of grants that have a status: to be recorded there before it goes out.
+    pub spends: Vec<Spending>,
     /// Why instances are undecided, each reason once, from a fixed set.
     pub undecided: BTreeSet<&'static str>,
     /// What opens the report of a refusal: the last line of its message.
@@ -148,6 +151,7 @@ impl Answer {
             waited: Duration::ZERO,
             in_flight: None,
             term: None,
+            spends: Vec::new(),
             undecided: BTreeSet::new(),
             report: None,
             retry_after_secs: None,
@@ -162,6 +166,13 @@ impl Answer {
     /// Another replica decides, or none does yet.
     pub fn idle(why: String) -> Self {
         Self::refused(Label::Undecided, 503, why)
+    }
+
+    /// What it takes of a budget is not recorded, for this reason: another decision may follow.
+    pub fn unrecorded(why: &str) -> Self {
+        let message = format!("undecided: what it takes of its author's budgets is not recorded: {why}; try again");
+        let refused = Self::refused(Label::Undecided, 429, message);
+        Self { retry_after_secs: Some(RETRY_AFTER_SECS), undecided: BTreeSet::from(["in-flight"]), ..refused }
     }
 
     /// What is declared for requests that nobody judged.

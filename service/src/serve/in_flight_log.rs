@@ -65,6 +65,17 @@ pub struct Basis {
     pub counts: bool,
 }
 
+/// What an admitted request takes of the budgets of a grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spending {
+    /// What it takes.
+    pub spent: Spent,
+    /// How much of what others recorded it was decided with ([`History::adopted`]).
+    pub adopted: u64,
+    /// The place of the request among what is in flight here, where it is not announced to others.
+    pub order: Option<u64>,
+}
+
 /// Why an admitted request is not entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotEntered {
@@ -139,6 +150,31 @@ impl InFlightLog {
         self.with(|inner| inner.spend(spent, now));
     }
 
+    /// Takes over what was recorded elsewhere, as far as it is not known here.
+    pub fn take_over(&self, entries: Vec<(i128, Spent)>) {
+        self.with(|inner| {
+            for (at, spent) in entries {
+                if !inner.history.has(&spent, at) {
+                    // who decides meanwhile has a copy, and counts without it
+                    Arc::make_mut(&mut inner.history).adopt(spent, at);
+                }
+            }
+        });
+    }
+
+    /// Takes back what was entered of a request that is refused after all.
+    pub fn take_back(&self, spending: &Spending) {
+        self.with(|inner| {
+            spending.order.iter().for_each(|order| inner.ledger.withdraw(*order));
+            Arc::make_mut(&mut inner.history).take_back(&spending.spent);
+        });
+    }
+
+    /// What was admitted and counts against budgets.
+    pub fn history(&self) -> Arc<History> {
+        self.with(|inner| inner.history.clone())
+    }
+
     /// Ends what the watch has shown, and gives the places of that. To be called after it is published.
     pub fn observe(&self, sight: Sight<'_>, now: Clock) -> Vec<u64> {
         self.with(|inner| inner.ledger.observe(sight, Some(now)))
@@ -204,11 +240,11 @@ impl Reader<'_> {
         Access::of(&self.view.snapshot, request, before)
     }
 
-    /// Enters a request with this access that was admitted on this basis.
+    /// Enters a request with this access that was admitted on this basis, and gives its place in the order.
     ///
     /// # Errors
     /// When an entry may change what was read and was not taken into account, or there is no room.
-    pub fn enter(&self, request: &Request, access: Access, basis: &Basis) -> Result<(), NotEntered> {
+    pub fn enter(&self, request: &Request, access: Access, basis: &Basis) -> Result<u64, NotEntered> {
         self.log.with(|inner| {
             let Inner { ledger, history } = inner;
             let uncounted = ledger.next() != self.entered || !Arc::ptr_eq(history, &self.history);
@@ -221,10 +257,11 @@ impl Reader<'_> {
             if !ledger.has_room(entry.load()) {
                 return Err(NotEntered::Full);
             }
+            let order = entry.order;
             ledger.record_entry(entry, &self.view.snapshot);
             inner.spend(&basis.spent, now);
             self.log.entered(inner);
-            Ok(())
+            Ok(order)
         })
     }
 }

@@ -29,17 +29,18 @@ use super::active::Active;
 use super::announce::{Announcement, Announcer};
 use super::answer::{Answer, Label, Unanswered};
 use super::costs::Costs;
-use super::in_flight_log::{Basis, InFlightLog, NotEntered, Reader};
+use super::in_flight_log::{Basis, InFlightLog, NotEntered, Reader, Spending};
 use super::last_reads::LastReads;
 use super::overruns::Overruns;
 use super::pauses::Pauses;
 use super::reports::{Reports, Told, is_kept};
-use super::resources;
+use super::resources::{self, ResourceName};
 use super::review::AdmissionCall;
 use super::store::{Reading, Store, View};
 use super::workers::{Decider, Deciders};
 use crate::clock::{Clock, now};
 use crate::decide::{self, Consequence, Decided, Question, Unread, decide, target_facts};
+use crate::grants::Spent;
 use crate::ledger::Entry;
 use crate::no_op::writes;
 use crate::policy::Policy;
@@ -247,7 +248,7 @@ impl SharedState {
         }
         basis.reads.extend(&access.reads);
         match reader.enter(&landing, access, &basis) {
-            Ok(()) => Some(answer),
+            Ok(order) => Some(Answer { spends: spendings(basis.spent, reader, Some(order)), ..answer }),
             Err(NotEntered::Overtaken) => None,
             // nothing is refused for the sake of an audit
             Err(NotEntered::Full) if matches!(self.replicas, Replicas::Audit) => Some(answer),
@@ -373,11 +374,12 @@ impl Judge {
         };
         let mut announcement = Announcement { announcer, order };
         let begin = || shared.in_flight_log.begin(&shared.store, order.unwrap_or(u64::MAX));
-        let (_, judged) = self.judge(&request, begin, asked);
-        if judged.answer.allowed && announcement.order.take().is_some() {
-            shared.in_flight_log.spend(&judged.basis.spent, Clock::now());
+        let (reader, Judged { answer, basis, .. }) = self.judge(&request, begin, asked);
+        if answer.allowed && announcement.order.take().is_some() {
+            shared.in_flight_log.spend(&basis.spent, Clock::now());
+            return Answer { spends: spendings(basis.spent, &reader, None), ..answer };
         }
-        judged.answer
+        answer
     }
 
     /// Judges beside what is in flight for a reader. Where fewer of these would make another judgement of it, it begins again
@@ -555,7 +557,16 @@ fn audited(mut answer: Answer) -> Answer {
         answer.message = String::new();
     }
     answer.warnings.clear();
+    // nothing is refused since it cannot be recorded
+    answer.spends.clear();
     answer
+}
+
+/// What of this is to be recorded in the status of a grant: of those that come from the cluster.
+fn spendings(spent: Vec<Spent>, Reader { view, history, .. }: &Reader<'_>, order: Option<u64>) -> Vec<Spending> {
+    let has_status = |spent: &Spent| view.loaded.resources.contains_key(&ResourceName::of_grant(&spent.grant));
+    let adopted = history.adopted();
+    spent.into_iter().filter(has_status).map(|spent| Spending { spent, adopted, order }).collect()
 }
 
 /// Why a request is not entered for which there is no room.

@@ -21,10 +21,12 @@ use suture_specs::spec::{Invariant, Origin, Profile, ResourceAdapter, Spec, Spec
 use suture_specs::time::parse_timestamp;
 
 use super::health::Readiness;
+use super::in_flight_log::InFlightLog;
 use super::kind_events::{KindEvent, List};
 use super::loaded::{Edition, Loaded, Problem, ReadKinds, Wanted};
 use super::off::Cause;
 use super::resources::{RESOURCES, ResourceName};
+use super::spendings;
 use super::store::{Change, Store, lacks};
 use crate::failure::Failure;
 use crate::grants::{self, Grants};
@@ -109,7 +111,13 @@ impl Policies {
 
     /// Takes in what the watches of Suture's own kinds and of definitions tell, until nobody tells any more; what changes is
     /// loaded into the store. Part `policies` of the readiness is whether all kinds were read once.
-    pub fn follow(mut self, told: &Receiver<(Kind, KindEvent)>, store: &Store, readiness: &Readiness) {
+    pub fn follow(
+        mut self,
+        told: &Receiver<(Kind, KindEvent)>,
+        store: &Store,
+        log: &InFlightLog,
+        readiness: &Readiness,
+    ) {
         let mut unread: BTreeSet<&str> = RESOURCES.iter().map(|resource| resource.kind).collect();
         let mut problems: Vec<Problem> = Vec::new();
         let (mut there, mut gone) = (BTreeSet::new(), BTreeSet::new());
@@ -120,6 +128,10 @@ impl Policies {
                     there.insert(kind.clone());
                 }
                 KindEvent::Absent if there.contains(kind) => drop(gone.insert(kind.clone())),
+                KindEvent::Put(resource) => spendings::take_over(log, resource),
+                KindEvent::Page(resources, _) => {
+                    resources.iter().for_each(|resource| spendings::take_over(log, resource));
+                }
                 _ => {}
             };
             note(&first.0, &first.1);
@@ -440,8 +452,8 @@ mod tests {
         let store = Arc::new(Store::new(Arc::new(Policies::default().load())));
         let own: Vec<Kind> = RESOURCES.iter().map(|resource| Kind::new(resources::GROUP, resource.kind)).collect();
         let following = thread::spawn({
-            let (readiness, store) = (readiness.clone(), store.clone());
-            move || Policies::default().follow(&told, &store, &readiness)
+            let (readiness, store, log) = (readiness.clone(), store.clone(), InFlightLog::lasting(60));
+            move || Policies::default().follow(&told, &store, &log, &readiness)
         });
         let until = |lines: &[&str]| {
             let began = crate::clock::now();

@@ -50,6 +50,11 @@ impl ResourceName {
         }
     }
 
+    /// The resource that a grant comes from, if it comes from one.
+    pub fn of_grant(name: &str) -> Self {
+        Self { kind: "OperatorGrant".to_owned(), namespace: None, name: name.to_owned() }
+    }
+
     /// `Kind/name` or `Kind/namespace/name`.
     pub fn label(&self) -> String {
         let Self { kind, namespace, name } = self;

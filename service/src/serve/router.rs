@@ -28,6 +28,7 @@ use super::metrics::Metrics;
 use super::paths::{self, Door, Segments};
 use super::resources;
 use super::review::{self, AdmissionCall, Unreadable};
+use super::spendings::Spendings;
 use super::telemetry;
 use super::workers::Workers;
 use crate::clock::now;
@@ -79,13 +80,15 @@ struct WebhookHandler {
     metrics: Metrics,
     large: Arc<Semaphore>,
     followers: Option<Followers>,
+    spendings: Option<Spendings>,
     segments: Segments,
     disclosure: Option<Disclosure>,
     /// What is asked.
     door: Door,
 }
 
-/// The webhook. Where there are `followers`, no "yes" goes out before they know what was admitted.
+/// The webhook. Where there are `followers`, no "yes" goes out before they know what was admitted, and where there are
+/// `spendings`, none before what it takes of budgets is recorded.
 /// Who does not know the address (`segments`) is not answered, and of his request no body is read. Where there is a
 /// `disclosure`, an answer shows what its requester may read. What is asked about Suture's own resources goes to workers of
 /// their own (`own`), whatever the others are doing.
@@ -93,13 +96,14 @@ pub fn router(
     [workers, own]: [Workers; 2],
     terms: Terms,
     metrics: Metrics,
-    followers: Option<Followers>,
+    (followers, spendings): (Option<Followers>, Option<Spendings>),
     segments: Segments,
     disclosure: Option<Disclosure>,
 ) -> Router {
     let large = Arc::new(Semaphore::new(LARGE_AT_ONCE_MAX));
     let door = Door::Decide;
-    let handler = WebhookHandler { workers, own, terms, metrics, large, followers, segments, disclosure, door };
+    let handler =
+        WebhookHandler { workers, own, terms, metrics, large, followers, spendings, segments, disclosure, door };
     Router::new()
         .route(paths::PATH, post(validate))
         .route(&format!("{}/{{*rest}}", paths::PATH), post(validate))
@@ -210,12 +214,24 @@ impl WebhookHandler {
         respond(StatusCode::OK, answer.into_review(&uid, api_version))
     }
 
-    /// The answer, when whoever may take over knows what it admits.
-    async fn confirm(&self, answer: Answer, due: Instant) -> Answer {
-        let (true, Some(followers), Some(term)) = (answer.allowed, &self.followers, answer.term) else { return answer };
-        match timeout_at(due.into(), followers.confirm(term)).await {
+    /// The answer, when what it takes of budgets is recorded, and whoever may take over knows what it admits.
+    async fn confirm(&self, mut answer: Answer, due: Instant) -> Answer {
+        if !answer.allowed {
+            return answer;
+        }
+        let spends = std::mem::take(&mut answer.spends);
+        let confirmed = async {
+            if let Some(spendings) = self.spendings.as_ref().filter(|_| !spends.is_empty()) {
+                spendings.record(spends).await.map_err(|why| Answer::unrecorded(&why))?;
+            }
+            match (&self.followers, answer.term) {
+                (Some(followers), Some(term)) => followers.confirm(term).await.map_err(Answer::idle),
+                (None, _) | (_, None) => Ok(()),
+            }
+        };
+        match timeout_at(due.into(), confirmed).await {
             Ok(Ok(())) => answer,
-            Ok(Err(why)) => Answer::idle(why),
+            Ok(Err(refused)) => refused,
             Err(_) => {
                 self.metrics.overran();
                 Answer::unjudged(Unanswered::Overrun, OnUndecided::Deny)

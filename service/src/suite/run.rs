@@ -163,7 +163,7 @@ impl Runner<'_, '_> {
             None => recorded.newest,
         };
         let passed = now.unwrap_or(Clock::ANY);
-        Ok(Running { recorded, now, passed, ledger: Ledger::default(), history: History::default() })
+        Ok(Running { recorded, now, passed, ledger: Ledger::default(), history: self.policy.grants.recorded().clone() })
     }
 
     fn step(&mut self, running: &mut Running, step: &Step) -> Result<(), CaseFailure> {

@@ -373,6 +373,15 @@ impl Scene {
         self.admin.text(&["delete", "configmap", "two", "--namespace=shop"]).expect("not bound by it");
         let third = delete("three");
         assert!(!third.success, "its budget is spent");
+        let spent = self.json(&["get", "operatorgrant", "bot"]).expect("grant")["status"]["spent"].clone();
+        assert_eq!(spent[0]["taken"][0]["object"]["name"], "one", "{spent}");
+        assert_eq!(spent.as_array().map(Vec::len), Some(1), "{spent}");
+        self.suture.process.kill().expect("kill");
+        self.suture.process.launch().expect("launch");
+        self.suture.wait_ready().expect("ready");
+        let fourth = delete("three");
+        assert!(!fourth.success && fourth.stderr.contains("after 1 within the last 1h"), "{}", fourth.stderr);
+        println!("  what a grant has spent stands in its status, and counts after kill -9 and a new start");
         self.says("operatorgrants.suture.dev/bot", "Enforced", "True", 1);
         self.admin.text(&["delete", "operatorgrant", "bot"]).expect("delete");
         println!("  a grant's scope and budget bind its service account, and nobody else");

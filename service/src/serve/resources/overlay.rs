@@ -3,6 +3,10 @@
 //! Rules are CEL of the API server. A field that may be a text or a map has no type there and cannot be named in one.
 
 use serde_json::{Map, Value as Json, json};
+use suture_specs::spec::spent_schema;
+
+use super::structural::structural;
+use crate::grants::RECORDED_MAX;
 
 /// How many violations a status lists.
 pub const VIOLATIONS_MAX: usize = 20;
@@ -167,12 +171,26 @@ pub fn status(kind: &str) -> Json {
         "enum": ["Deny", "Warn", "Audit"],
         "description": "What becomes of a request that it refuses: what it says itself, else its template, else Deny.",
     });
-    let properties = status.get_mut("properties").and_then(Json::as_object_mut);
     let judges = matches!(kind, "Invariant" | "NamespacedInvariant" | "OperatorGrant");
+    let properties = status.get_mut("properties").and_then(Json::as_object_mut);
     if let Some(properties) = properties.filter(|_| judges) {
         properties.insert("action".to_owned(), does);
+        if kind == "OperatorGrant" {
+            properties.insert("spent".to_owned(), spent());
+        }
     }
     status
+}
+
+/// What was spent of a grant's budgets.
+fn spent() -> Json {
+    let mut spent = structural(&spent_schema());
+    if let Some(spent) = spent.as_object_mut() {
+        let description = "What its subjects took of its budgets, oldest first, as long as a window reaches it.";
+        spent.insert("description".to_owned(), json!(description));
+        spent.insert("maxItems".to_owned(), json!(RECORDED_MAX));
+    }
+    spent
 }
 
 /// A condition, as in `metav1.Condition`.

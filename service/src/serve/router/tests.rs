@@ -27,7 +27,7 @@ fn webhook(terms: Terms) -> Webhook {
     let (script, metrics) = (Arc::new(Scripted::default()), Metrics::default());
     let own = workers(&Arc::new(Scripted::default()), 1, 1, &metrics);
     let workers = workers(&script, 1, 1, &metrics);
-    let router = router([workers.clone(), own], terms, metrics.clone(), None, Segments::default(), None);
+    let router = router([workers.clone(), own], terms, metrics.clone(), (None, None), Segments::default(), None);
     Webhook { script, metrics, workers, router }
 }
 
@@ -295,7 +295,7 @@ async fn who_does_not_know_the_address_is_not_answered() {
     let Webhook { metrics, workers, .. } = webhook(terms(OnUndecided::Deny));
     let segments = Segments::default();
     let crews = [workers.clone(), workers];
-    let router = super::router(crews, terms(OnUndecided::Deny), metrics.clone(), None, segments.clone(), None);
+    let router = super::router(crews, terms(OnUndecided::Deny), metrics.clone(), (None, None), segments.clone(), None);
     let known = paths::derived("a key", 7);
     segments.set(known.clone(), Vec::new());
     let mut statuses = Vec::new();
@@ -323,6 +323,7 @@ async fn yes_goes_out_in_the_term_of_the_lease_in_which_it_was_decided() {
         metrics,
         large,
         followers,
+        spendings: None,
         segments,
         disclosure: None,
         door: Door::Decide,

@@ -71,7 +71,8 @@ fn run(identity: Identity, authority: Option<String>, rules: Rules, drain: Drain
     let readiness = Readiness::expecting(&["serving"]);
     let listeners = Listeners::bind(([127, 0, 0, 1], 0).into(), ([127, 0, 0, 1], 0).into(), Handle::current()).unwrap();
     let (webhook, health) = (listeners.webhook().unwrap(), listeners.health().unwrap());
-    let router = router::router(crews, terms(OnUndecided::Deny), metrics.clone(), None, Segments::default(), None);
+    let router =
+        router::router(crews, terms(OnUndecided::Deny), metrics.clone(), (None, None), Segments::default(), None);
     let probes = health::router(readiness.clone(), metrics.clone(), workers);
     let (stop, stopped) = oneshot::channel();
     let leave = (async { _ = stopped.await }, async {});
