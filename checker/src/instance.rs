@@ -1,5 +1,6 @@
 //! One instance of an invariant: what is asked about it, and how it fares in one concrete future.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_encode::analysis::Analysis;
@@ -205,7 +206,7 @@ impl<'s, 'a> Instance<'s, 'a> {
 pub(crate) struct Violation<'s, 'a> {
     /// The changes in flight, in words, that have not landed in it, if it takes that: the instance holds once they have.
     pub open: Vec<String>,
-    pub question: Question<'s, 'a>,
+    pub question: Rc<Question<'s, 'a>>,
     pub choices: Vec<Choice>,
     pub message: String,
     pub clause: usize,

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::successors;
+use std::rc::Rc;
 
 use suture_encode::class::Class;
 use suture_encode::outage::outages;
-use suture_encode::problem::Label;
+use suture_encode::problem::{Label, Problem};
 use suture_encode::question::{Judged, Question};
 use suture_encode::term::{Assignment, Bool};
 use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
@@ -40,7 +41,7 @@ pub(crate) struct Proof<'p, 's, 'a> {
     pub assumed: BTreeSet<String>,
     /// The questions in more futures than there are that were asked, by where the scenario is in memory and whether the rest
     /// is open: only the goal depends on the degree.
-    in_more_futures: BTreeMap<(usize, bool), Question<'s, 'a>>,
+    in_more_futures: BTreeMap<(usize, bool), Rc<Question<'s, 'a>>>,
     verdicts: &'p mut Verdicts,
     budget: Budget,
     effort: &'p mut Effort,
@@ -76,8 +77,18 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         scenario: &'s Scenario<'a>,
         outage: Outage,
         coarse: bool,
-    ) -> Result<Question<'s, 'a>, Undecided> {
-        self.instance.question(scenario, outage, coarse)
+    ) -> Result<Rc<Question<'s, 'a>>, Undecided> {
+        self.instance.question(scenario, outage, coarse).map(Rc::new)
+    }
+
+    /// The question without an outage: the one in more futures, where it has none beyond those that there are.
+    fn first_question(&self, scenario: &'s Scenario<'a>, coarse: bool) -> Result<Rc<Question<'s, 'a>>, Undecided> {
+        let may_fail = self.instance.run.compiled().faults != Faults::default();
+        let known = self.in_more_futures.get(&(std::ptr::from_ref(scenario) as usize, true));
+        match known.filter(|question| coarse && !may_fail && !question.scene.left_open) {
+            Some(question) => Ok(question.clone()),
+            None => self.question(scenario, Outage::default(), coarse),
+        }
     }
 
     /// Whether a proof needs only some of the pods, and covers every outage.
@@ -86,8 +97,9 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         // where no nodes fail, the question with all pods is the next one anyway
         for rest_open in if may_fail { &[true, false][..] } else { &[true] } {
             let at = (std::ptr::from_ref(scenario) as usize, *rest_open);
-            let known = self.in_more_futures.remove(&at);
-            let Some(question) = known.or_else(|| self.instance.in_more_futures(scenario, *rest_open)) else {
+            let known = self.in_more_futures.get(&at).cloned();
+            let Some(question) = known.or_else(|| self.instance.in_more_futures(scenario, *rest_open).map(Rc::new))
+            else {
                 continue;
             };
             self.class.narrow(&question.scene);
@@ -106,7 +118,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
 
     /// [`Self::examine`] with new pods placed precisely, or (`coarse`) anywhere: then [`Self::coarsely`].
     fn outages(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>, coarse: bool) -> Examined<'s, 'a> {
-        let question = match self.question(scenario, Outage::default(), coarse) {
+        let question = match self.first_question(scenario, coarse) {
             Ok(question) => question,
             Err(why) => return Examined::Unclear(why),
         };
@@ -146,7 +158,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
 
     /// Answers a question about more futures than there are: a proof counts, and so does a violation that is among those
     /// that there are. Once all has settled none is known to be: new pods are ready then wherever they can be.
-    fn coarsely(&mut self, question: Question<'s, 'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
+    fn coarsely(&mut self, question: Rc<Question<'s, 'a>>, worse_than: Option<i64>) -> Examined<'s, 'a> {
         if self.instance.run.compiled().hold == Moment::After {
             return self.proves(&question, worse_than);
         }
@@ -163,7 +175,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
             Ok(None) => return Examined::Holds,
             Err(why) => return Examined::Unclear(why),
         };
-        match self.solve(question, Bool::or([violated, question.fails.clone()])) {
+        match self.solve(&question.with_goal(Bool::or([violated, question.fails.clone()]))) {
             Answer::Unsat { core } => {
                 self.rely(question, &core);
                 Examined::Holds
@@ -179,21 +191,21 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
     }
 
     /// Answers one question, and replays what the solver found.
-    fn answer(&mut self, mut question: Question<'s, 'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
-        match violates(&question, worse_than) {
-            Ok(Some(violated)) => question.problem.goal = violated,
+    fn answer(&mut self, question: Rc<Question<'s, 'a>>, worse_than: Option<i64>) -> Examined<'s, 'a> {
+        let problem = match violates(&question, worse_than) {
+            Ok(Some(violated)) => question.with_goal(violated),
             Ok(None) => return Examined::Holds,
             Err(why) => return Examined::Unclear(why),
-        }
-        match self.solve(&question, question.problem.goal.clone()) {
-            Answer::Sat(solution) => self.confirm(question, &solution),
+        };
+        match self.solve(&problem) {
+            Answer::Sat(solution) => self.confirm(question, &problem, &solution),
             Answer::Unknown(reason) => Examined::Unclear(Undecided::Solver(reason.to_string())),
             Answer::Unsat { core } => {
                 self.rely(&question, &core);
                 if question.fails.is_false() {
                     return Examined::Holds;
                 }
-                match self.solve(&question, question.fails.clone()) {
+                match self.solve(&question.with_goal(question.fails.clone())) {
                     Answer::Unsat { .. } => Examined::Holds,
                     Answer::Unknown(reason) => Examined::Unclear(Undecided::Solver(reason.to_string())),
                     Answer::Sat(solution) => Examined::Unclear(self.instance.failure(&question, &solution)),
@@ -202,19 +214,18 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         }
     }
 
-    /// Solves a question's futures for a goal: by folding, by a plain witness, from the cache, or with the solver.
-    fn solve(&mut self, question: &Question<'_, '_>, goal: Bool) -> Answer {
-        let problem = question.with_goal(goal);
+    /// Solves a problem: by folding, by a plain witness, from the cache, or with the solver.
+    fn solve(&mut self, problem: &Problem) -> Answer {
         let watch = Stopwatch::start();
-        let answer = self.verdicts.solve(&problem, self.budget, self.effort);
+        let answer = self.verdicts.solve(problem, self.budget, self.effort);
         self.effort.solver_micros = self.effort.solver_micros.saturating_add(watch.micros());
         answer
     }
 
     /// A violation, if the concrete interpreter sees one in the solution; the smallest one that can be had cheaply.
-    fn confirm(&self, question: Question<'s, 'a>, solution: &Assignment) -> Examined<'s, 'a> {
+    fn confirm(&self, question: Rc<Question<'s, 'a>>, problem: &Problem, solution: &Assignment) -> Examined<'s, 'a> {
         let mismatch = |why: String| Examined::Unclear(Undecided::ReplayMismatch(why));
-        let minimized = minimize_counterexample(&question, solution);
+        let minimized = minimize_counterexample(&question, problem, solution);
         for solution in minimized.iter().chain([solution]) {
             let (choices, world) = match question.world(solution) {
                 Ok(found) => found,
@@ -243,8 +254,11 @@ fn violates(question: &Question<'_, '_>, worse_than: Option<i64>) -> Result<Opti
 }
 
 /// A solution with fewer events that is a violating future too, if a greedy search finds one.
-fn minimize_counterexample(question: &Question<'_, '_>, solution: &Assignment) -> Option<Assignment> {
-    let problem = &question.problem;
+fn minimize_counterexample(
+    question: &Question<'_, '_>,
+    problem: &Problem,
+    solution: &Assignment,
+) -> Option<Assignment> {
     let mut best = solution.clone();
     let mut changed = false;
     for class in question.scene.encoded_groups().iter().flat_map(|c| &c.classes) {

@@ -159,7 +159,9 @@ mod tests {
         let input = Input { snapshot: &snapshot, in_flight: &[], change: &change, time: None, exemptions: &[] };
         let triples = "now.namespaces.all(a, now.namespaces.all(b, now.namespaces.all(c, \
              a.metadata.name + b.metadata.name != c.metadata.name + m.metadata.name)))";
-        let invariants = vec![invariant("quick", None), requiring("slow", None, triples)];
+        // each takes as many steps as an evaluation may, so that all together last long beyond the end
+        let slow = [triples; 8].join(" && ");
+        let invariants = vec![invariant("quick", None), requiring("slow", None, &slow)];
         let mut engine = Engine::new(invariants, Settings { steps: u64::MAX, ..Settings::default() }).unwrap();
         let end = steps::End::default();
         let asker = end.clone();
