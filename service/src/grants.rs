@@ -47,6 +47,11 @@ pub const TEMPLATES: [&str; 2] = [SCOPE, BUDGET];
 /// 1.5 MiB (`--max-request-bytes`).
 pub const RECORDED_MAX: usize = 2_000;
 
+/// Why nothing more of a grant is admitted: its status cannot hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than {RECORDED_MAX} objects were taken away within its windows")]
+pub struct TooMuchSpent;
+
 /// The loaded grants.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
@@ -135,7 +140,7 @@ impl Grants {
     ///
     /// # Errors
     /// When that is too much for a status.
-    pub fn kept(&self, grant: &str, history: &History, now: i128) -> Result<Vec<SpentEntry>, String> {
+    pub fn kept(&self, grant: &str, history: &History, now: i128) -> Result<Vec<SpentEntry>, TooMuchSpent> {
         let Some(grant) = self.grants.iter().find(|known| *known.name == *grant) else { return Ok(Vec::new()) };
         let window = grant.longest_window();
         let mut entries: Vec<(i128, &Spent)> =
@@ -143,7 +148,7 @@ impl Grants {
         entries.sort_by_key(|(at, _)| *at);
         let mut size: usize = entries.iter().map(|(_, spent)| recorded::size(spent)).sum();
         if size > RECORDED_MAX && self.actions_of(grant, BUDGET).into_values().any(|action| action == Action::Deny) {
-            return Err(format!("more than {RECORDED_MAX} objects were taken away within its windows"));
+            return Err(TooMuchSpent);
         }
         // nothing is refused for what only warns: it has long said so
         let mut entries = entries.into_iter().peekable();

@@ -15,6 +15,7 @@ use suture_encode::outage::TooManyOutages;
 use suture_model::snapshot::Snapshot;
 use suture_model::value::Val;
 use suture_service::clock::Clock;
+use suture_service::grants::TooMuchSpent;
 use suture_service::input::Source;
 use suture_service::lint::{lint, without_instances};
 use suture_service::output::decision::{About, text};
@@ -136,6 +137,9 @@ fn what_the_webhook_says_unjudged_is_as_shown() {
     let essential = Answer::unjudged(Unanswered::Overrun, OnUndecided::Deny).if_essential(true);
     let review = String::from_utf8(essential.into_review("the uid", "admission.k8s.io/v1")).expect("JSON is text");
     write!(shown, "# What a cluster needs to come up\n\n{review}\n\n").expect("text takes text");
+    let unrecorded = Answer::unrecorded(&TooMuchSpent.to_string()).into_review("the uid", "admission.k8s.io/v1");
+    let review = String::from_utf8(unrecorded).expect("JSON is text");
+    write!(shown, "# What takes of a budget that cannot be recorded\n\n{review}\n\n").expect("text takes text");
     insta::assert_snapshot!("unjudged", shown);
 }
 

@@ -123,7 +123,9 @@ impl Recorder {
             let adopted = self.log.history().adopted();
             let behind = all.extract_if(.., |asked| asked.spending.adopted != adopted);
             self.answer(behind, &Err("more was taken away than this replica knew of".to_owned()));
-            let kept = self.store.read().loaded.policy.grants.kept(grant, &self.log.history(), Clock::now().nanos())?;
+            let (view, history, now) = (self.store.read(), self.log.history(), Clock::now());
+            let kept = view.loaded.policy.grants.kept(grant, &history, now.nanos());
+            let kept = kept.map_err(|error| error.to_string())?;
             if all.is_empty() || serde_json::to_value(&kept).ok() == entries {
                 return Ok(());
             }
