@@ -132,13 +132,12 @@ where
         Ok(Sym::from_truth(found))
     }
 
-    /// What a budget counts one by one: pods whose controller, if it stays, makes none that it matches, and what makes or
-    /// scales pods and may go; also the groups of pods that are made by what may go. Where only what has no scale is asked for,
-    /// what always has one is left out.
+    /// What a budget counts one by one: pods whose controller, if it stays, makes none that it matches, and what may go of what
+    /// makes or scales pods or says where their scale is; also the groups of pods that are made by what may go. Where only what
+    /// has no scale is asked for, what always has one is left out.
     fn counted_by(&mut self, budget: &Object, func: Func) -> (Vec<Arc<Object>>, BTreeSet<Key>) {
-        let state = self.scene.state();
+        let (scene, state) = (&*self.scene, self.scene.state());
         let is_told = |o: &Object| func != Func::Unscaled || !model::is_always_scaled(state, o);
-        let scene = &*self.scene;
         let selector = model::selector_of(state, budget);
         let is_labelled =
             |pod: &'s Object| selector.as_ref().is_some_and(|s| model::labelled_maker(state, pod, s).is_some());
@@ -155,9 +154,11 @@ where
             found
         };
         let mut counted = model::selected(state, budget);
-        counted.retain(|pod| is_told(pod) && !makes(pod));
         let others = model::counted_workloads(state, budget);
-        let others: Vec<_> = others.into_iter().filter(|o| scene.may_go(o) && is_told(o)).collect();
+        let definitions = model::definitions_of_scales(state, counted.iter().chain(&others).copied());
+        counted.retain(|pod| is_told(pod) && !makes(pod));
+        let others = others.into_iter().filter(|o| is_told(o)).chain(definitions);
+        let others: Vec<_> = others.filter(|o| scene.may_go(o)).collect();
         let makers = others.iter().filter(|o| o.key.kind.has(KindTraits::decides));
         let groups = makers.map(|o| suture_model::effects::group_name(state, o)).collect();
         (counted.into_iter().chain(others).cloned().collect(), groups)

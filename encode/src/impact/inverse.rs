@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use suture_model::fields::{self, NodeConstraint};
 use suture_model::kinds::{Kind, KindTraits};
-use suture_model::navigate;
+use suture_model::navigate::{self, HostClaim};
 use suture_model::object::{Body, Key, Object};
 use suture_model::references::references;
 use suture_model::state::State;
@@ -156,19 +156,21 @@ pub(super) fn wanting(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     found
 }
 
-/// Who claims a host that a changed object claims.
+/// Who claims a host that a touched object claims, or may claim once its class or a Gateway of it is gone.
 pub(super) fn claimants(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
-    for (key, versions) in &seeds.changed {
+    for object in seeds.touched_versions() {
         for state in seeds.states() {
-            // a class or gateway changes what its routes claim
-            let claims = match key.kind.has(KindTraits::is_route_class) {
-                true => None,
-                false => versions.iter().map(|object| navigate::host_claims(state, object)).collect::<Option<Vec<_>>>(),
+            let claims = || {
+                let now = navigate::host_claims(state, object)?.into_iter();
+                // who takes the same is found whatever its class is
+                let classless = now.map(|claim| HostClaim { class: "".into(), ..claim });
+                Some(classless.chain(navigate::host_claims_as_named(object)?).collect::<BTreeSet<_>>())
             };
-            match claims {
+            // a class or gateway changes what its routes claim
+            match claims().filter(|_| !object.key.kind.has(KindTraits::is_route_class)) {
                 Some(claims) => {
-                    let rivals = claims.iter().flatten().flat_map(|claim| navigate::host_rivals(state, claim));
+                    let rivals = claims.iter().flat_map(|claim| navigate::host_rivals(state, claim));
                     found.extend(rivals.map(|o| o.key.clone()));
                 }
                 None => {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::annotations;
-use crate::fields::hosts::{PAIRS_MAX, Route, each, host, ingress_rules, is_route, route_hosts, route_paths};
+use crate::fields::hosts::{
+    ANY_PLACE, PAIRS_MAX, Route, each, host, ingress_rules, is_route, places_of, route_hosts, route_paths,
+};
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::state::State;
@@ -49,6 +51,15 @@ pub fn host_claims(state: &State, object: &Object) -> Option<Vec<HostClaim>> {
         None => BTreeSet::new(),
     };
     Some(claims.into_iter().collect())
+}
+
+/// What an Ingress or HTTPRoute takes as it names it itself, whatever its class is and whichever of its Gateways are there: where
+/// one goes, its listeners narrow nothing any more. `None` where that is more than is told apart.
+pub fn host_claims_as_named(object: &Object) -> Option<Vec<HostClaim>> {
+    let claim = |(host, path)| HostClaim { class: "".into(), host, path };
+    let places = places_of(object);
+    let all = places.iter().any(|(host, path)| (&**host, &**path) == ANY_PLACE);
+    (!all).then(|| places.into_iter().map(claim).collect())
 }
 
 /// The live objects that take the same, in the order of their keys.

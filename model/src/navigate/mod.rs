@@ -33,8 +33,8 @@ pub use capacity::{
 };
 pub use claims::{claims_of, goes_with_pod, volume};
 pub use confirmed::{confirming, is_confirmed, meant};
-pub use definitions::{definition_of, instances, scale_path};
-pub use hosts::{HostClaim, host_claimants, host_claims, host_rivals};
+pub use definitions::{definition_of, definitions_of_scales, instances, scale_path};
+pub use hosts::{HostClaim, host_claimants, host_claims, host_claims_as_named, host_rivals};
 pub use known::{UnknownKind, failing_adapters, known};
 pub use owners::{
     adopting_deployment, controller_of, is_never_collected, leaves_with_controller, owner_object, owner_resolves,
