@@ -108,7 +108,7 @@ impl Grants {
             let (limits, more) = limit::limits(grant);
             errors.extend(more);
             match spent_of(grant).and_then(|entries| read(&grant.name, &entries, &grant.origin)) {
-                Ok(entries) => entries.into_iter().for_each(|(at, spent)| _ = compiled.recorded.adopt(spent, at)),
+                Ok(entries) => entries.into_iter().for_each(|(at, spent)| compiled.recorded.adopt(spent, at)),
                 Err(more) => errors.extend(more),
             }
             if grant.spec.subjects.is_empty() {

@@ -160,12 +160,13 @@ pub(super) fn wanting(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
 pub(super) fn claimants(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
     for object in seeds.touched_versions() {
+        let as_named = navigate::host_claims_as_named(object);
         for state in seeds.states() {
             let claims = || {
                 let now = navigate::host_claims(state, object)?.into_iter();
                 // who takes the same is found whatever its class is
                 let classless = now.map(|claim| HostClaim { class: "".into(), ..claim });
-                Some(classless.chain(navigate::host_claims_as_named(object)?).collect::<BTreeSet<_>>())
+                Some(classless.chain(as_named.clone()?).collect::<BTreeSet<_>>())
             };
             // a class or gateway changes what its routes claim
             match claims().filter(|_| !object.key.kind.has(KindTraits::is_route_class)) {

@@ -64,14 +64,12 @@ impl History {
         }
     }
 
-    /// Takes over what was recorded elsewhere, and says whether it was not known here.
-    pub fn adopt(&mut self, spent: Spent, at: i128) -> bool {
-        let is_new = !self.has(&spent, at);
-        if is_new {
+    /// Takes over what was recorded elsewhere, unless it is known here.
+    pub fn adopt(&mut self, spent: Spent, at: i128) {
+        if !self.has(&spent, at) {
             self.add(Entry { at: Some(at), spent });
             self.adopted += 1;
         }
-        is_new
     }
 
     /// How much was ever taken over: who has counted with this much has counted with all that others recorded so far.

@@ -1,7 +1,5 @@
 //! What was spent, as the status of a grant keeps it: so that it survives a restart, and is known to all replicas.
 
-use std::collections::BTreeSet;
-
 use suture_model::kinds::Kind;
 use suture_model::object::Key;
 use suture_model::value::Str;
@@ -48,8 +46,7 @@ pub(super) fn written(at: i128, spent: &Spent) -> SpentEntry {
 
 /// How much of a status an entry takes: in objects, each of which has about the same length.
 pub(super) fn size(spent: &Spent) -> usize {
-    let objects: BTreeSet<&Key> = spent.taken.iter().map(|taken| &taken.key).chain(spent.scaled.keys()).collect();
-    spent.requests.len() + objects.len()
+    spent.requests.len() + spent.taken.len() + spent.scaled.len()
 }
 
 fn key(name: &ObjectName) -> Key {

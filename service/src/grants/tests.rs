@@ -4,7 +4,7 @@ use suture_model::object::Key;
 
 use super::*;
 use crate::input::Source;
-use crate::policy::Documents;
+use crate::policy::{Documents, Policy};
 use crate::suite::run::run_suite;
 
 /// Runs a suite of cases over a cluster of ten pods of a StatefulSet of a custom resource, and two of nobody.
@@ -177,6 +177,15 @@ fn what_the_status_says_was_spent_counts_as_long_as_a_window_reaches_it() {
     );
 }
 
+/// A grant whose text goes on behind its subjects.
+fn compiled(rest: &str) -> Result<Policy, Vec<SpecError>> {
+    let text = format!(
+        "apiVersion: suture.dev/v1alpha1\nkind: OperatorGrant\nmetadata: {{name: op}}\n\
+         spec: {{subjects: [{{kind: User, name: op}}]{rest}\n"
+    );
+    Documents::read(&[Source { name: "grant.yaml".to_owned(), text }]).unwrap().compile()
+}
+
 #[test]
 fn a_status_that_cannot_be_read_is_told() {
     for (spent, wrong) in [
@@ -184,16 +193,11 @@ fn a_status_that_cannot_be_read_is_told() {
         ("[{at: '2026-11-01T11:30:00Z', took: 1}]", "took"),
         ("all", "status.spent"),
     ] {
-        let text = format!(
-            "apiVersion: suture.dev/v1alpha1
-kind: OperatorGrant
-metadata: {{name: op}}
-spec: {{subjects: [{{kind: User, name: op}}]}}
-status: {{spent: {spent}}}
-"
-        );
-        let documents = Documents::read(&[Source { name: "grant.yaml".to_owned(), text }]).unwrap();
-        let errors = documents.compile().unwrap_err();
+        let errors = compiled(&format!(
+            "}}
+status: {{spent: {spent}}}"
+        ))
+        .unwrap_err();
         assert!(errors.iter().any(|error| error.to_string().contains(wrong)), "{spent}: {errors:?}");
     }
 }
@@ -201,15 +205,8 @@ status: {{spent: {spent}}}
 #[test]
 fn a_status_holds_so_much_of_what_is_spent_and_no_more() {
     let grants = |action: &str| {
-        let text = format!(
-            "apiVersion: suture.dev/v1alpha1
-kind: OperatorGrant
-metadata: {{name: op}}
-spec: {{subjects: [{{kind: User, name: op}}], action: {action}, budgets: [{{verb: delete, kind: ConfigMap, max: 9000, window: 1h}}]}}
-"
-        );
-        let documents = Documents::read(&[Source { name: "grant.yaml".to_owned(), text }]).unwrap();
-        documents.compile().unwrap().grants
+        let budgets = "[{verb: delete, kind: ConfigMap, max: 9000, window: 1h}]";
+        compiled(&format!(", action: {action}, budgets: {budgets}}}")).unwrap().grants
     };
     let mut history = History::default();
     let mut spend = |number: usize| {
@@ -257,15 +254,7 @@ fn odd_budgets_do_not_compile() {
         ("{disrupt: Pod, percent: 101, window: 1h}", "more than a hundred"),
         ("{disrupt: Secret, percent: 1, window: 1h}", "cannot be disrupted"),
     ] {
-        let text = format!(
-            "apiVersion: suture.dev/v1alpha1
-kind: OperatorGrant
-metadata: {{name: op}}
-spec: {{subjects: [{{kind: User, name: op}}], budgets: [{budget}]}}
-"
-        );
-        let documents = Documents::read(&[Source { name: "grant.yaml".to_owned(), text }]).unwrap();
-        let errors = documents.compile().unwrap_err();
+        let errors = compiled(&format!(", budgets: [{budget}]}}")).unwrap_err();
         assert!(errors.iter().any(|error| error.to_string().contains(wrong)), "{budget}: {errors:?}");
     }
 }

@@ -38,6 +38,9 @@ pub const ANNOTATION_MAX_CHARS: usize = 500;
 /// When a client whose request was shed may come again. `client-go` honours it, see `retryAfterSeconds` in
 /// `apiserver/pkg/endpoints/handlers/responsewriters/writers.go` and `rest/with_retry.go`.
 const RETRY_AFTER_SECS: u32 = 1;
+/// What a client is told that may try again: `kubectl drain` tries evictions again on this code
+/// (`kubectl/pkg/drain/drain.go`, `evictPods`).
+pub(super) const TRY_AGAIN: u16 = 429;
 
 /// How a request ended, for metrics, logs and the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -168,11 +171,15 @@ impl Answer {
         Self::refused(Label::Undecided, 503, why)
     }
 
+    /// Nothing is decided, and it is worth trying again.
+    pub fn try_again(why: &str) -> Self {
+        let refused = Self::refused(Label::Undecided, TRY_AGAIN, format!("undecided: {why}; try again"));
+        Self { retry_after_secs: Some(RETRY_AFTER_SECS), undecided: BTreeSet::from(["in-flight"]), ..refused }
+    }
+
     /// What it takes of a budget is not recorded, for this reason: another decision may follow.
     pub fn unrecorded(why: &str) -> Self {
-        let message = format!("undecided: what it takes of its author's budgets is not recorded: {why}; try again");
-        let refused = Self::refused(Label::Undecided, 429, message);
-        Self { retry_after_secs: Some(RETRY_AFTER_SECS), undecided: BTreeSet::from(["in-flight"]), ..refused }
+        Self::try_again(&format!("what it takes of its author's budgets is not recorded: {why}"))
     }
 
     /// What is declared for requests that nobody judged.

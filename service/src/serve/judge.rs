@@ -27,7 +27,7 @@ use suture_specs::spec::OnUndecided;
 use self::landing::{effective, is_eviction, landing, same_call};
 use super::active::Active;
 use super::announce::{Announcement, Announcer};
-use super::answer::{Answer, Label, Unanswered};
+use super::answer::{Answer, Label, TRY_AGAIN, Unanswered};
 use super::costs::Costs;
 use super::in_flight_log::{Basis, InFlightLog, NotEntered, Reader, Spending};
 use super::last_reads::LastReads;
@@ -61,9 +61,6 @@ const LANDING_WAIT_MAX: Duration = Duration::from_millis(250);
 const IN_FLIGHT_PAUSE: Duration = Duration::from_millis(4);
 /// What of the time until the deadline may be spent waiting, in parts of a hundred; the rest is for deciding.
 const WAIT_PERCENT: u32 = 50;
-/// What a client is told that may try again: `kubectl drain` tries evictions again on this code
-/// (`kubectl/pkg/drain/drain.go`, `evictPods`).
-const TRY_AGAIN: u16 = 429;
 
 /// How replicas keep out of each other's way.
 #[derive(Clone)]
@@ -252,7 +249,7 @@ impl SharedState {
             Err(NotEntered::Overtaken) => None,
             // nothing is refused for the sake of an audit
             Err(NotEntered::Full) if matches!(self.replicas, Replicas::Audit) => Some(answer),
-            Err(NotEntered::Full) => Some(refusal(FULL)),
+            Err(NotEntered::Full) => Some(Answer::try_again(FULL)),
         }
     }
 }
@@ -350,7 +347,7 @@ impl Judge {
             }
             drop((together, alone));
         }
-        refusal("other requests were admitted again and again while this one was judged")
+        Answer::try_again("other requests were admitted again and again while this one was judged")
     }
 
     /// Announces, and judges with all that was announced before. Budgets over time count what this replica admitted, and
@@ -370,7 +367,7 @@ impl Judge {
         };
         let order = match announced {
             Ok(order) => order,
-            Err(why) => return refusal(&why),
+            Err(why) => return Answer::try_again(&why),
         };
         let mut announcement = Announcement { announcer, order };
         let begin = || shared.in_flight_log.begin(&shared.store, order.unwrap_or(u64::MAX));
@@ -455,7 +452,7 @@ impl Judge {
         let engine = if case.no_op { Ok(None) } else { self.engine(view, hurried).map(Some) };
         let engine = match engine {
             Ok(engine) => engine,
-            Err(why) => return (judged(refusal(&why), Basis::default()), None),
+            Err(why) => return (judged(Answer::try_again(&why), Basis::default()), None),
         };
         let change = Change::from(case.effective.clone());
         let counted = if counts { case.open(all) } else { Vec::new() };
@@ -571,14 +568,6 @@ fn spendings(spent: Vec<Spent>, Reader { view, history, .. }: &Reader<'_>, order
 
 /// Why a request is not entered for which there is no room.
 const FULL: &str = "too many requests of this author, or in this namespace, are in flight, or too large ones";
-
-/// Nothing is decided, and it is worth trying again.
-fn refusal(why: &str) -> Answer {
-    let mut answer = Answer::refused(Label::Undecided, TRY_AGAIN, format!("undecided: {why}; try again"));
-    answer.retry_after_secs = Some(1);
-    answer.undecided.insert("in-flight");
-    answer
-}
 
 /// Undecided for every invariant, each of which says what follows.
 fn undecided(reason: &str, request: &Request, view: &View) -> Answer {

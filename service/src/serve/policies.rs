@@ -28,7 +28,7 @@ use super::off::Cause;
 use super::resources::{RESOURCES, ResourceName};
 use super::spendings;
 use super::store::{Change, Store, lacks};
-use crate::failure::Failure;
+use crate::failure::{Failure, in_one_line};
 use crate::grants::{self, Grants};
 use crate::no_op::RelevantFields;
 use crate::policy::{self, Documents, Policy, diagnosed};
@@ -121,6 +121,7 @@ impl Policies {
         let mut unread: BTreeSet<&str> = RESOURCES.iter().map(|resource| resource.kind).collect();
         let mut problems: Vec<Problem> = Vec::new();
         let (mut there, mut gone) = (BTreeSet::new(), BTreeSet::new());
+        let is_grant = |kind: &Kind| &*kind.kind == "OperatorGrant";
         while let Ok(first) = told.recv() {
             let mut note = |kind: &Kind, told: &KindEvent| match told {
                 KindEvent::Listed(_) => {
@@ -128,9 +129,9 @@ impl Policies {
                     there.insert(kind.clone());
                 }
                 KindEvent::Absent if there.contains(kind) => drop(gone.insert(kind.clone())),
-                KindEvent::Put(resource) => spendings::take_over(log, resource),
-                KindEvent::Page(resources, _) => {
-                    resources.iter().for_each(|resource| spendings::take_over(log, resource));
+                KindEvent::Put(grant) if is_grant(kind) => spendings::take_over(log, grant),
+                KindEvent::Page(grants, _) if is_grant(kind) => {
+                    grants.iter().for_each(|grant| spendings::take_over(log, grant));
                 }
                 _ => {}
             };
@@ -209,7 +210,7 @@ impl Policies {
                     problems.push(Problem { resource: label, message });
                 }
                 Ok(spec) => documents.extend(spec.into()),
-                Err(errors) => problems.push(Problem { resource: label, message: told(&errors) }),
+                Err(errors) => problems.push(Problem { resource: label, message: in_one_line(&errors) }),
             }
         }
         let mut policy = compile(&mut documents, &mut problems);
@@ -258,7 +259,7 @@ impl Policies {
                 return false;
             }
             if let Err(errors) = AdapterSet::compile([adapter]) {
-                note(adapter, told(&errors));
+                note(adapter, in_one_line(&errors));
                 return false;
             }
             seen.insert(of, adapter.name.clone());
@@ -270,7 +271,7 @@ impl Policies {
             return known.clone();
         }
         let set = AdapterSet::over_shipped(good).unwrap_or_else(|errors| {
-            problems.push(Problem { resource: "ResourceAdapters".to_owned(), message: told(&errors) });
+            problems.push(Problem { resource: "ResourceAdapters".to_owned(), message: in_one_line(&errors) });
             AdapterSet::default()
         });
         let set = Arc::new(set.with_defined(self.defined.values().cloned()));
@@ -282,7 +283,7 @@ impl Policies {
 /// Compiles what can be, adapters aside, and notes what cannot; that is taken out of the documents.
 fn compile(documents: &mut Documents, problems: &mut Vec<Problem>) -> Policy {
     let mut note = |origin: &Origin, errors: &[SpecError]| {
-        problems.push(Problem { resource: origin.file.to_string(), message: told(errors) });
+        problems.push(Problem { resource: origin.file.to_string(), message: in_one_line(errors) });
     };
     let mut library = Library::shipped().unwrap_or_else(|errors| {
         note(&Origin::named("the shipped library"), &errors);
@@ -360,10 +361,6 @@ fn named(kind: &str, ns: &str, name: &str) -> ResourceName {
 /// What adapters say, to be compared.
 fn said<'a>(adapters: impl Iterator<Item = &'a ResourceAdapter>) -> String {
     format!("{:?}", adapters.map(|adapter| &adapter.spec).collect::<Vec<_>>())
-}
-
-fn told(errors: &[SpecError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

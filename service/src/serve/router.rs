@@ -221,7 +221,7 @@ impl WebhookHandler {
         }
         let spends = std::mem::take(&mut answer.spends);
         let confirmed = async {
-            if let Some(spendings) = self.spendings.as_ref().filter(|_| !spends.is_empty()) {
+            if let Some(spendings) = &self.spendings {
                 spendings.record(spends).await.map_err(|why| Answer::unrecorded(&why))?;
             }
             match (&self.followers, answer.term) {

@@ -16,18 +16,18 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams};
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::DynamicObject;
 use serde_json::json;
 use suture_model::value::{Str, Val};
-use suture_specs::spec::SpecError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
 use super::in_flight_log::{InFlightLog, Spending};
-use super::resources::{GROUP, VERSION};
+use super::resources::ResourceName;
+use super::status::{api_of, is_conflict, merge};
 use super::store::Store;
 use crate::clock::Clock;
+use crate::failure::in_one_line;
 use crate::grants::spent_in_status;
 
 /// How often a write that lost against another one is tried again at once.
@@ -49,11 +49,7 @@ struct Asked {
 impl Spendings {
     /// Records from now on what the log says that is spent.
     pub fn start(client: &Client, log: Arc<InFlightLog>, store: Arc<Store>) -> Self {
-        let kind = ApiResource::from_gvk_with_plural(
-            &GroupVersionKind::gvk(GROUP, VERSION, "OperatorGrant"),
-            "operatorgrants",
-        );
-        let recorder = Recorder { api: Api::all_with(client.clone(), &kind), log, store };
+        let recorder = Recorder { client: client.clone(), log, store };
         let (asked, waiting) = unbounded_channel();
         tokio::spawn(recorder.run(waiting));
         Self { asked }
@@ -74,7 +70,7 @@ impl Spendings {
 }
 
 struct Recorder {
-    api: Api<DynamicObject>,
+    client: Client,
     log: Arc<InFlightLog>,
     store: Arc<Store>,
 }
@@ -114,12 +110,13 @@ impl Recorder {
     /// Brings the log up to date with the status of a grant, and the status with the log, without those that were decided
     /// without something that stands there.
     async fn record(&self, grant: &Str, all: &mut Vec<Asked>) -> Result<(), String> {
+        let Some(api) = api_of(&self.client, &ResourceName::of_grant(grant)) else { return Ok(()) };
         for _ in 0..=CONFLICTS_MAX {
-            let live = self.api.get_opt(grant).await.map_err(|error| error.to_string())?;
+            let live = api.get_opt(grant).await.map_err(|error| error.to_string())?;
             // whom it bound is free
             let Some(live) = live else { return Ok(()) };
             let (entries, status) = stored(&live)?;
-            self.log.take_over(spent_in_status(grant, &status).map_err(told)?);
+            self.log.take_over(spent_in_status(grant, &status).map_err(|errors| in_one_line(&errors))?);
             let adopted = self.log.history().adopted();
             let behind = all.extract_if(.., |asked| asked.spending.adopted != adopted);
             self.answer(behind, &Err("more was taken away than this replica knew of".to_owned()));
@@ -129,30 +126,24 @@ impl Recorder {
             if all.is_empty() || serde_json::to_value(&kept).ok() == entries {
                 return Ok(());
             }
-            let version = live.metadata.resource_version;
-            let patch = json!({"metadata": {"resourceVersion": version}, "status": {"spent": kept}});
-            let parameters = PatchParams { field_manager: Some("suture".to_owned()), ..PatchParams::default() };
-            match self.api.patch_status(grant, &parameters, &Patch::Merge(patch)).await {
-                Ok(_) => return Ok(()),
-                Err(kube::Error::Api(status)) if status.code == 409 => {}
-                Err(error) => return Err(error.to_string()),
+            match merge(&api, &live, json!({"spent": kept})).await {
+                Err(error) if is_conflict(&error) => {}
+                written => return written.map_err(|error| error.to_string()),
             }
         }
         Err("others write it again and again".to_owned())
     }
 }
 
-/// Takes over what the status of a grant says that was spent, if it is one: as replicas record it, and when this one starts.
-pub fn take_over(log: &InFlightLog, resource: &Val) {
-    let (Some(name), "OperatorGrant") =
-        (resource.str_at(&["metadata", "name"]), resource.str_at(&["kind"]).map_or("", |kind| &**kind))
-    else {
-        return;
-    };
-    let status = resource.get("status").cloned().unwrap_or_default();
+/// Takes over what the status of a grant says that was spent: as replicas record it, and when this one starts.
+pub fn take_over(log: &InFlightLog, grant: &Val) {
+    let Some(name) = grant.str_at(&["metadata", "name"]) else { return };
+    let status = grant.get("status").cloned().unwrap_or_default();
     match spent_in_status(name, &status) {
         Ok(entries) => log.take_over(entries),
-        Err(errors) => tracing::warn!(grant = &**name, why = told(errors), "what it spent before cannot be read"),
+        Err(errors) => {
+            tracing::warn!(grant = &**name, why = in_one_line(&errors), "what it spent before cannot be read")
+        }
     }
 }
 
@@ -161,10 +152,6 @@ fn stored(grant: &DynamicObject) -> Result<(Option<serde_json::Value>, Val), Str
     let status = grant.data.get("status").cloned().unwrap_or_default();
     let entries = status.get("spent").cloned();
     Ok((entries, serde_json::from_value(status).map_err(|error| error.to_string())?))
-}
-
-fn told(errors: Vec<SpecError>) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ pub async fn write(
             let mut result = here.write(name, resource_status, &now()).await;
             for _ in 0..CONFLICTS_MAX {
                 // another replica was faster: what it wrote is to be taken into account
-                if !matches!(&result, Err(kube::Error::Api(status)) if status.code == 409) {
+                if !result.as_ref().is_err_and(is_conflict) {
                     break;
                 }
                 result = here.write(name, resource_status, &now()).await;
@@ -95,6 +95,30 @@ pub async fn write(
             }
         }
     }
+}
+
+/// Where one of Suture's own resources is read and written.
+pub(super) fn api_of(client: &Client, name: &ResourceName) -> Option<Api<DynamicObject>> {
+    let resource = RESOURCES.iter().find(|resource| resource.kind == name.kind)?;
+    let kind = GroupVersionKind::gvk(GROUP, VERSION, resource.kind);
+    let of = ApiResource::from_gvk_with_plural(&kind, resource.plural);
+    Some(match &name.namespace {
+        Some(ns) => Api::namespaced_with(client.clone(), ns, &of),
+        None => Api::all_with(client.clone(), &of),
+    })
+}
+
+/// Writes these fields of a status, unless somebody else has written the object since it was read.
+pub(super) async fn merge(api: &Api<DynamicObject>, live: &DynamicObject, fields: Json) -> Result<(), kube::Error> {
+    let name = live.metadata.name.as_deref().unwrap_or_default();
+    let patch = json!({"metadata": {"resourceVersion": live.metadata.resource_version}, "status": fields});
+    let parameters = PatchParams { field_manager: Some("suture".to_owned()), ..PatchParams::default() };
+    api.patch_status(name, &parameters, &Patch::Merge(patch)).await.map(drop)
+}
+
+/// Whether somebody else has written it since.
+pub(super) fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
 /// Who writes.
@@ -116,13 +140,7 @@ struct Here<'r> {
 
 impl Here<'_> {
     async fn write(&self, name: &ResourceName, resource_status: &ResourceStatus, now: &str) -> Result<(), kube::Error> {
-        let Some(resource) = RESOURCES.iter().find(|resource| resource.kind == name.kind) else { return Ok(()) };
-        let kind = GroupVersionKind::gvk(GROUP, VERSION, resource.kind);
-        let of = ApiResource::from_gvk_with_plural(&kind, resource.plural);
-        let api: Api<DynamicObject> = match &name.namespace {
-            Some(ns) => Api::namespaced_with(self.client.clone(), ns, &of),
-            None => Api::all_with(self.client.clone(), &of),
-        };
+        let Some(api) = api_of(self.client, name) else { return Ok(()) };
         // another object of this name is loaded before anything is said of it
         let live =
             api.get_opt(&name.name).await?.filter(|live| live.metadata.uid.as_ref() == Some(&resource_status.uid));
@@ -139,9 +157,7 @@ impl Here<'_> {
                 fields.entry(gone.clone()).or_insert(Json::Null);
             }
         }
-        let patch = json!({"metadata": {"resourceVersion": live.metadata.resource_version}, "status": next});
-        let parameters = PatchParams { field_manager: Some("suture".to_owned()), ..PatchParams::default() };
-        api.patch_status(&name.name, &parameters, &Patch::Merge(patch)).await.map(drop)
+        merge(&api, &live, next).await
     }
 
     /// The replicas, with those in a status that came while nobody looked: a replica is there before it says anything.
