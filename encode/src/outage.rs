@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use suture_model::effects::{AntiAffinityPresence, Demand, new_templates, node_classes};
+use suture_model::effects::{AntiAffinityPresence, Demand, new_templates, node_classes, nodes_beside_others};
 use suture_model::fields::node_zone;
 use suture_model::futures::{Entity, FateKind, Faults, Outage, Remains};
 use suture_model::kinds::Kind;
@@ -168,12 +168,22 @@ fn admissions(
             quiescent: encoded.group.quiescent,
             caused_by_request: encoded.group.caused_by_request,
         };
+        let inside = encoded.group.entities.iter().filter_map(Entity::key).collect();
+        let beside = nodes_beside_others(scene.scenario, &scene.memo, &name.ns, &templates, &demand, &inside);
         let classes = node_classes(scene.scenario, &scene.memo, &name.ns, &templates, demand);
         let admission = classes.admission();
         for (nodes, number) in classes.nodes().zip(&admission) {
-            let free = nodes.iter().filter(|n| !holds_any(held, n) && (most == usize::MAX || is_live(n)));
-            for node in free.take(most) {
+            let free = |n: &&Str| !holds_any(held, n) && !beside.contains(*n) && (most == usize::MAX || is_live(n));
+            for node in nodes.iter().filter(free).take(most) {
                 empty.entry(node.clone()).or_default().push((at, *number));
+            }
+        }
+        // each of these is like no other
+        for (node, number) in beside.iter().zip(admission.len()..) {
+            match held.binary_search_by(|known| known.node.cmp(node)).ok().and_then(|known| held.get_mut(known)) {
+                Some(holding) => holding.admits.push((at, number)),
+                None if is_live(node) => empty.entry(node.clone()).or_default().push((at, number)),
+                None => {}
             }
         }
         for holding in &mut *held {

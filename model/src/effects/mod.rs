@@ -47,7 +47,7 @@ pub use group::{group, own};
 pub use hazard::{at_risk, not_ready};
 pub use members::{group_name, heirs, released};
 pub use memo::Memo;
-pub use scheduling::classifier::node_classes;
+pub use scheduling::classifier::{node_classes, nodes_beside_others};
 pub use scheduling::new_templates::new_templates;
 pub use scheduling::node_classes::{AntiAffinityPresence, Demand, NodeClasses};
 pub use template_change::propagate_template;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::constraint::{Around, Differences, Fit, NodeView};
+use super::foreign_pods::foreign_anti_affinity;
 use super::node_classes::{Demand, NodeClasses, Signature};
 use super::plugins::PLUGINS;
 use super::room::Room;
@@ -49,6 +50,35 @@ pub fn classes(survivals: &Survivals<'_, '_>, ns: &Str, templates: &[Template], 
     let classes = Rc::new(NodeClassifier::new(&around).classes());
     known.borrow_mut().insert(key, classes.clone());
     classes
+}
+
+/// The nodes with pods of other workloads than a group's (`inside`) that a constraint of its new pods is about, or that keep
+/// these off: what becomes of the new ones depends on which of them fail.
+pub fn nodes_beside_others(
+    scenario: &Scenario<'_>,
+    memo: &Memo,
+    ns: &Str,
+    templates: &[Val],
+    demand: &Demand,
+    inside: &BTreeSet<&Key>,
+) -> BTreeSet<Str> {
+    let templates: Vec<Template> = templates.iter().map(|val| Template::new(val, ns)).collect();
+    let survivals = Survivals::new(scenario, memo);
+    let around = Around { survivals: &survivals, ns, templates: &templates, demand };
+    let mut differences = Differences::default();
+    for plugin in PLUGINS {
+        plugin.distinguishes(&around, &mut differences);
+    }
+    let is_other = |pod: &Object| !pod.node.is_empty() && !inside.contains(&pod.key);
+    let is_meant = |pod: &Object| differences.selectors.iter().any(|selector| selector.matches(pod.labels()));
+    let pods = if differences.selectors.is_empty() {
+        Vec::new()
+    } else {
+        scenario.state.list(&Kind::new("", "Pod"), Some(ns))
+    };
+    let meant = pods.into_iter().filter(|pod| is_other(pod) && is_meant(pod)).map(|pod| pod.node.clone());
+    let against = templates.iter().flat_map(|own| foreign_anti_affinity(&survivals, ns, own, demand.quiescent));
+    meant.chain(against.filter(|found| is_other(found.pod)).map(|found| found.pod.node.clone())).collect()
 }
 
 /// Works out the classes of nodes for some templates.
