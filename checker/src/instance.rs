@@ -146,17 +146,23 @@ impl<'s, 'a> Instance<'s, 'a> {
         self.ask(scenario, outage, coarse, |scene| scene)
     }
 
+    /// The faults that are looked at in a scenario: nodes do not fail beside evictions.
+    pub fn faults(&self, scenario: &Scenario<'a>) -> Faults {
+        let faults = self.run.compiled().faults;
+        if scenario.evicted.is_empty() { faults } else { faults.without_outages() }
+    }
+
     /// [`Self::question`] in more futures than there are, for a proof: whichever nodes fail and, with `rest_open`, with any
     /// number of the pods that many workloads have. `None` where it cannot be put so.
     pub fn in_more_futures(&self, scenario: &'s Scenario<'a>, rest_open: bool) -> Option<Question<'s, 'a>> {
-        let faults = self.run.compiled().faults;
+        let faults = self.faults(scenario).outages();
         let nodes = failing_max(&scenario.state, faults);
         let question = self.ask(scenario, Outage::default(), true, |scene| {
             let scene = if rest_open { scene.leaving_rest_open() } else { scene };
-            if faults == Faults::default() { scene } else { scene.whichever_fails(nodes) }
+            if faults.lose_nodes() { scene.whichever_fails(nodes) } else { scene }
         });
         let mut question = question.ok()?;
-        (faults == Faults::default() || question.bound_failing(faults) == Ok(true)).then_some(question)
+        (!faults.lose_nodes() || question.bound_failing(faults) == Ok(true)).then_some(question)
     }
 
     fn ask(
@@ -173,7 +179,7 @@ impl<'s, 'a> Instance<'s, 'a> {
             View { moment: compiled.hold, outage, places: !coarse, merge_equivalent_nodes: true, coarse, remade };
         let start = |grain| {
             let view = view.clone();
-            finish(Scene::new(context.before, scenario, view, compiled.faults, grain, &context.preparations))
+            finish(Scene::new(context.before, scenario, view, self.faults(scenario), grain, &context.preparations))
         };
         encode(compiled, self.object, &context.inputs, &start).map_err(|refusal| match refusal {
             Refusal::Unknown(why) => Undecided::Refused(why),

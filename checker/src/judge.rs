@@ -25,7 +25,9 @@ use crate::decision::{Effort, Exempted, Finding, Outcome, Verdict};
 use crate::explain::{self, StepCache};
 use crate::instance::{InvariantRun, LastByItself, Undecided, judges};
 use crate::prove::Proof;
-use crate::request::{DecisionContext, Input, NoScenarios, ScenarioSet, ScenarioSource, Settings, expression_inputs};
+use crate::request::{
+    DecisionContext, Evicted, Input, NoScenarios, ScenarioSet, ScenarioSource, Settings, expression_inputs,
+};
 use crate::shares::Shares;
 use crate::symmetry_memo::{ClassKey, ClassVerdict, SharedVerdict, SymmetryMemo};
 use crate::unmodelled::Operators;
@@ -158,7 +160,8 @@ impl<'e> Judge<'e> {
         let mut impact = Impact::new(&before, &set.during, &set.baseline);
         let inputs = expression_inputs(&input.change.requests, input.time);
         let (preparations, replayed) = (Preparations::default(), RefCell::default());
-        let context = DecisionContext { input, in_flight, inputs, before: &before, preparations, replayed };
+        let evicted = Evicted::default();
+        let context = DecisionContext { input, in_flight, inputs, before: &before, preparations, evicted, replayed };
         let told = StepCache::default();
         let (analyses, running, mut shares) =
             (self.analyses, self.running, Shares::new(self.settings.steps, self.hurried));

@@ -4,18 +4,20 @@
 //! go to the solver by way of a cache that isomorphic problems share. A witness counts only when the concrete interpreter
 //! reaches the same violation ([`Undecided::ReplayMismatch`] otherwise).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::successors;
 use std::rc::Rc;
 
 use suture_encode::class::Class;
+use suture_encode::evictions::{EVICTIONS_MAX, TooManyEvictions, evictable};
 use suture_encode::outage::outages;
 use suture_encode::problem::{Label, Problem};
 use suture_encode::question::{Judged, Question};
 use suture_encode::term::{Assignment, Bool};
-use suture_model::futures::{Fate, FateKind, Faults, Moment, Outage};
+use suture_model::futures::{Fate, FateKind, Moment, Outage};
 use suture_model::interpret::broken_limit;
 use suture_model::navigate::UnknownKind;
+use suture_model::object::Key;
 use suture_model::scenario::Scenario;
 
 use crate::answer::{Answer, Budget};
@@ -59,8 +61,69 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         Self { instance, class, assumed: BTreeSet::new(), in_more_futures: BTreeMap::new(), verdicts, budget, effort }
     }
 
-    /// Whether some future of one scenario, under some outage, violates it; with `worse_than`, by more than this degree.
+    /// Whether some future of one scenario, under some outage or beside evictions, violates it; with `worse_than`, by more than
+    /// this degree.
     pub fn examine(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
+        match self.under_outages(scenario, worse_than) {
+            Examined::Holds if self.instance.run.compiled().faults.evictions > 0 => {
+                self.beside_evictions(scenario, worse_than)
+            }
+            examined => examined,
+        }
+    }
+
+    /// Whether some future of a scenario in which somebody evicts pods as well violates it, of one that holds without. Which
+    /// pods matter next is told by what the question with those evicted so far read.
+    fn beside_evictions(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
+        let context = self.instance.run.context;
+        let most = self.instance.run.compiled().faults.evictions as usize;
+        let budgets_are_unread = scenario.state.base().unknown().contains("PodDisruptionBudget");
+        let mut unclear = None;
+        let mut open: VecDeque<(BTreeSet<Key>, &'s Scenario<'a>)> = [(BTreeSet::new(), scenario)].into();
+        let mut seen: BTreeSet<BTreeSet<Key>> = BTreeSet::new();
+        while let Some((evicted, now)) = open.pop_front() {
+            let next = match self.evictable(now) {
+                Ok(next) => next,
+                Err(why) => return Examined::Unclear(why),
+            };
+            for pod in next {
+                let mut pods = evicted.clone();
+                pods.insert(pod);
+                if seen.contains(&pods) {
+                    continue;
+                }
+                if seen.len() >= EVICTIONS_MAX {
+                    return Examined::Unclear(Undecided::Refused(TooManyEvictions.to_string()));
+                }
+                seen.insert(pods.clone());
+                let Some(now) = context.evicted.from(scenario, &pods) else { continue };
+                match self.under_outages(now, worse_than) {
+                    // a budget may be in the way
+                    Examined::Breaks(_) if budgets_are_unread => {
+                        let why = UnknownKind("PodDisruptionBudget".into()).to_string();
+                        return Examined::Unclear(Undecided::Refused(why));
+                    }
+                    breaks @ Examined::Breaks(_) => return breaks,
+                    Examined::Unclear(why) => unclear = unclear.or(Some(why)),
+                    Examined::Holds => {}
+                }
+                if pods.len() < most {
+                    open.push_back((pods, now));
+                }
+            }
+        }
+        unclear.map_or(Examined::Holds, Examined::Unclear)
+    }
+
+    /// The pods of which each may be evicted next so that it matters to the instance.
+    fn evictable(&self, scenario: &'s Scenario<'a>) -> Result<BTreeSet<Key>, Undecided> {
+        // where pods are told apart by what their places are to new ones
+        let question = self.question(scenario, Outage::default(), false)?;
+        Ok(evictable(&question.scene))
+    }
+
+    /// Whether some future of one scenario, under some outage, violates it.
+    fn under_outages(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
         if self.holds_in_more_futures(scenario, worse_than) {
             return Examined::Holds;
         }
@@ -83,7 +146,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
 
     /// The question without an outage: the one in more futures, where it has none beyond those that there are.
     fn first_question(&self, scenario: &'s Scenario<'a>, coarse: bool) -> Result<Rc<Question<'s, 'a>>, Undecided> {
-        let may_fail = self.instance.run.compiled().faults != Faults::default();
+        let may_fail = self.instance.faults(scenario).lose_nodes();
         let known = self.in_more_futures.get(&(std::ptr::from_ref(scenario) as usize, true));
         match known.filter(|question| coarse && !may_fail && !question.scene.left_open) {
             Some(question) => Ok(question.clone()),
@@ -93,7 +156,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
 
     /// Whether a proof needs only some of the pods, and covers every outage.
     fn holds_in_more_futures(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> bool {
-        let may_fail = self.instance.run.compiled().faults != Faults::default();
+        let may_fail = self.instance.faults(scenario).lose_nodes();
         // where no nodes fail, the question with all pods is the next one anyway
         for rest_open in if may_fail { &[true, false][..] } else { &[true] } {
             let at = (std::ptr::from_ref(scenario) as usize, *rest_open);
@@ -123,7 +186,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
             Err(why) => return Examined::Unclear(why),
         };
         self.class.narrow(&question.scene);
-        let faults = self.instance.run.compiled().faults;
+        let faults = self.instance.faults(scenario).outages();
         // what is read of its owners tells these from others
         let mut owners = self.instance.object.owners().iter();
         let lone_alike = !self.instance.run.analysis.footprint.tells_equals_apart()
@@ -133,7 +196,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
             Err(error) => return Examined::Unclear(Undecided::Refused(error.to_string())),
         };
         // nodes that were not read may fail as well
-        let mut unclear = (faults != Faults::default() && nodes_are_unread(&question)).then(unread_nodes);
+        let mut unclear = (faults.lose_nodes() && nodes_are_unread(&question)).then(unread_nodes);
         let mut first = Some(question);
         for outage in possible {
             let question = match first.take_if(|_| outage == Outage::default()) {

@@ -2,8 +2,9 @@
 //! that the change is judged in.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use elsa::map::FrozenBTreeMap;
 use suture_encode::question::Inputs;
 use suture_encode::scene::Preparations;
 use suture_model::change::{Change, Request};
@@ -245,6 +246,20 @@ pub(crate) struct DecisionContext<'s, 'a> {
     pub inputs: Inputs,
     pub before: &'s State<'a>,
     pub preparations: Preparations,
+    pub evicted: Evicted<'a>,
     /// What replays in the scenarios' own states found out for all instances.
     pub replayed: RefCell<AboutLocals>,
+}
+
+/// The scenarios with evictions that were asked for so far, by where the one without them is in memory.
+#[derive(Default)]
+pub(crate) struct Evicted<'a>(FrozenBTreeMap<(usize, BTreeSet<Key>), Box<Option<Scenario<'a>>>>);
+
+impl<'a> Evicted<'a> {
+    /// A scenario where somebody evicts these pods as well; `None` where that is not admitted.
+    pub fn from(&self, scenario: &Scenario<'a>, pods: &BTreeSet<Key>) -> Option<&Scenario<'a>> {
+        let key = (std::ptr::from_ref(scenario) as usize, pods.clone());
+        let known = self.0.get(&key);
+        known.unwrap_or_else(|| self.0.insert(key, Box::new(scenario.beside_evictions(pods)))).as_ref()
+    }
 }

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use suture_model::futures::Faults;
 use suture_model::kinds::Kind;
 use suture_model::object::{Object, Owner};
 use suture_specs::compile::{CompiledInvariant, Kinds};
@@ -116,8 +115,7 @@ impl Analysis {
 
     /// Whether it is about where pods are: it reads their nodes, or survives the loss of some.
     pub fn is_about_places(&self) -> bool {
-        let Faults { nodes, zones } = self.compiled.faults;
-        self.footprint.reads_places || nodes > 0 || zones > 0
+        self.footprint.reads_places || self.compiled.faults.lose_nodes()
     }
 
     fn of_kind(&self, kind: &Kind) -> KindAnalysis {

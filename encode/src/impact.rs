@@ -93,6 +93,8 @@ pub struct Impact<'s, 'a> {
     touch: Touch,
     /// Whether the pods were looked for.
     looked: bool,
+    /// Whether those were that a budget of theirs has beside them.
+    looked_at_budgets: bool,
     pod_keys: Option<BTreeSet<Key>>,
     selecting: Option<Rc<BTreeSet<Key>>>,
     selected: Option<Rc<BTreeSet<Key>>>,
@@ -141,6 +143,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             adapted: before.base().adapters().kinds(),
             touch: Touch::default(),
             looked: false,
+            looked_at_budgets: false,
             pod_keys: None,
             selecting: None,
             selected: None,
@@ -263,6 +266,16 @@ impl<'s, 'a> Impact<'s, 'a> {
         }
     }
 
+    /// Looks for the pods that may be evicted, or may not, since the change touches others under the same budget.
+    fn touch_budgets(&mut self) {
+        self.touch_pods();
+        if !std::mem::replace(&mut self.looked_at_budgets, true) {
+            self.touch.budgets(&self.seeds);
+            (self.pod_keys, self.selecting, self.selected) = (None, None, None);
+            (self.referring, self.owners_and_dependents) = (None, None);
+        }
+    }
+
     /// The instances of an invariant that the change can reach, in the order of their names.
     pub fn instances(&mut self, analysis: &Analysis) -> BTreeSet<Key> {
         let Reached { mut keys, pod_classes, admitting } = self.reached(analysis);
@@ -303,6 +316,9 @@ impl<'s, 'a> Impact<'s, 'a> {
         let of_pods = analysis.may_be(&Kind::new("", "Pod"), &self.adapted);
         if of_pods || footprint.uses.pods() {
             self.touch_pods();
+            if compiled.faults.evictions > 0 {
+                self.touch_budgets();
+            }
         }
         let mut keys: BTreeSet<Key> = BTreeSet::new();
         let adapted = self.adapted.clone();

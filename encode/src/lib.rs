@@ -8,6 +8,7 @@ mod calls;
 mod cases;
 pub mod class;
 pub mod eval;
+pub mod evictions;
 pub mod impact;
 mod navigate;
 pub mod outage;

@@ -35,7 +35,7 @@ pub struct TooManyOutages;
 /// # Errors
 /// When there are more than [`OUTAGES_MAX`].
 pub fn outages(scene: &Scene<'_, '_>, faults: Faults, lone_alike: bool) -> Result<Vec<Outage>, TooManyOutages> {
-    if faults == Faults::default() {
+    if !faults.lose_nodes() {
         return Ok(vec![Outage::default()]);
     }
     let zones = if faults.zones == 0 { BTreeMap::new() } else { zones(scene.state()) };

@@ -79,6 +79,10 @@ pub struct Scene<'s, 'a> {
     labels: Vec<LimitLabel>,
     /// Whether nodes or zones fail in some question about the instance.
     may_fail: bool,
+    /// Whether somebody may evict pods in some question about the instance.
+    may_evict: bool,
+    /// The objects that were read, are no pods and stay as they are unless a pod above them is evicted.
+    pub(crate) owned_read: BTreeSet<Key>,
     /// Whether it is open which nodes fail: the outage says how many, under names that no node has.
     pub(crate) whichever_fails: bool,
     /// Whether only the first of many groups that a selector means are encoded.
@@ -116,7 +120,9 @@ impl<'s, 'a> Scene<'s, 'a> {
             controller_group: BTreeMap::new(),
             expected: Expected::new(&scenario.state),
             labels: Vec::new(),
-            may_fail: faults != Faults::default(),
+            may_fail: faults.lose_nodes(),
+            may_evict: faults.evictions > 0,
+            owned_read: BTreeSet::new(),
             whichever_fails: false,
             rest_open: false,
             left_open: false,
@@ -215,6 +221,9 @@ impl<'s, 'a> Scene<'s, 'a> {
         } else if self.may_go(object) {
             GroupId::Own(object.key.clone())
         } else {
+            if self.may_evict && !object.owners().is_empty() {
+                self.owned_read.insert(object.key.clone());
+            }
             return Ok(None);
         };
         if let Some(at) = self.add_alone(&id, &object.key)? {

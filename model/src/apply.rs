@@ -19,6 +19,7 @@ mod write;
 
 pub use applied::Applied;
 use applied::contradiction;
+pub use eviction::admits_evictions;
 // until its callers name `fields`
 pub(crate) use crate::fields::is_held;
 

@@ -33,6 +33,25 @@ pub struct Faults {
     pub nodes: u32,
     /// How many zones may fail together, at most.
     pub zones: u32,
+    /// How many pods somebody may evict beside the change, at most.
+    pub evictions: u32,
+}
+
+impl Faults {
+    /// The failures of nodes and zones among them.
+    pub fn outages(self) -> Self {
+        Self { evictions: 0, ..self }
+    }
+
+    /// The evictions among them.
+    pub fn without_outages(self) -> Self {
+        Self { evictions: self.evictions, ..Self::default() }
+    }
+
+    /// Whether nodes or zones may fail.
+    pub fn lose_nodes(self) -> bool {
+        self.outages() != Self::default()
+    }
 }
 
 /// One concrete choice of what failed.

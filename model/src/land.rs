@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::annotations::CONFIRM_DELETE;
-use crate::apply::{apply, is_held};
-use crate::change::{Change, Operation, Propagation, Request};
+use crate::apply::{admits_evictions, apply, is_held};
+use crate::change::{Change, Operation, Preconditions, Propagation, Request, User};
 use crate::controllers::deployment::most_pods;
 use crate::controllers::pod_template::is_kept;
 use crate::controllers::replicas::replicas;
@@ -27,12 +27,33 @@ pub const SCENARIOS_MAX: usize = 1 << 10;
 /// How many changes in flight are looked at: there is a bit for each.
 const IN_FLIGHT_MAX: usize = 24;
 
+/// Who evicts pods beside a change, in words: a step says that it deletes the pod.
+const EVICTOR: &str = "an eviction";
+
 const OWNERS: [&str; 2] = ["metadata", "ownerReferences"];
 
 impl Scenario<'_> {
     /// Lets one request take effect. False when the API server would not act on it.
     pub fn land(&mut self, request: &Request) -> bool {
         self.land_within(request, usize::MAX).effective
+    }
+
+    /// This scenario where somebody evicts these pods as well, right after what has landed; `None` where their budgets allow
+    /// that not, or nothing would come of it. A budget's status is left as it was.
+    pub fn beside_evictions(&self, pods: &BTreeSet<Key>) -> Option<Self> {
+        if !admits_evictions(&self.state, pods) {
+            return None;
+        }
+        let mut found = self.clone();
+        for pod in pods {
+            let user = User::named(EVICTOR);
+            let deletion = Request::delete(user, &found.state, pod.clone(), None, Preconditions::default());
+            if !found.land(&deletion) {
+                return None;
+            }
+        }
+        found.evicted.extend(pods.iter().cloned());
+        Some(found)
     }
 
     /// [`Self::land`], with no more than `most` objects taken along by a deletion.
@@ -98,9 +119,9 @@ impl Scenario<'_> {
     }
 
     /// Releases a pod that was written, if its controller does. What a controller is told by another request, such as a
-    /// scaling, it may do before it sees the pods that were to be released.
+    /// scaling, it may do before it sees the pods that were to be released; what happens to pods it sees in its order.
     fn release(&mut self, request: &Request, written: Option<&(Arc<Object>, Arc<Object>)>) {
-        if !request.target.kind.is("Pod") || request.operation != Operation::Update {
+        if !request.target.kind.is("Pod") {
             self.counted.retain(|key, _| tells_nobody_in(&key.ns, request));
             for (key, owners) in std::mem::take(&mut self.released) {
                 if tells_nobody_in(&key.ns, request) {

@@ -23,7 +23,9 @@ pub struct Scenario<'a> {
     pub steps: Vec<Step>,
     /// Pods that a request removes (deletion, eviction), which controllers did not account for.
     pub removed: BTreeSet<Key>,
-    /// Those of them that are gone at once: their deletion leaves no grace period, as a kubelet's once containers have stopped.
+    /// Pods that somebody evicts beside the change, as an invariant may have to survive.
+    pub evicted: BTreeSet<Key>,
+    /// Pods that requests remove at once: their deletion leaves no grace period, as a kubelet's once containers have stopped.
     pub(crate) ended_at_once: BTreeSet<Key>,
     /// Custom resources that are gone by the next request: it deleted them, and nothing holds them.
     pub(crate) ended: Vec<Key>,
@@ -50,6 +52,7 @@ impl<'a> Scenario<'a> {
             in_deletion_closure: DeletionClosure::new(),
             steps: Vec::new(),
             removed: BTreeSet::new(),
+            evicted: BTreeSet::new(),
             ended_at_once: BTreeSet::new(),
             ended: Vec::new(),
             released: BTreeMap::new(),

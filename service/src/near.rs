@@ -176,7 +176,8 @@ impl UnderFaults {
     /// When the linked Z3 is too old.
     pub fn new(policy: &Policy, settings: Settings) -> Result<Self, VersionError> {
         let settings = Settings { suggest: false, ..settings };
-        let engine = |nodes, zones| Engine::new(under(policy, Faults { nodes, zones }), settings.clone());
+        let engine =
+            |nodes, zones| Engine::new(under(policy, Faults { nodes, zones, ..Faults::default() }), settings.clone());
         Ok(Self([(Fault::None, engine(0, 0)?), (Fault::Node, engine(1, 0)?), (Fault::Zone, engine(0, 1)?)]))
     }
 

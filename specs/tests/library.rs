@@ -117,8 +117,8 @@ fn parameters_and_faults_are_filled_in() {
             "test.yaml:4:31: spec.degree: `degree` is the template's: an invariant has `template` or expressions of its own",
         ),
         (
-            "{template: quorum-kept, under: {evictions: 1}}",
-            "test.yaml:4:39: spec.under.evictions: `under.evictions` is not supported yet",
+            "{template: quorum-kept, under: {evictions: 1, scheduler: Feasible}}",
+            "test.yaml:4:53: spec.under.scheduler: `under.scheduler: Feasible` is not supported yet",
         ),
     ] {
         assert_eq!(with(spec).unwrap_err(), message);

@@ -98,7 +98,10 @@ fn what_is_not_known_or_not_supported() {
             "p.fits(now)",
             "there is no method `fits` @ `fits` (ask how many pods find no place: `o.unplaced(now, n, 0, null) == 0`)",
         ),
-        ("now.evictions", "a state has no list `evictions` @ `evictions` (evictions as a fault are not supported yet)"),
+        (
+            "now.evictions",
+            "a state has no list `evictions` @ `evictions` (no list: `under.evictions` says how many evictions an invariant survives)",
+        ),
         (
             "object.spec",
             "`object` is not known @ `object` (there is no `object`: `forEach` names the object, and `o.at(now)` is what becomes of it)",

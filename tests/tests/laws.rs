@@ -21,7 +21,8 @@ use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::Val;
 use universe::adapters::db;
-use universe::invariants::{Focus, Pool};
+use universe::focus::Focus;
+use universe::invariants::Pool;
 use universe::random::Random;
 use universe::{Case, Size, changes, number, snapshot};
 

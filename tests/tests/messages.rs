@@ -11,6 +11,7 @@ use std::time::Instant;
 use suture_checker::decision::{Decision, Finding};
 use suture_checker::engine::Undecided;
 use suture_checker::solve::Reason;
+use suture_encode::evictions::TooManyEvictions;
 use suture_encode::outage::TooManyOutages;
 use suture_model::snapshot::Snapshot;
 use suture_model::value::Val;
@@ -115,6 +116,7 @@ fn what_takes_a_bug_or_a_busy_machine_is_as_shown() {
     let reasons = solver.map(|reason| Undecided::Solver(reason.to_string())).into_iter();
     let reasons = reasons.chain([
         Undecided::Refused(TooManyOutages.to_string()),
+        Undecided::Refused(TooManyEvictions.to_string()),
         Undecided::Overran,
         Undecided::Late,
         Undecided::AuditOverran,

@@ -153,7 +153,12 @@ impl Reads {
         self.status |= notes.status;
         self.any |= notes.computed_kind;
         let pod = Kind::new("", "Pod");
-        self.pods |= self.kinds.contains(&pod) || compiled.faults != suture_model::futures::Faults::default();
+        self.pods |= self.kinds.contains(&pod) || compiled.faults.lose_nodes();
+        if compiled.faults.evictions > 0 {
+            self.pods = true;
+            self.kind("PodDisruptionBudget");
+            self.function(Func::DisruptionsWhenSettled);
+        }
     }
 
     fn kind(&mut self, name: &str) {

@@ -109,6 +109,23 @@ impl Touch {
         }
     }
 
+    /// Touches the pods of budgets that change, and of those over what is touched so far.
+    pub(super) fn budgets(&mut self, seeds: &Seeds<'_, '_>) {
+        let kind = Kind::new("policy", "PodDisruptionBudget");
+        let changed = seeds.changed.iter().filter(|(key, _)| key.kind == kind).flat_map(|(_, versions)| versions);
+        let changed: Vec<&Arc<Object>> = changed.collect();
+        let labels: Vec<(Str, Val)> = self.labels.iter().cloned().collect();
+        for state in seeds.states() {
+            let over = labels.iter().flat_map(|(ns, labels)| state.selecting(&kind, ns, labels));
+            let mut budgets: Vec<&Arc<Object>> = over.chain(changed.iter().copied()).collect();
+            budgets.sort_by(|a, b| a.key.cmp(&b.key));
+            budgets.dedup_by(|a, b| Arc::ptr_eq(a, b));
+            for pod in budgets.into_iter().flat_map(|budget| navigate::selected(state, budget)) {
+                self.pod(state, pod);
+            }
+        }
+    }
+
     /// One of the pods for all that differ in their header only.
     pub(super) fn distinct_pods(&self) -> impl Iterator<Item = &Arc<Object>> {
         let mut seen: BTreeSet<(&Str, *const Body)> = BTreeSet::new();

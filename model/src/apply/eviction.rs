@@ -1,14 +1,25 @@
 //! An eviction: a deletion that a PodDisruptionBudget may refuse (`pkg/registry/core/pod/storage/eviction.go`).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::applied::{Applied, contradiction};
 use crate::change::Request;
 use crate::kinds::Kind;
-use crate::navigate::selector_of;
-use crate::object::Object;
+use crate::navigate::{disruptions_when_settled, selector_of};
+use crate::object::{Key, Object};
 use crate::state::State;
 use crate::value::Val;
+
+/// What decides whether a pod may be evicted.
+enum Ruling {
+    /// Nothing: it may.
+    Nothing,
+    /// What this budget allows.
+    Budget(Arc<Object>),
+    /// That it has more than one budget: it may not.
+    Several(Vec<Arc<Object>>),
+}
 
 /// Asks for the deletion of the pod unless its budget refuses, and takes the disruption off the budget.
 pub(super) fn evict(state: &mut State, request: &Request) -> Applied {
@@ -19,14 +30,9 @@ pub(super) fn evict(state: &mut State, request: &Request) -> Applied {
         return Applied::nothing(why);
     }
     let evicted = Applied { evicted: true, ..Applied::deleting(request.target.clone(), request.propagation) };
-    let phase = pod.val().str_at(&["status", "phase"]).map_or("", |p| p);
-    if matches!(phase, "Succeeded" | "Failed" | "Pending") || pod.terminating() {
-        return evicted;
-    }
-    match budgets_over(state, &pod).as_slice() {
-        [] => evicted,
-        [budget] if bypasses(&pod, budget) => evicted,
-        [budget] => match allowed(state, budget) {
+    match ruling(state, &pod) {
+        Ruling::Nothing => evicted,
+        Ruling::Budget(budget) => match allowed(state, &budget) {
             Some(allowed) if allowed <= 0 => Applied::nothing(format!("`{}` allows no disruption", budget.key)),
             Some(allowed) => {
                 let path = ["status", "disruptionsAllowed"];
@@ -36,10 +42,39 @@ pub(super) fn evict(state: &mut State, request: &Request) -> Applied {
             }
             None => evicted,
         },
-        several => {
-            let names: Vec<String> = several.iter().map(|b| format!("`{}`", b.key)).collect();
+        Ruling::Several(budgets) => {
+            let names: Vec<String> = budgets.iter().map(|b| format!("`{}`", b.key)).collect();
             Applied::nothing(format!("`{}` has more than one budget: {}", request.target, names.join(", ")))
         }
+    }
+}
+
+/// Whether the evictions of all these pods are admitted as the cluster is, whoever asks for them. A budget whose controller
+/// has yet to count is taken to allow what it allows once every pod that is wanted is ready: until it has, none is admitted.
+pub fn admits_evictions(state: &State, pods: &BTreeSet<Key>) -> bool {
+    let mut taken: BTreeMap<Key, i64> = BTreeMap::new();
+    pods.iter().all(|key| match state.get(key).map(|pod| ruling(state, pod)) {
+        Some(Ruling::Nothing) => true,
+        Some(Ruling::Budget(budget)) => {
+            let allowed = allowed(state, &budget).or_else(|| disruptions_when_settled(state, &budget));
+            let taken = taken.entry(budget.key.clone()).or_default();
+            *taken += 1;
+            allowed.is_none_or(|allowed| *taken <= allowed)
+        }
+        Some(Ruling::Several(_)) | None => false,
+    })
+}
+
+fn ruling(state: &State, pod: &Object) -> Ruling {
+    let phase = pod.val().str_at(&["status", "phase"]).map_or("", |p| p);
+    if matches!(phase, "Succeeded" | "Failed" | "Pending") || pod.terminating() {
+        return Ruling::Nothing;
+    }
+    let mut budgets = budgets_over(state, pod);
+    match (budgets.len(), budgets.pop()) {
+        (1, Some(budget)) if !bypasses(pod, &budget) => Ruling::Budget(budget),
+        (0 | 1, _) | (_, None) => Ruling::Nothing,
+        (_, Some(last)) => Ruling::Several(budgets.into_iter().chain([last]).collect()),
     }
 }
 

@@ -13,23 +13,26 @@ use crate::spec::{Cel, Origin, SpecError, Under};
 use crate::value::Value;
 
 pub(super) fn under_fields(under: &Under) -> impl Iterator<Item = (&'static str, &Cel)> {
-    let fields = [("nodeFailures", under.node_failures.as_ref()), ("zoneFailures", under.zone_failures.as_ref())];
+    let fields = [
+        ("nodeFailures", under.node_failures.as_ref()),
+        ("zoneFailures", under.zone_failures.as_ref()),
+        ("evictions", under.evictions.as_ref()),
+    ];
     fields.into_iter().filter_map(|(name, text)| Some((name, text?)))
 }
 
+/// `scheduler` says where new pods may go: to any node that their hard constraints admit, which is so anyway.
 pub(super) fn unsupported_faults(under: &Under, origin: &Origin) -> Vec<SpecError> {
-    let all = [
-        ("evictions", under.evictions.is_some(), "evictions are judged when they are asked for, each with its budget"),
-        ("scheduler", under.scheduler.is_some(), "new pods may go to any node that their hard constraints admit"),
-    ];
-    let error = |name: &str, help: &str| {
-        let message = format!("`under.{name}` is not supported yet");
-        SpecError::new(origin, &format!("spec.under.{name}"), message).helped(help)
+    let other = under.scheduler.iter().filter(|scheduler| *scheduler != "Any");
+    let error = |scheduler: &String| {
+        let message = format!("`under.scheduler: {scheduler}` is not supported yet");
+        SpecError::new(origin, "spec.under.scheduler", message)
+            .helped("`Any`, which is the default: new pods may go to any node that their hard constraints admit")
     };
-    all.iter().filter(|(_, given, _)| *given).map(|(name, _, help)| error(name, help)).collect()
+    other.map(error).collect()
 }
 
-/// How many faults are worth asking about: more nodes or zones at once than any cluster is meant to survive.
+/// How many faults are worth asking about: more nodes, zones or pods at once than any cluster is meant to survive.
 const FAULTS_MAX: i64 = 1_000;
 
 /// The faults of an invariant: its own, field by field, else the template's, over the parameters.
@@ -62,5 +65,6 @@ pub(super) fn faults(
         }
     }
     let of = |field: &str| found.get(field).copied().unwrap_or(0);
-    if errors.is_empty() { Ok(Faults { nodes: of("nodeFailures"), zones: of("zoneFailures") }) } else { Err(errors) }
+    let faults = Faults { nodes: of("nodeFailures"), zones: of("zoneFailures"), evictions: of("evictions") };
+    if errors.is_empty() { Ok(faults) } else { Err(errors) }
 }

@@ -5,7 +5,7 @@ pub const UNSUPPORTED: &[(&str, &str)] = &[
     ("can", "questions about rights are not supported yet"),
     ("fits", "ask how many pods find no place: `o.unplaced(now, n, 0, null) == 0`"),
     ("schedulable", "ask how many pods find no place: `o.unplaced(now, n, 0, null) == 0`"),
-    ("evictions", "evictions as a fault are not supported yet"),
+    ("evictions", "no list: `under.evictions` says how many evictions an invariant survives"),
     ("authorizer", "questions about rights are not supported yet"),
     ("object", "there is no `object`: `forEach` names the object, and `o.at(now)` is what becomes of it"),
     ("oldObject", "there is no `oldObject`: the `forEach` variable is the object as it was before"),

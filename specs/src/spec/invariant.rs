@@ -220,9 +220,9 @@ pub struct Under {
     pub zone_failures: Option<Cel>,
     /// Whether pods whose controller's kind is not modelled are taken to be made anew when they are gone; default false.
     pub remade: Option<bool>,
-    /// Whether voluntary evictions happen; not supported yet.
+    /// How many pods somebody may evict beside the change, as far as their budgets allow it.
     pub evictions: Option<Cel>,
-    /// Where the scheduler may put pods; not supported yet.
+    /// Where the scheduler may put new pods: `Any` node that their hard constraints admit, which is the default.
     pub scheduler: Option<String>,
 }
 

@@ -145,8 +145,12 @@ impl Judge<'_, '_> {
         if instances.is_empty() {
             return Ok(seen);
         }
-        for scenario in scenarios {
-            for outage in outages(&scenario.state, self.compiled.faults) {
+        let evicted: Vec<Scenario<'_>> =
+            scenarios.iter().flat_map(|scenario| evictions(scenario, self.compiled.faults)).collect();
+        let faults = self.compiled.faults;
+        let all = scenarios.iter().map(|s| (*s, faults)).chain(evicted.iter().map(|s| (s, Faults::default())));
+        for (scenario, faults) in all {
+            for outage in outages(&scenario.state, faults) {
                 let groups = groups(scenario, self.compiled, &outage, left)?;
                 let number = groups.iter().try_fold(1_u64, |n, (_, choices)| n.checked_mul(choices.len() as u64));
                 left = number.and_then(|n| left.checked_sub(n)).ok_or(Unfit::TooLarge)?;
@@ -215,6 +219,14 @@ fn outages(state: &State<'_>, faults: Faults) -> BTreeSet<Outage> {
         found.entry(down.clone()).or_insert(Outage { nodes: down, zones });
     }
     found.into_values().collect()
+}
+
+/// The scenario with every choice of pods that somebody evicts, as far as that is admitted.
+fn evictions<'a>(scenario: &Scenario<'a>, faults: Faults) -> Vec<Scenario<'a>> {
+    let pods: Vec<&Key> = scenario.state.iter().into_iter().map(|o| &o.key).filter(|key| key.kind.is("Pod")).collect();
+    let chosen = subsets(pods.len(), faults.evictions).into_iter().filter(|chosen| !chosen.is_empty());
+    let chosen = chosen.map(|chosen| chosen.iter().map(|at| pods[*at].clone()).collect());
+    chosen.filter_map(|chosen: BTreeSet<Key>| scenario.beside_evictions(&chosen)).collect()
 }
 
 /// Every subset of so many things with at most so many members.

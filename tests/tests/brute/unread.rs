@@ -13,7 +13,8 @@ use suture_specs::spec::Violations;
 use super::truth::{Truth, Unfit};
 use super::{Engines, enumerate};
 use crate::universe::adapters::Databases;
-use crate::universe::invariants::{Focus, Pool};
+use crate::universe::focus::Focus;
+use crate::universe::invariants::Pool;
 use crate::universe::random::Random;
 use crate::universe::{Case, Size, cluster};
 

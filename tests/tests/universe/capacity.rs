@@ -7,7 +7,7 @@ use suture_model::state::State;
 use suture_model::value::Val;
 
 use super::draft::{Draft, reference};
-use super::invariants::Focus;
+use super::focus::Focus;
 use super::random::Random;
 
 impl Draft<'_> {

@@ -10,7 +10,7 @@ use suture_model::value::Val;
 
 use super::capacity;
 use super::cluster;
-use super::invariants::Focus;
+use super::focus::Focus;
 use super::random::Random;
 use super::rights;
 use super::room;

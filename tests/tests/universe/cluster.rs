@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use suture_model::value::Val;
 
 use super::draft::{Draft, Size, reference};
-use super::invariants::Focus;
+use super::focus::Focus;
 use super::random::Random;
 use super::workloads;
 

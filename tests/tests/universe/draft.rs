@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::invariants::Focus;
+use super::focus::Focus;
 use super::random::Random;
 
 /// The labels that pods and selectors draw from.

@@ -8,28 +8,9 @@ use suture_specs::compile::{CompiledInvariant, compile_invariant};
 use suture_specs::library::Library;
 use suture_specs::spec::{Spec, parse_specs};
 
+use super::evictions::BESIDE_EVICTIONS;
+use super::focus::Focus;
 use super::random::Random;
-
-/// What an invariant is about: its universes have more of that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Focus {
-    Services,
-    Quorum,
-    Faults,
-    Claims,
-    References,
-    Owners,
-    Definitions,
-    Namespaces,
-    Hosts,
-    Budgets,
-    Selectors,
-    Pods,
-    Capacity,
-    Writers,
-    Rights,
-    Room,
-}
 
 /// One invariant of the pool.
 #[derive(Debug)]
@@ -495,7 +476,7 @@ impl Pool {
                 pool.add(&library, template, number, *focus, &spec);
             }
         }
-        for (name, focus, spec) in HANDWRITTEN {
+        for (name, focus, spec) in HANDWRITTEN.iter().chain(BESIDE_EVICTIONS) {
             pool.add(&library, name, 0, *focus, spec);
         }
         pool

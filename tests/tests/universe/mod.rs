@@ -7,6 +7,8 @@ pub mod capacity;
 pub mod changes;
 pub mod cluster;
 pub mod draft;
+pub mod evictions;
+pub mod focus;
 pub mod invariants;
 pub mod random;
 pub mod rights;
@@ -26,7 +28,8 @@ use suture_model::value::{Str, Val};
 pub use draft::Size;
 
 use adapters::Databases;
-use invariants::{Focus, Pool};
+use focus::Focus;
+use invariants::Pool;
 use random::Random;
 
 /// A number that the environment sets.

@@ -6,7 +6,7 @@ use suture_model::state::State;
 use suture_model::value::Val;
 
 use super::draft::{Draft, reference};
-use super::invariants::Focus;
+use super::focus::Focus;
 use super::random::Random;
 
 const GROUP: &str = "rbac.authorization.k8s.io/v1";

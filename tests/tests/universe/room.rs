@@ -6,7 +6,7 @@ use suture_model::state::State;
 use suture_model::value::Val;
 
 use super::draft::Draft;
-use super::invariants::Focus;
+use super::focus::Focus;
 use super::random::Random;
 
 const CLASS: &str = "scheduling.k8s.io/v1";

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, reference};
-use super::invariants::Focus;
+use super::focus::Focus;
 
 /// Adds the workload of this number, with its pods as far as any are left.
 pub fn workload(draft: &mut Draft<'_>, at: usize) {
