@@ -72,9 +72,19 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         }
     }
 
-    /// Whether some future of a scenario in which somebody evicts pods as well violates it, of one that holds without. Which
-    /// pods matter next is told by what the question with those evicted so far read.
+    /// Whether some future of a scenario in which somebody evicts pods as well violates it, of one that holds without.
     fn beside_evictions(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>) -> Examined<'s, 'a> {
+        let provable = !self.instance.faults(scenario).lose_nodes() && self.holds_in_more_futures(scenario, worse_than);
+        match provable.then(|| self.each_eviction(scenario, worse_than, true)) {
+            Some(Examined::Holds) => Examined::Holds,
+            Some(Examined::Breaks(_) | Examined::Unclear(_)) | None => self.each_eviction(scenario, worse_than, false),
+        }
+    }
+
+    /// [`Self::beside_evictions`], choice by choice; in more futures than there are (`coarse`) it says that it holds, or nothing.
+    /// Which pods matter next is told by what the question with those evicted so far read: what was left open there, and
+    /// whoever is told apart by places only, matters to no proof in more futures.
+    fn each_eviction(&mut self, scenario: &'s Scenario<'a>, worse_than: Option<i64>, coarse: bool) -> Examined<'s, 'a> {
         let context = self.instance.run.context;
         let most = self.instance.run.compiled().faults.evictions as usize;
         let budgets_are_unread = scenario.state.base().unknown().contains("PodDisruptionBudget");
@@ -82,7 +92,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         let mut open: VecDeque<(BTreeSet<Key>, &'s Scenario<'a>)> = [(BTreeSet::new(), scenario)].into();
         let mut seen: BTreeSet<BTreeSet<Key>> = BTreeSet::new();
         while let Some((evicted, now)) = open.pop_front() {
-            let next = match self.evictable(now) {
+            let next = match self.evictable(now, coarse) {
                 Ok(next) => next,
                 Err(why) => return Examined::Unclear(why),
             };
@@ -97,7 +107,12 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
                 }
                 seen.insert(pods.clone());
                 let Some(now) = context.evicted.from(scenario, &pods) else { continue };
-                match self.under_outages(now, worse_than) {
+                let examined = match coarse {
+                    true if self.holds_in_more_futures(now, worse_than) => Examined::Holds,
+                    true => return Examined::Unclear(places_matter()),
+                    false => self.under_outages(now, worse_than),
+                };
+                match examined {
                     // a budget may be in the way
                     Examined::Breaks(_) if budgets_are_unread => {
                         let why = UnknownKind("PodDisruptionBudget".into()).to_string();
@@ -115,11 +130,15 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
         unclear.map_or(Examined::Holds, Examined::Unclear)
     }
 
-    /// The pods of which each may be evicted next so that it matters to the instance.
-    fn evictable(&self, scenario: &'s Scenario<'a>) -> Result<BTreeSet<Key>, Undecided> {
-        // where pods are told apart by what their places are to new ones
-        let question = self.question(scenario, Outage::default(), false)?;
-        Ok(evictable(&question.scene))
+    /// The pods of which each may be evicted next so that it matters to the instance, or to the proof in more futures that there
+    /// is of it.
+    fn evictable(&self, scenario: &'s Scenario<'a>, coarse: bool) -> Result<BTreeSet<Key>, Undecided> {
+        let proof = self.in_more_futures.get(&(std::ptr::from_ref(scenario) as usize, true));
+        match proof.filter(|_| coarse) {
+            Some(question) => Ok(evictable(&question.scene)),
+            // where pods are told apart by what their places are to new ones
+            None => Ok(evictable(&self.question(scenario, Outage::default(), false)?.scene)),
+        }
     }
 
     /// Whether some future of one scenario, under some outage, violates it.

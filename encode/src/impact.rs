@@ -266,11 +266,16 @@ impl<'s, 'a> Impact<'s, 'a> {
         }
     }
 
-    /// Looks for the pods that may be evicted, or may not, since the change touches others under the same budget.
+    /// Looks for the pods that may be evicted, or may not, since the change touches others under the same budget, and for all
+    /// that goes with them.
     fn touch_budgets(&mut self) {
         self.touch_pods();
         if !std::mem::replace(&mut self.looked_at_budgets, true) {
             self.touch.budgets(&self.seeds);
+            if self.seeds.states().any(|state| state.owns(&Kind::new("", "Pod"))) {
+                let owned = inverse::below(&self.seeds, &self.touch.pods);
+                self.seeds.followers.extend(owned);
+            }
             (self.pod_keys, self.selecting, self.selected) = (None, None, None);
             (self.referring, self.owners_and_dependents) = (None, None);
         }

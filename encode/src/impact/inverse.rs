@@ -101,6 +101,19 @@ pub(crate) fn referred(state: &State<'_>, object: &Object) -> BTreeSet<Key> {
     found
 }
 
+/// What these pods own in some state, and all below it.
+pub(super) fn below(seeds: &Seeds<'_, '_>, pods: &[Arc<Object>]) -> BTreeSet<Key> {
+    let of_state = |state: &State<'_>| {
+        let (mut found, mut open) = (BTreeSet::new(), pods.iter().map(|pod| pod.uid.clone()).collect::<Vec<_>>());
+        while let Some(owner) = open.pop() {
+            let owned = state.owned_by(&owner).into_iter();
+            open.extend(owned.filter(|object| found.insert(object.key.clone())).map(|object| object.uid.clone()));
+        }
+        found
+    };
+    seeds.states().flat_map(of_state).collect()
+}
+
 /// Owners and dependents of touched objects.
 pub(super) fn owners_and_dependents(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
