@@ -20,14 +20,6 @@ pub(crate) enum Blame<'s, 'a> {
 
 /// Whether the change is to blame for a violation.
 pub(crate) fn blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Blame<'s, 'a>, Undecided> {
-    let mut found = first_to_blame(proof)?;
-    if let Blame::Change(violation) = &mut found {
-        violation.open = not_landed(proof, violation.question.scene.scenario);
-    }
-    Ok(found)
-}
-
-fn first_to_blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Blame<'s, 'a>, Undecided> {
     let InvariantRun { with, baseline, .. } = proof.instance.run;
     let (key, compiled) = (&proof.instance.object.key, proof.instance.run.compiled());
     let (mut unclear, mut excused) = (None, None);
@@ -41,13 +33,13 @@ fn first_to_blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Blame<'s, 'a>
             }
         };
         if compiled.violations == Violations::Strict {
-            return Ok(Blame::Change(violation));
+            return Ok(to_blame(proof, scenario, violation));
         }
         let Some(without) = scenario.counterpart(baseline).filter(|without| without.ever_existed(key)) else {
-            return Ok(Blame::Change(violation));
+            return Ok(to_blame(proof, scenario, violation));
         };
         let before = match proof.examine(without, None) {
-            Examined::Holds => return Ok(Blame::Change(violation)),
+            Examined::Holds => return Ok(to_blame(proof, scenario, violation)),
             Examined::Unclear(why) => return Err(why),
             Examined::Breaks(_) if compiled.degree.is_none() => {
                 excused = excused.or(Some(violation));
@@ -59,7 +51,7 @@ fn first_to_blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Blame<'s, 'a>
         let worst = worst_degree(proof, without, &before)?;
         match proof.examine(scenario, Some(worst)) {
             Examined::Holds => excused = excused.or(Some(violation)),
-            Examined::Breaks(violation) => return Ok(Blame::Change(violation)),
+            Examined::Breaks(violation) => return Ok(to_blame(proof, scenario, violation)),
             Examined::Unclear(why) => unclear = unclear.or(Some(why)),
         }
     }
@@ -68,6 +60,16 @@ fn first_to_blame<'s, 'a>(proof: &mut Proof<'_, 's, 'a>) -> Result<Blame<'s, 'a>
         (None, Some(violation)) => Ok(Blame::NotWorse(violation)),
         (None, None) => Ok(Blame::Holds),
     }
+}
+
+/// The change is to blame for a violation in a scenario, unless changes in flight land first.
+fn to_blame<'s, 'a>(
+    proof: &mut Proof<'_, 's, 'a>,
+    scenario: &Scenario<'a>,
+    mut violation: Box<Violation<'s, 'a>>,
+) -> Blame<'s, 'a> {
+    violation.open = not_landed(proof, scenario);
+    Blame::Change(violation)
 }
 
 /// The greatest degree over the violating futures of a scenario, of which one is known. Never more than that: one that
