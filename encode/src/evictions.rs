@@ -59,7 +59,9 @@ fn has_its_own(state: &State<'_>, pod: &Object) -> bool {
 fn pods_that_keep(state: &State<'_>, objects: BTreeSet<Key>) -> BTreeSet<Key> {
     let (mut looked, mut found) = (objects.clone(), BTreeSet::new());
     let mut open: Vec<Key> = objects.into_iter().collect();
-    while let Some(object) = open.pop().and_then(|key| state.get(&key)) {
+    while let Some(key) = open.pop() {
+        // the instance may be gone already
+        let Some(object) = state.get(&key) else { continue };
         let users = if object.live() { Vec::new() } else { state.referrers(&object.key) };
         let owners = object.owners().iter().filter_map(|owner| owner_object(state, object, owner));
         for above in owners.chain(users).filter(|above| looked.insert(above.key.clone())) {
