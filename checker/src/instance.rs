@@ -155,7 +155,7 @@ impl<'s, 'a> Instance<'s, 'a> {
     /// [`Self::question`] in more futures than there are, for a proof: whichever nodes fail and, with `rest_open`, with any
     /// number of the pods that many workloads have. `None` where it cannot be put so.
     pub fn in_more_futures(&self, scenario: &'s Scenario<'a>, rest_open: bool) -> Option<Question<'s, 'a>> {
-        let faults = self.faults(scenario).outages();
+        let faults = self.faults(scenario);
         let nodes = failing_max(&scenario.state, faults);
         let question = self.ask(scenario, Outage::default(), true, |scene| {
             let scene = if rest_open { scene.leaving_rest_open() } else { scene };

@@ -99,13 +99,12 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
             for pod in next {
                 let mut pods = evicted.clone();
                 pods.insert(pod);
-                if seen.contains(&pods) {
+                if !seen.insert(pods.clone()) {
                     continue;
                 }
-                if seen.len() >= EVICTIONS_MAX {
+                if seen.len() > EVICTIONS_MAX {
                     return Examined::Unclear(Undecided::Refused(TooManyEvictions.to_string()));
                 }
-                seen.insert(pods.clone());
                 let Some(now) = context.evicted.from(scenario, &pods) else { continue };
                 let examined = match coarse {
                     true if self.holds_in_more_futures(now, worse_than) => Examined::Holds,
@@ -205,7 +204,7 @@ impl<'p, 's, 'a> Proof<'p, 's, 'a> {
             Err(why) => return Examined::Unclear(why),
         };
         self.class.narrow(&question.scene);
-        let faults = self.instance.faults(scenario).outages();
+        let faults = self.instance.faults(scenario);
         // what is read of its owners tells these from others
         let mut owners = self.instance.object.owners().iter();
         let lone_alike = !self.instance.run.analysis.footprint.tells_equals_apart()

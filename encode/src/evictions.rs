@@ -34,9 +34,12 @@ pub fn evictable(scene: &Scene<'_, '_>) -> BTreeSet<Key> {
             for object in here {
                 if !object.key.kind.is("Pod") {
                     others.insert(object.key.clone());
-                } else if may_be_evicted(object) && (!is_stood_for || has_its_own(state, object)) {
-                    is_stood_for |= !has_its_own(state, object);
-                    found.insert(object.key.clone());
+                } else if may_be_evicted(object) {
+                    let is_like_others = !has_its_own(state, object);
+                    if !(is_like_others && is_stood_for) {
+                        found.insert(object.key.clone());
+                    }
+                    is_stood_for |= is_like_others;
                 }
             }
         }

@@ -25,6 +25,7 @@
 //! | `rightsLost` | instances in the namespaces of the accounts that a changed role or binding means |
 //! | `podsWanted` | instances in namespaces with a touched workload, of those that what is asked about selects; where pods and nodes alone change, with a touched DaemonSet |
 //! | `selects`, `endpoints` of what a list has | every instance, if anything of that kind selects such a pod |
+//! | evictions, which an invariant must survive | also what reads pods of a changed budget, or of one over a touched pod |
 //! | lists of the state | every instance, if the list's kind changed; of a list of one namespace, its instances |
 //!
 //! Of whole lists those are left out that hold by what they are themselves ([`Analysis::holds_by_itself`]).
@@ -269,7 +270,6 @@ impl<'s, 'a> Impact<'s, 'a> {
     /// Looks for the pods that may be evicted, or may not, since the change touches others under the same budget, and for all
     /// that goes with them.
     fn touch_budgets(&mut self) {
-        self.touch_pods();
         if !std::mem::replace(&mut self.looked_at_budgets, true) {
             self.touch.budgets(&self.seeds);
             if self.seeds.states().any(|state| state.owns(&Kind::new("", "Pod"))) {

@@ -3,8 +3,8 @@
 //!
 //! Few fault scenarios are enumerated outside the solver: that folds more and tells better what failed. Two nodes are
 //! alike when they hold the same numbers of the same classes of the entities that the question reads and admit new pods
-//! alike; failing one or the other is the same question. Most proofs hold whichever nodes fail, and take one question
-//! ([`Scene::whichever_fails`]).
+//! alike, and none has a pod of another workload that keeps new ones off; failing one or the other is the same question.
+//! Most proofs hold whichever nodes fail, and take one question ([`Scene::whichever_fails`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -180,7 +180,7 @@ fn admissions(
         }
         // each of these is like no other
         for (node, number) in beside.iter().zip(admission.len()..) {
-            match held.binary_search_by(|known| known.node.cmp(node)).ok().and_then(|known| held.get_mut(known)) {
+            match position(held, node).and_then(|known| held.get_mut(known)) {
                 Some(holding) => holding.admits.push((at, number)),
                 None if is_live(node) => empty.entry(node.clone()).or_default().push((at, number)),
                 None => {}
@@ -222,9 +222,14 @@ struct Holding<'n> {
     admits: Vec<Number>,
 }
 
-/// Whether a node is among these, which are in the order of their names.
+/// Whether a node is among these.
 fn holds_any(held: &[Holding<'_>], node: &Str) -> bool {
-    held.binary_search_by(|known| known.node.cmp(node)).is_ok()
+    position(held, node).is_some()
+}
+
+/// Where a node is among these, which are in the order of their names.
+fn position(held: &[Holding<'_>], node: &Str) -> Option<usize> {
+    held.binary_search_by(|known| known.node.cmp(node)).ok()
 }
 
 /// A pod in a group of its own, as far as a question tells it from others: namespace, body now and before, fates.

@@ -38,11 +38,6 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// The failures of nodes and zones among them.
-    pub fn outages(self) -> Self {
-        Self { evictions: 0, ..self }
-    }
-
     /// The evictions among them.
     pub fn without_outages(self) -> Self {
         Self { evictions: self.evictions, ..Self::default() }
@@ -50,7 +45,7 @@ impl Faults {
 
     /// Whether nodes or zones may fail.
     pub fn lose_nodes(self) -> bool {
-        self.outages() != Self::default()
+        self.nodes > 0 || self.zones > 0
     }
 }
 

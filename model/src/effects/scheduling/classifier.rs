@@ -65,10 +65,7 @@ pub fn nodes_beside_others(
     let templates: Vec<Template> = templates.iter().map(|val| Template::new(val, ns)).collect();
     let survivals = Survivals::new(scenario, memo);
     let around = Around { survivals: &survivals, ns, templates: &templates, demand };
-    let mut differences = Differences::default();
-    for plugin in PLUGINS {
-        plugin.distinguishes(&around, &mut differences);
-    }
+    let differences = differences(&around);
     let is_other = |pod: &Object| !pod.node.is_empty() && !inside.contains(&pod.key);
     let is_meant = |pod: &Object| differences.selectors.iter().any(|selector| selector.matches(pod.labels()));
     let pods = if differences.selectors.is_empty() {
@@ -94,10 +91,7 @@ impl<'t, 'a> NodeClassifier<'t, 'a> {
     fn new(around: &Around<'t, 'a>) -> Self {
         let Around { survivals, ns, templates, demand } = *around;
         let state = survivals.state();
-        let mut differences = Differences::default();
-        for plugin in PLUGINS {
-            plugin.distinguishes(around, &mut differences);
-        }
+        let mut differences = differences(around);
         differences.topologies.remove(HOSTNAME);
         differences.alone.extend(where_selected(state, ns, &differences.selectors));
         Self { state, templates, demand, usage: NodeUsage::new(survivals, ns, templates, demand), differences }
@@ -201,6 +195,15 @@ impl<'t, 'a> NodeClassifier<'t, 'a> {
         }
         Some(found)
     }
+}
+
+/// What all plugins tell nodes apart by.
+fn differences<'t>(around: &Around<'t, '_>) -> Differences<'t> {
+    let mut found = Differences::default();
+    for plugin in PLUGINS {
+        plugin.distinguishes(around, &mut found);
+    }
+    found
 }
 
 /// The nodes with pods of a namespace that a constraint is about, or that may have constraints of their own.
