@@ -400,10 +400,6 @@ impl<'s, 'a> Impact<'s, 'a> {
                 if self.touches(|kind| kind.has(KindTraits::runs_pods) || self.adapted.contains(kind)) {
                     let before = self.seeds.before;
                     keys.extend(may_be.among(before.base().following().into_iter().map(|object| &object.key)));
-                    // what adapters say is not indexed
-                    let customs = self.open_of_kinds(may_be.analysis, None, |kind| kind.builtin_namespaced().is_none());
-                    let follows = |key: &Key| before.get(key).is_some_and(|o| navigate::follows_pods(before, o));
-                    keys.extend(customs.into_iter().filter(follows));
                 }
             }
             Inverse::Room => keys.extend(self.of_room(may_be)),
@@ -424,9 +420,7 @@ impl<'s, 'a> Impact<'s, 'a> {
         match room::changed(&self.seeds) {
             Changed::Pods(pods) if pods.is_empty() => {}
             Changed::Pods(pods) => {
-                // what adapters say is not indexed
-                let customs = self.open_of_kinds(may_be.analysis, None, |kind| kind.builtin_namespaced().is_none());
-                found.extend(may_be.among(&room::meaning(&self.seeds, &pods, customs)));
+                found.extend(may_be.among(&room::meaning(&self.seeds, &pods)));
             }
             Changed::Room if !may_be.analysis.footprint.uses.lost_nodes => {
                 let is_kept = |kind: &Kind| lacking_kinds().contains(kind);

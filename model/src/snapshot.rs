@@ -339,8 +339,9 @@ impl Snapshot {
     /// By what an object is found.
     fn terms_of(&self, object: &Object) -> Terms {
         let selector = self.selector_pair(object);
+        let facts = self.adapters.facts(object);
         Terms {
-            labels: labels_of(object, selector.as_ref()),
+            labels: labels_of(object, facts.as_deref(), selector.as_ref()),
             selector,
             constraint: NodeConstraint::of(object).filter(|asks| !object.names_own_node && asks.restricts()),
             references: named(object, self.adapters.as_ref()),

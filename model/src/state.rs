@@ -288,7 +288,7 @@ impl<'a> State<'a> {
 
     /// The objects of a kind, in one namespace or all, in the order of their keys.
     pub fn list(&self, kind: &Kind, ns: Option<&str>) -> Vec<&Arc<Object>> {
-        self.merged(self.base.list(kind, ns), self.changed_in(kind, ns))
+        self.in_order(self.base.list(kind, ns), self.changed_in(kind, ns))
     }
 
     /// The first so many objects of a kind, in the order of their keys, that satisfy a predicate.
@@ -378,16 +378,26 @@ impl<'a> State<'a> {
         self.merged(self.base.keeping_apart(ns), changed)
     }
 
-    /// What makes pods of a stated priority or class, and pods of such that wait for a node, in the order of their keys.
+    /// The pods that wait for a node, in the order of their keys.
+    pub fn waiting(&self) -> Vec<&Arc<Object>> {
+        let changed = self.changed_in(&Kind::new("", "Pod"), None).filter(|pod| pod.node.is_empty());
+        let mut found = self.merged(self.base.waiting(), changed);
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        found
+    }
+
+    /// What makes pods of a stated priority or class, and pods of such that wait for a node, in the order of their keys. Custom
+    /// resources make them by their adapter's template.
     pub fn ranked(&self) -> Vec<&Arc<Object>> {
+        let is_ranked = |object: &Object| is_ranked(object, self.adapter(object).as_deref());
         let changed = self.indexed(Some(&self.index.keys)).filter(|object| is_ranked(object));
         let mut found = self.merged(self.base.ranked(), changed);
         found.sort_by(|a, b| a.key.cmp(&b.key));
         found
     }
 
-    /// What makes pods, and pods that wait for a node, that may ask for something of a pod with these labels in a namespace, custom
-    /// resources aside; and whatever is changed. One may be there several times.
+    /// What makes pods, and pods that wait for a node, that may ask for something of a pod with these labels in a namespace; and
+    /// whatever is changed. One may be there several times.
     pub fn related_to(&self, ns: &str, labels: &Val) -> Vec<&Arc<Object>> {
         let unchanged = self.base.related_to(ns, labels).into_iter().filter_map(|object| self.marked(object));
         unchanged.chain(self.indexed(Some(&self.index.keys))).collect()
@@ -396,19 +406,13 @@ impl<'a> State<'a> {
     /// The workloads of these kinds in a namespace whose template's labels match, in the order of their keys.
     pub fn making(&self, kinds: &[Kind], ns: &str, selector: &Selector) -> Vec<&Arc<Object>> {
         let adapters = self.base.adapters().as_ref();
-        let listed = |kind: &Kind| self.base.list(kind, Some(ns));
         let candidates: Vec<&Arc<Object>> = match selector.a_pair() {
-            // the index has no templates that adapters say
-            Some((key, value)) => {
-                let customs = adapters.kinds().into_iter().filter(|kind| kinds.contains(kind));
-                let customs: Vec<_> = customs.flat_map(|kind| listed(&kind)).collect();
-                self.base.labelled(ns, key, value).into_iter().chain(customs).collect()
-            }
-            None => kinds.iter().flat_map(listed).collect(),
+            Some((key, value)) => self.base.labelled(ns, key, value),
+            None => kinds.iter().flat_map(|kind| self.base.list(kind, Some(ns))).collect(),
         };
         let makes = |o: &Object| {
-            let labels = || template_labels_by(adapters, o).unwrap_or_default();
-            kinds.contains(&o.key.kind) && *o.key.ns == *ns && selector.matches(&labels())
+            let matches = || template_labels_by(adapters, o).is_some_and(|labels| selector.matches(&labels));
+            kinds.contains(&o.key.kind) && *o.key.ns == *ns && matches()
         };
         let changed = kinds.iter().flat_map(|kind| self.changed_in(kind, Some(ns))).filter(|o| makes(o));
         let mut found = self.merged(candidates.into_iter().filter(|o| makes(o)).collect(), changed);
@@ -497,6 +501,23 @@ impl<'a> State<'a> {
 
     fn indexed<'s>(&'s self, keys: Option<&'s BTreeSet<Key>>) -> impl Iterator<Item = &'s Arc<Object>> {
         keys.into_iter().flatten().filter_map(|key| self.delta.get(key)?.as_ref())
+    }
+
+    /// [`Self::merged`] of what is in the order of its keys, both of it.
+    fn in_order<'s>(
+        &'s self,
+        found: Vec<&'s Arc<Object>>,
+        changed: impl Iterator<Item = &'s Arc<Object>>,
+    ) -> Vec<&'s Arc<Object>> {
+        if self.delta.is_empty() {
+            return found;
+        }
+        let mut unchanged: Vec<&Arc<Object>> = found.into_iter().filter_map(|o| self.marked(o)).collect();
+        for object in changed {
+            let at = unchanged.partition_point(|other| other.key < object.key);
+            unchanged.insert(at, object);
+        }
+        unchanged
     }
 
     /// The unchanged among `found`, and the changed ones, in the order of their keys.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use suture_model::fields::{self, NodeConstraint};
-use suture_model::kinds::{Kind, KindTraits};
+use suture_model::kinds::{Kind, KindTraits, TakesAlong};
 use suture_model::navigate::{self, HostClaim};
 use suture_model::object::{Body, Key, Object};
 use suture_model::references::references;
@@ -44,13 +44,22 @@ pub(super) fn selected(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     found
 }
 
-/// The custom resources that have an adapter in the namespaces of touched objects, and in none.
+/// The custom resources that have an adapter in the namespaces of touched objects, and in none, and those that say that their
+/// operator makes a touched object; all, if what is touched takes along what does not name it.
 pub(super) fn adapted(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     let kinds = seeds.before.base().adapters().kinds();
-    let places: BTreeSet<&str> = seeds.touched().map(|key| &*key.ns).collect();
-    let near = |o: &Object| o.key.ns.is_empty() || places.contains("") || places.contains(&*o.key.ns);
-    let all = seeds.states().flat_map(|state| kinds.iter().flat_map(|kind| state.list(kind, None)));
-    all.filter(|o| near(o)).map(|o| o.key.clone()).collect()
+    let takes_all = |traits: &KindTraits| matches!(traits.takes_along, TakesAlong::Contents | TakesAlong::Instances);
+    let places: BTreeSet<Option<&str>> = match seeds.touched().any(|key| key.kind.has(takes_all)) {
+        true => [None].into(),
+        false => seeds.touched().map(|key| Some(&*key.ns)).chain([Some("")]).collect(),
+    };
+    let mut found = BTreeSet::new();
+    for state in seeds.states() {
+        let here = kinds.iter().flat_map(|kind| places.iter().flat_map(|place| state.list(kind, *place)));
+        let listing = seeds.touched().flat_map(|key| state.listing(key));
+        found.extend(here.chain(listing).map(|o| o.key.clone()));
+    }
+    found
 }
 
 /// What refers to a touched object, and what a touched object, or a pod that a touched workload makes, refers to.

@@ -55,15 +55,13 @@ fn changes_nodes(seeds: &Seeds<'_, '_>) -> bool {
     seeds.moves_places() || seeds.touched().any(|key| key.kind.is("Node") && recovers(seeds.versions(key)))
 }
 
-/// What asks by affinity or spreading for something of one of these pods, as far as it may: of the built-in kinds, and of these
-/// custom resources.
-pub(super) fn meaning(seeds: &Seeds<'_, '_>, pods: &[Arc<Object>], customs: BTreeSet<Key>) -> BTreeSet<Key> {
+/// What asks by affinity or spreading for something of one of these pods, as far as it may.
+pub(super) fn meaning(seeds: &Seeds<'_, '_>, pods: &[Arc<Object>]) -> BTreeSet<Key> {
     let mut distinct: Vec<&Arc<Object>> = pods.iter().collect();
     distinct.dedup_by(|a, b| a.key.ns == b.key.ns && Arc::ptr_eq(&a.body, &b.body));
     let mut found = BTreeSet::new();
     for (state, pod) in seeds.states().flat_map(|state| distinct.iter().map(move |pod| (state, pod))) {
-        let customs = customs.iter().filter_map(|key| state.get(key));
-        let related = state.related_to(&pod.key.ns, pod.labels()).into_iter().chain(customs);
+        let related = state.related_to(&pod.key.ns, pod.labels()).into_iter();
         found.extend(related.filter(|object| placement::may_mean(state, object, pod)).map(|object| object.key.clone()));
     }
     found

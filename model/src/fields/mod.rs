@@ -35,4 +35,4 @@ pub use storage::{
 };
 pub use taints::{SCHEDULING, Tolerance, daemon_pod_spec, tolerance, tolerates};
 pub use workload::{finished, makes_no_more, pod_spec, same_template, template_path};
-pub(crate) use workload::{is_spent, template_labels_by};
+pub(crate) use workload::{is_spent, template_labels, template_labels_by};

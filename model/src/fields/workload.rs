@@ -1,6 +1,6 @@
 //! Workloads: where they keep the template of their pods, and whether they are done.
 
-use crate::adapter::Adapters;
+use crate::adapter::{AdapterFacts, Adapters};
 use crate::object::Object;
 use crate::value::Val;
 
@@ -20,9 +20,16 @@ pub fn pod_spec(object: &Object) -> Option<&Val> {
     holder.at_some(&["spec"])
 }
 
-/// The labels of the pods that an object makes (null when they have none), custom resources read by these adapters: their
-/// pods bear the labels of their selector besides those of their template.
+/// The labels of the pods that an object makes (null when they have none), custom resources read by these adapters.
 pub(crate) fn template_labels_by(adapters: &dyn Adapters, object: &Object) -> Option<Val> {
+    let by_adapter = template_path(object).is_none() && !object.key.kind.is("Pod");
+    let facts = if by_adapter { adapters.facts(object) } else { None };
+    template_labels(object, facts.as_deref())
+}
+
+/// The labels of the pods that an object makes (null when they have none), of which its adapter says this: the pods of a custom
+/// resource bear the labels of its selector besides those of its template.
+pub(crate) fn template_labels(object: &Object, facts: Option<&AdapterFacts>) -> Option<Val> {
     let path = ["metadata", "labels"];
     if object.key.kind.is("Pod") {
         return Some(object.labels().clone());
@@ -30,7 +37,7 @@ pub(crate) fn template_labels_by(adapters: &dyn Adapters, object: &Object) -> Op
     if let Some(template) = template_path(object) {
         return Some(object.val().at_some(template)?.at(&path).cloned().unwrap_or_default());
     }
-    let facts = adapters.facts(object)?;
+    let facts = facts?;
     let own = facts.template.as_ref()?.at(&path).cloned().unwrap_or_default();
     let selected = facts.selector_labels.entries();
     Some(selected.fold(own, |labels, (key, value)| labels.with(key, value.clone())))

@@ -96,17 +96,16 @@ fn may_outrank_among<'s, 'a>(
     names.extend(["system-node-critical", "system-cluster-critical"].map(Str::from));
     let default = navigate::default_class(state).is_some_and(|class| names.contains(&class.key.name));
     let unnamed = default || is_any_below;
-    let customs = state.base().adapters().kinds();
     // else none is above that names no class
-    let mut all: Vec<&Arc<Object>> = if unnamed {
+    let all: Vec<&Arc<Object>> = if unnamed {
         let is_kept = |kind: &Kind| lacking.is_some() && lacking_kinds().contains(kind);
         let kept = lacking.into_iter().flat_map(|lacking| lacking.kept()).filter_map(|key| state.get(key));
-        let others = Kind::with(KindTraits::runs_pods).filter(|kind| !is_kept(kind));
-        others.flat_map(|kind| state.list(&kind, None)).chain(kept).collect()
+        let others = Kind::with(KindTraits::runs_pods).filter(|kind| !is_kept(kind) && !kind.is("Pod"));
+        let others = others.chain(state.base().adapters().kinds()).flat_map(|kind| state.list(&kind, None));
+        others.chain(kept).chain(state.waiting()).collect()
     } else {
         state.ranked()
     };
-    all.extend(customs.iter().flat_map(|kind| state.list(kind, None)));
     let waits = |object: &Object| !object.key.kind.is("Pod") || object.node.is_empty();
     // most objects are told by the name of their class, which is looked up of few
     let is_named = |spec: &Val| match spec.name_at(&["priorityClassName"]) {

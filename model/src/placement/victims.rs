@@ -65,11 +65,15 @@ fn find(state: &State<'_>, workload: &Object) -> Result<Vec<Choice>, TooHard> {
 /// The pods that a rollout which is not done makes beside the old ones.
 fn surging(cluster: &Cluster<'_, '_>, workload: &Object, wanted: i64) -> Option<Wants> {
     let state = cluster.state;
-    let is_old = |pod: &&&Arc<Object>| {
-        navigate::controller_of(state, pod).is_some_and(|set| !fields::same_template(set, workload))
-    };
-    let rolls = workload.key.kind.is("Deployment")
-        && pods_of(state, workload).iter().filter(|pod| cluster.stays(pod)).any(|pod| is_old(&pod));
+    if !workload.key.kind.is("Deployment") {
+        return None;
+    }
+    let pods = pods_of(state, workload);
+    let owners =
+        pods.iter().filter(|pod| cluster.stays(pod)).filter_map(|pod| pod.controller().map(|of| (&of.uid, pod)));
+    // a pod of each owner
+    let sets = owners.collect::<BTreeMap<_, _>>().into_values().filter_map(|pod| navigate::controller_of(state, pod));
+    let rolls = sets.into_iter().any(|set| !fields::same_template(set, workload));
     let surge = if rolls { max_surge(workload, wanted) } else { 0 };
     let own = template(state, workload).filter(|_| surge > 0)?;
     Some(Wants { new: vec![alike(state, workload, &own, None, surge)], ..Wants::default() })

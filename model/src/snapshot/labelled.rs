@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::Snapshot;
 use super::facts::{Fact, note};
 use super::labels::{
-    APART, BINDING, CLAIM, ENDING, FLEETING, FOLLOWING, HOST, LEAVING, LabelKey, RANKED, SPREAD, asking_beside,
-    related_to,
+    APART, BINDING, CLAIM, ENDING, FLEETING, FOLLOWING, HOST, LEAVING, LabelKey, RANKED, SPREAD, WAITING,
+    asking_beside, related_to,
 };
 use crate::object::Object;
 use crate::value::{Str, Val};
 
 impl Snapshot {
-    /// The objects in a namespace that bear this label: pods, claims, and workloads whose template bears it.
+    /// The objects in a namespace that bear this label: pods, claims, and workloads and custom resources whose template bears it.
     pub fn labelled(&self, ns: &str, key: &Str, value: &Str) -> Vec<&Arc<Object>> {
         self.under((Str::from(ns), key.clone(), value.clone()))
     }
@@ -57,6 +57,11 @@ impl Snapshot {
         self.marked(FOLLOWING)
     }
 
+    /// The pods that wait for a node.
+    pub fn waiting(&self) -> Vec<&Arc<Object>> {
+        self.marked(WAITING)
+    }
+
     /// What makes pods of a stated priority or class, and pods of such that wait for a node.
     pub fn ranked(&self) -> Vec<&Arc<Object>> {
         self.marked(RANKED)
@@ -95,3 +100,6 @@ impl Snapshot {
         self.slots_of(self.by_label.get(&label))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::adapter::AdapterFacts;
 use crate::fields::hosts::{is_route, places_of};
 use crate::fields::{
-    Accounts, anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, selector_parts, template_path,
+    Accounts, anti_affinity, hard_spreads, has_deadline, pod_spec, pod_terms, selector_parts, template_labels,
+    template_path,
 };
 use crate::kinds::{Kind, KindTraits};
 use crate::object::Object;
@@ -40,6 +42,9 @@ const RELATED: &str = "(related)";
 /// The label under which is found what makes pods, and pods that wait for a node, that are placed where others are.
 pub(super) const FOLLOWING: &str = "(following)";
 
+/// The label under which pods that wait for a node are found.
+pub(super) const WAITING: &str = "(waiting)";
+
 /// The label under which bindings are found: by the namespace and the name of a ServiceAccount that they mean, without the name
 /// by a namespace all of whose accounts they mean, without both where they mean all.
 pub(super) const BINDING: &str = "(binding)";
@@ -54,23 +59,27 @@ const ASKED: &str = "(asked)";
 /// The label under which all else is found that is being deleted.
 pub(super) const LEAVING: &str = "(leaving)";
 
-/// The labels under which an object is found; `selector` is the pair by which its selector is.
-pub(super) fn labels_of(object: &Object, selector: Option<&LabelKey>) -> Vec<LabelKey> {
-    let mut found = labels_by_kind(object);
+/// The labels under which an object is found; `selector` is the pair by which its selector is, `facts` what its adapter says.
+pub(super) fn labels_of(object: &Object, facts: Option<&AdapterFacts>, selector: Option<&LabelKey>) -> Vec<LabelKey> {
+    let mut found = labels_by_kind(object, facts);
     let is_pod = object.key.kind.is("Pod");
+    if is_pod && object.node.is_empty() {
+        found.push(("".into(), WAITING.into(), "".into()));
+    }
     if is_pod && !object.node.is_empty() && (object.terminating() || has_deadline(object)) {
         found.push(("".into(), FLEETING.into(), "".into()));
     }
     if !is_pod && object.terminating() {
         found.push(("".into(), LEAVING.into(), "".into()));
     }
-    if is_ranked(object) {
+    let spec = spec_to_place(object, facts);
+    if spec.is_some_and(states_rank) {
         found.push(("".into(), RANKED.into(), "".into()));
     }
-    found.extend(related(object));
+    found.extend(spec.into_iter().flat_map(|spec| related(object, spec)));
     found.extend(bound(object));
     found.extend(asked_beside(object, selector));
-    if follows(object) {
+    if spec.is_some_and(follows) {
         found.push(("".into(), FOLLOWING.into(), "".into()));
     }
     if spreads(object) {
@@ -82,25 +91,28 @@ pub(super) fn labels_of(object: &Object, selector: Option<&LabelKey>) -> Vec<Lab
     found
 }
 
-/// Whether an object makes pods of a stated priority or class, or is one that waits for a node. 0 is what the API server states
-/// for pods without a class.
-pub fn is_ranked(object: &Object) -> bool {
-    let states = |spec: &Val| {
-        spec.name_at(&["priorityClassName"]).is_some() || spec.int_at(&["priority"]).is_some_and(|of| of != 0)
-    };
-    spec_to_place(object).is_some_and(states)
+/// Whether an object, of which its adapter says this, makes pods of a stated priority or class, or is one that waits for a node.
+pub fn is_ranked(object: &Object, facts: Option<&AdapterFacts>) -> bool {
+    spec_to_place(object, facts).is_some_and(states_rank)
+}
+
+/// Whether a pod spec states a priority or class. 0 is what the API server states for pods without a class.
+fn states_rank(spec: &Val) -> bool {
+    spec.name_at(&["priorityClassName"]).is_some() || spec.int_at(&["priority"]).is_some_and(|of| of != 0)
 }
 
 /// The spec of the pods that an object makes, or of a pod that waits for a node.
-fn spec_to_place(object: &Object) -> Option<&Val> {
+fn spec_to_place<'o>(object: &'o Object, facts: Option<&'o AdapterFacts>) -> Option<&'o Val> {
+    if template_path(object).is_none() && !object.key.kind.is("Pod") {
+        return facts?.template.as_ref()?.at_some(&["spec"]);
+    }
     let is_to_place = object.key.kind.has(KindTraits::runs_pods) && object.node.is_empty();
     pod_spec(object).filter(|_| is_to_place)
 }
 
 /// Under which labels an object is found whose place, or that of the pods which it makes, depends on other pods: by affinity,
 /// anti-affinity or spreading.
-fn related(object: &Object) -> BTreeSet<LabelKey> {
-    let Some(spec) = spec_to_place(object) else { return BTreeSet::new() };
+fn related(object: &Object, spec: &Val) -> BTreeSet<LabelKey> {
     let affinity = ["podAffinity", "podAntiAffinity"].into_iter().flat_map(|kind| pod_terms(spec, kind));
     let label = |term: &Val| {
         let selector = Selector::from_label_selector(term.at_some(&["labelSelector"])?);
@@ -145,9 +157,9 @@ pub(super) fn asking_beside(ns: &Str, labels: &Val) -> Vec<LabelKey> {
     pairs.chain([(ns.clone(), ASKED.into(), "".into())]).collect()
 }
 
-/// Whether a required pod affinity places an object, or the pods which it makes.
-fn follows(object: &Object) -> bool {
-    spec_to_place(object).is_some_and(|spec| !pod_terms(spec, "podAffinity").is_empty())
+/// Whether a required pod affinity places pods of a spec.
+fn follows(spec: &Val) -> bool {
+    !pod_terms(spec, "podAffinity").is_empty()
 }
 
 /// The label under which is found what asks for something of pods with a label of this name.
@@ -177,7 +189,7 @@ fn leads(kind: &Kind) -> bool {
     kind.traits().is_none_or(KindTraits::leads_unnamed)
 }
 
-fn labels_by_kind(object: &Object) -> Vec<LabelKey> {
+fn labels_by_kind(object: &Object, facts: Option<&AdapterFacts>) -> Vec<LabelKey> {
     if is_route(object).is_some() {
         return places_of(object).into_iter().map(|(host, path)| (path, HOST.into(), host)).collect();
     }
@@ -186,13 +198,11 @@ fn labels_by_kind(object: &Object) -> Vec<LabelKey> {
         let claim = part("namespace").zip(part("name")).map(|(ns, name)| (ns, CLAIM.into(), name));
         return claim.into_iter().collect();
     }
-    let labels = if object.key.kind.is("Pod") || object.key.kind.is("PersistentVolumeClaim") {
-        Some(object.labels())
-    } else {
-        let path = template_path(object);
-        path.and_then(|path| object.val().at(path)).and_then(|template| template.at(&["metadata", "labels"]))
+    let labels = match object.key.kind.is("PersistentVolumeClaim") {
+        true => Some(object.labels().clone()),
+        false => template_labels(object, facts),
     };
-    let pairs = labels.into_iter().flat_map(Val::entries);
+    let pairs = labels.iter().flat_map(Val::entries);
     let mut found: Vec<LabelKey> = pairs.map(|(k, v)| (object.key.ns.clone(), k.clone(), text(v))).collect();
     let apart = anti_affinity(object);
     if !apart.is_empty() {

@@ -124,6 +124,7 @@ const READINGS: &[Reading] = &[
     ("binding", |s| said(s.binding("a", "s"))),
     ("following", |s| said(s.following())),
     ("ranked", |s| said(s.ranked())),
+    ("waiting", |s| said(s.waiting())),
     ("related_to", |s| said(s.related_to("a", &labels()))),
     ("fleeting", |s| said(s.fleeting())),
     ("leaving", |s| said(s.leaving())),
