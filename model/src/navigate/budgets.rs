@@ -82,8 +82,7 @@ pub fn budget_pods(state: &State, budget: &Object) -> Vec<BudgetPods> {
     let Some(selector) = selector_of(state, budget) else { return Vec::new() };
     let ns = &*budget.key.ns;
     let makers = makers(state, ns, &selector);
-    let fewest = fewest_wanted(state, ns);
-    let wanted = |maker: &&Arc<Object>| wanted_pods(state, maker, fewest.get(&maker.key).copied());
+    let wanted = |maker: &&Arc<Object>| wanted_pods(state, maker, fewest_wanted(state, maker));
     let mut groups: Vec<BudgetPods> = makers.iter().map(wanted).collect();
     let makers: BTreeSet<&Key> = makers.iter().map(|m| &m.key).collect();
     let mut unmanaged = 0;
@@ -131,33 +130,29 @@ pub fn labelled_maker<'s>(state: &'s State, pod: &Object, selector: &Selector) -
 }
 
 /// What makes or scales pods and whose coming or going may change what a budget allows: the workloads whose template it
-/// matches, those above them and above the pods that it matches, and their autoscalers. A custom resource that has an
-/// adapter may be counted through any workload of its namespace.
+/// matches, those above them and above the pods that it matches, what else a custom resource among these has, and their
+/// autoscalers.
 pub fn counted_workloads<'s>(state: &'s State, budget: &Object) -> Vec<&'s Arc<Object>> {
     selector_of(state, budget).map_or_else(Vec::new, |selector| counted(state, &budget.key.ns, &selector))
 }
 
 /// The same of a selector in a namespace.
 pub fn counted<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
-    let adapted = state.base().adapters().kinds();
-    let customs: Vec<&Arc<Object>> = adapted.iter().flat_map(|kind| state.list(kind, Some(ns))).collect();
+    let mut pods = state.pods_matching(ns, selector);
+    // pods of one body have one controller, if they have any
+    pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body) && a.controller().is_some());
+    let mut open = made_by(state, ns, selector);
+    open.extend(pods.into_iter().filter_map(|pod| controller_of(state, pod)));
     let mut found: BTreeMap<&Key, &Arc<Object>> = BTreeMap::new();
-    if customs.is_empty() {
-        let mut pods = state.pods_matching(ns, selector);
-        // pods of one body have one controller, if they have any
-        pods.dedup_by(|a, b| Arc::ptr_eq(&a.body, &b.body) && a.controller().is_some());
-        let mut open = state.making(&MAKERS, ns, selector);
-        open.extend(pods.into_iter().filter_map(|pod| controller_of(state, pod)));
-        while let Some(above) = open.pop() {
-            if found.insert(&above.key, above).is_none() {
-                open.extend(controller_of(state, above));
-            }
+    while let Some(workload) = open.pop() {
+        if found.insert(&workload.key, workload).is_none() {
+            open.extend(controller_of(state, workload));
+            open.extend(customs_over(state, workload));
         }
-        found.retain(|key, _| key.kind.has(KindTraits::makes_pods));
-    } else {
-        let all = customs.into_iter().chain(MAKERS.iter().flat_map(|kind| state.list(kind, Some(ns))));
-        found.extend(all.map(|workload| (&workload.key, workload)));
     }
+    let children: Vec<&Arc<Object>> = found.values().flat_map(|custom| child_workloads(state, custom)).collect();
+    found.extend(children.into_iter().map(|child| (&child.key, child)));
+    found.retain(|key, object| key.kind.has(KindTraits::makes_pods) || state.adapter(object).is_some());
     let scalers: Vec<&Arc<Object>> = found.keys().flat_map(|key| autoscalers(state, key)).collect();
     found.extend(scalers.into_iter().map(|scaler| (&scaler.key, scaler)));
     found.into_values().collect()
@@ -171,18 +166,20 @@ pub fn pods_wanted(state: &State, ns: &str, selector: &Selector) -> i64 {
 
 /// The topmost live workloads in a namespace whose pods the selector matches.
 fn makers<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
-    let matches = |o: &Object| template_labels(state, o).is_some_and(|labels| selector.matches(&labels));
-    let adapted = state.base().adapters().kinds();
-    let adapted = adapted.iter().flat_map(|kind| state.list(kind, Some(ns)));
-    let all = state.making(&MAKERS, ns, selector).into_iter().chain(adapted);
-    all.filter(|workload| {
+    let mut found = made_by(state, ns, selector);
+    found.retain(|workload| {
         workload.live()
-            && matches(workload)
             && wanted_replicas(state, workload).is_some()
             && !is_counted_elsewhere(state, workload)
             && !leaves_with_controller(state, workload)
-    })
-    .collect()
+    });
+    found
+}
+
+/// What makes pods in a namespace that the selector matches: workloads, and custom resources by their adapter's template.
+fn made_by<'s>(state: &'s State, ns: &str, selector: &Selector) -> Vec<&'s Arc<Object>> {
+    let adapted = state.base().adapters().kinds();
+    state.making(&[&**MAKERS, &adapted].concat(), ns, selector)
 }
 
 /// A ReplicaSet whose controller makes its pods through it, or a custom resource that has a workload for that.
@@ -214,20 +211,29 @@ pub(crate) fn child_workloads<'s>(state: &'s State, custom: &Object) -> Vec<&'s 
     children
 }
 
-/// How many pods the custom resources of a namespace want, each of its only workload: one that wants fewer takes that down
-/// with it.
-fn fewest_wanted<'s>(state: &'s State, ns: &str) -> BTreeMap<&'s Key, i64> {
-    let mut found: BTreeMap<&Key, i64> = BTreeMap::new();
-    for parent in state.base().adapters().kinds().iter().flat_map(|kind| state.list(kind, Some(ns))) {
-        let wanted = parent.live().then(|| state.adapter(parent)?.replicas).flatten();
-        let children = wanted.map(|wanted| (wanted, child_workloads(state, parent)));
-        if let Some((wanted, [only])) = children.as_ref().map(|(wanted, children)| (*wanted, children.as_slice()))
-            && only.key != parent.key
-        {
-            found.entry(&only.key).and_modify(|fewest| *fewest = wanted.min(*fewest)).or_insert(wanted);
-        }
-    }
+/// The custom resources in the namespace of a workload that own or want it.
+fn customs_over<'s>(state: &'s State, workload: &Object) -> Vec<&'s Arc<Object>> {
+    let owners = workload.owners().iter().filter_map(|owner| state.by_uid(&owner.uid));
+    let mut found: Vec<&Arc<Object>> = owners.chain(parents(state, workload)).collect();
+    found.retain(|custom| custom.key.ns == workload.key.ns && state.adapter(custom).is_some());
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found.dedup_by(|a, b| a.key == b.key);
     found
+}
+
+/// The custom resources in the namespace of a workload that have no other one, in the order of their keys.
+pub(crate) fn only_parents<'s>(state: &'s State, workload: &Object) -> Vec<&'s Arc<Object>> {
+    let is_only = |custom: &&Arc<Object>| {
+        let children = child_workloads(state, custom);
+        custom.key != workload.key && matches!(children.as_slice(), [only] if only.key == workload.key)
+    };
+    customs_over(state, workload).into_iter().filter(is_only).collect()
+}
+
+/// How many pods the live custom resources that have no other workload want of one: one that wants fewer takes it down with it.
+fn fewest_wanted(state: &State, workload: &Object) -> Option<i64> {
+    let parents = only_parents(state, workload).into_iter().filter(|parent| parent.live());
+    parents.filter_map(|parent| state.adapter(parent)?.replicas).min()
 }
 
 /// What a workload wants, or at least so many pods if custom resources want `fewer`.

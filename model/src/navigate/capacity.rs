@@ -1,10 +1,9 @@
 //! How much the workloads of a namespace ask for: who makes pods there, how many at most, and what one of them counts.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::autoscalers::{autoscalers, replica_range};
-use super::budgets::child_workloads;
+use super::budgets::{child_workloads, only_parents};
 use super::owners::controller_of;
 use super::replicas::wanted_replicas;
 use super::template::pod_spec;
@@ -12,7 +11,7 @@ use crate::controllers::daemonset;
 use crate::controllers::deployment::max_surge;
 use crate::fields::{self, finished, template_path};
 use crate::kinds::{Kind, KindTraits};
-use crate::object::{Key, Object, Owner};
+use crate::object::{Object, Owner};
 use crate::state::State;
 use crate::value::Val;
 
@@ -75,7 +74,7 @@ pub fn most_wanted(state: &State, object: &Object) -> i64 {
     let sets = object.key.kind.is("Deployment").then(|| sets_of(state, object)).into_iter().flatten();
     let scaled = [object].into_iter().chain(sets.map(|set| &**set)).filter_map(|one| replica_range(state, one));
     most = scaled.fold(most, |most, (_, high)| most.max(high));
-    parents(state, object).into_iter().filter(|parent| parent.live()).fold(most, |most, parent| {
+    only_parents(state, object).into_iter().filter(|parent| parent.live()).fold(most, |most, parent| {
         let high = replica_range(state, parent).map_or(0, |(_, high)| high);
         most.max(high).max(wanted_replicas(state, parent).unwrap_or(0))
     })
@@ -83,7 +82,7 @@ pub fn most_wanted(state: &State, object: &Object) -> i64 {
 
 /// What decides how many pods an object may want beside itself: if one of these is not there, it may be another number.
 pub fn deciding<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
-    let parents = parents(state, object);
+    let parents = only_parents(state, object);
     let sets = sets_of(state, object);
     let scaled = [&object.key].into_iter().chain(parents.iter().chain(&sets).map(|o| &o.key));
     let scalers: Vec<&Arc<Object>> = scaled.flat_map(|key| autoscalers(state, key)).collect();
@@ -104,25 +103,6 @@ fn owned<'s>(state: &'s State, owner: &Object, kind: &str, of: &str) -> Vec<&'s 
     }
     let controlled = |o: &&Arc<Object>| o.controller().is_some_and(|controller| controller.uid == owner.uid);
     state.owned_by(&owner.uid).into_iter().filter(|o| o.key.kind.is(of)).filter(controlled).collect()
-}
-
-/// The custom resources whose only workload is this.
-fn parents<'s>(state: &'s State, workload: &Object) -> Vec<&'s Arc<Object>> {
-    let ns = &workload.key.ns;
-    let parents = state.once("only parents", ns, || only_parents(state, ns));
-    let found = parents.get(&workload.key).into_iter().flatten();
-    found.filter(|custom| **custom != workload.key).filter_map(|custom| state.get(custom)).collect()
-}
-
-/// The custom resources of a namespace that have one workload, by that.
-fn only_parents(state: &State, ns: &str) -> BTreeMap<Key, Vec<Key>> {
-    let mut found: BTreeMap<Key, Vec<Key>> = BTreeMap::new();
-    for custom in state.base().adapters().kinds().iter().flat_map(|kind| state.list(kind, Some(ns))) {
-        if let [only] = child_workloads(state, custom).as_slice() {
-            found.entry(only.key.clone()).or_default().push(custom.key.clone());
-        }
-    }
-    found
 }
 
 /// How many pods one run of a CronJob has at a time; none while it is suspended.

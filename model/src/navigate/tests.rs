@@ -330,6 +330,58 @@ fn a_budget_counts_what_is_wanted() {
     }
 }
 
+/// Custom resources that own a workload, one of which lists another as well, and whose pods bear a label.
+fn counted_adapter(object: &Object) -> AdapterFacts {
+    AdapterFacts {
+        replicas: object.val().int_at(&["spec", "replicas"]),
+        template: object.val().at(&["spec", "template"]).cloned(),
+        children: (*object.key.name == *"lists").then(|| vec![key("StatefulSet/a/s"), key("Deployment/a/d")]),
+        ..AdapterFacts::default()
+    }
+}
+
+/// What makes no difference to a budget, there or gone, is not among what is counted for it: over all clusters of some objects.
+#[test]
+fn what_a_budget_does_not_count_makes_no_difference_to_it() {
+    let labels = |app: &str| format!("template: {{metadata: {{labels: {{app: {app}}}}}}}");
+    let owned = |uid: &str| format!("ownerReferences: [{{apiVersion: e.com/v1, kind: Db, name: owns, uid: {uid}}}]");
+    let objects = [
+        format!("{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: d, namespace: a, uid: d}}, spec: {{replicas: 4, {}}}}}", labels("w")),
+        format!("{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: e, namespace: a, uid: e}}, spec: {{replicas: 2, {}}}}}", labels("x")),
+        format!("{{apiVersion: apps/v1, kind: StatefulSet, metadata: {{name: s, namespace: a, uid: s, {}}}, spec: {{replicas: 3, {}}}}}", owned("o"), labels("w")),
+        format!("{{apiVersion: apps/v1, kind: StatefulSet, metadata: {{name: t, namespace: a, uid: t, {}}}, spec: {{replicas: 3, {}}}}}", owned("o"), labels("x")),
+        format!("{{apiVersion: e.com/v1, kind: Db, metadata: {{name: owns, namespace: a, uid: o}}, spec: {{replicas: 1, {}}}}}", labels("w")),
+        "{apiVersion: e.com/v1, kind: Db, metadata: {name: lists, namespace: a, uid: l}, spec: {replicas: 2}}".to_owned(),
+        format!("{{apiVersion: e.com/v1, kind: Db, metadata: {{name: alone, namespace: a, uid: n}}, spec: {{replicas: 5, {}}}}}", labels("w")),
+        "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: a}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: s}, minReplicas: 1, maxReplicas: 9}}".to_owned(),
+        "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a, labels: {app: w}, ownerReferences: [{apiVersion: e.com/v1, kind: Db, name: alone, uid: n, controller: true}]}}".to_owned(),
+    ];
+    let budget = "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b, namespace: a}, \
+                  spec: {selector: {matchLabels: {app: w}}, maxUnavailable: 50%}}";
+    for chosen in 0_usize..1 << objects.len() {
+        let here =
+            objects.iter().enumerate().filter(|(at, _)| chosen & 1 << at != 0).map(|(_, object)| object.as_str());
+        let yaml = here.chain([budget]).collect::<Vec<_>>().join("\n---\n");
+        let snapshot = adapted(&yaml, vec![(Kind::new("e.com", "Db"), counted_adapter)]);
+        let asked = |state: &State<'_>| {
+            let budget = state.get(&key("PodDisruptionBudget/a/b")).unwrap();
+            let selector = selector_of(state, budget).unwrap();
+            let unscaled = names(&unscaled(state, budget));
+            (disruptions_when_settled(state, budget), pods_wanted(state, "a", &selector), unscaled)
+        };
+        let state = State::new(&snapshot);
+        let counted = counted_workloads(&state, state.get(&key("PodDisruptionBudget/a/b")).unwrap());
+        for object in state.iter().into_iter().filter(|o| !["Pod", "PodDisruptionBudget"].contains(&&*o.key.kind.kind))
+        {
+            let mut without = state.clone();
+            without.take(&object.key);
+            if !counted.iter().any(|counted| counted.key == object.key) {
+                assert_eq!(asked(&without), asked(&state), "{} in\n{yaml}", object.key);
+            }
+        }
+    }
+}
+
 #[test]
 fn hosts_are_claimed_by_class_and_path() {
     let yaml = "
