@@ -218,10 +218,12 @@ impl<'s, 'a> Impact<'s, 'a> {
 
     /// The namespaces in which an object of a kind may meet other fates, or be made.
     fn namespaces_of(&self, kind: &str) -> BTreeSet<Str> {
-        let is_workload = |kind: &Kind| kind.has(|t| t.runs_pods() || t.scales()) || self.adapted.contains(kind);
-        let is = |key: &&Key| *key.kind.kind == *kind || (kind == WORKLOAD && is_workload(&key.kind));
+        if kind == WORKLOAD {
+            return counted::by_workloads(&self.seeds, &self.touch, &self.adapted);
+        }
+        let is = |key: &&Key| *key.kind.kind == *kind;
         let mut found: BTreeSet<Str> = self.seeds.touched().filter(is).map(|key| key.ns.clone()).collect();
-        if kind == "Pod" || kind == WORKLOAD {
+        if kind == "Pod" {
             found.extend(self.touch.labels.iter().map(|(ns, _)| ns.clone()));
         }
         found

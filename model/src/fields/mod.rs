@@ -22,7 +22,9 @@ pub use finalizers::orphans;
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, is_held, is_held_by_others};
 pub use in_place::has_deadline;
 pub(crate) use in_place::restarts_containers;
-pub use quota::{quota_resource, quota_scopes_mean, quota_usage, refused_by_limits, unstated, with_limit_defaults};
+pub use quota::{
+    has_no_scopes, quota_resource, quota_scopes_mean, quota_usage, refused_by_limits, unstated, with_limit_defaults,
+};
 pub(crate) use resources::requests_of;
 pub use resources::{amount, requested, requests};
 pub use scheduling::{

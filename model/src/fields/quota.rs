@@ -174,6 +174,12 @@ pub fn unstated(quota: &Object, spec: &Val) -> Vec<Str> {
     wanted.filter(|name| containers().any(|container| !states(container, name))).cloned().collect()
 }
 
+/// Whether a quota counts every pod of its namespace.
+pub fn has_no_scopes(quota: &Object) -> bool {
+    let spec = |path: &[&str]| quota.val().items_at(path).is_empty();
+    spec(&["spec", "scopes"]) && spec(&["spec", "scopeSelector", "matchExpressions"])
+}
+
 /// Whether the scopes of a quota mean a pod that has its defaults, and this name of a PriorityClass (empty: none).
 pub fn quota_scopes_mean(quota: &Object, spec: &Val, priority_class: &str) -> bool {
     let scopes = quota.val().items_at(&["spec", "scopes"]).iter();

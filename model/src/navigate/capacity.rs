@@ -57,7 +57,7 @@ fn is_adapted_maker(state: &State, custom: &Object) -> bool {
 }
 
 /// Whether a live workload that is counted itself, or through others, controls an object.
-fn is_made(state: &State, object: &Object) -> bool {
+pub fn is_made(state: &State, object: &Object) -> bool {
     let makes = |owner: &&Arc<Object>| owner.live() && wants_pods(state, owner) && !owner.key.kind.is("Pod");
     controller_of(state, object).filter(makes).is_some()
 }
@@ -150,12 +150,18 @@ pub fn refusals(state: &State, object: &Object) -> Vec<String> {
 
 /// Whether a quota counts the pods that an object makes.
 pub fn counts(state: &State, quota: &Object, object: &Object) -> bool {
+    if quota.key.ns != object.key.ns {
+        return false;
+    }
+    if fields::has_no_scopes(quota) {
+        return pod_spec(state, object).is_some();
+    }
     let Some(spec) = admitted_spec(state, object) else { return false };
     let class = match spec.name_at(&["priorityClassName"]) {
         Some(class) => class.into(),
         None => default_class(state).map_or_else(|| "".into(), |class| class.key.name.clone()),
     };
-    quota.key.ns == object.key.ns && fields::quota_scopes_mean(quota, &spec, &class)
+    fields::quota_scopes_mean(quota, &spec, &class)
 }
 
 /// The PriorityClass of pods that name none: of several global defaults the lowest (`plugin/pkg/admission/priority`).

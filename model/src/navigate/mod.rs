@@ -29,7 +29,8 @@ pub use budgets::{
     labelled_maker, pods_wanted, unscaled,
 };
 pub use capacity::{
-    admitted_spec, admitting, counts, deciding, default_class, is_workload, most_wanted, refusals, surge, workloads,
+    admitted_spec, admitting, counts, deciding, default_class, is_made, is_workload, most_wanted, refusals, surge,
+    workloads,
 };
 pub use claims::{claims_of, goes_with_pod, volume};
 pub use confirmed::{confirming, is_confirmed, meant};
