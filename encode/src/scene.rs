@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use suture_model::deletion::Expected;
 use suture_model::effects::{Memo, View, group, group_name, own};
-use suture_model::futures::{Count, Entity, Fate, Faults, Group, LimitLabel, Outage};
+use suture_model::futures::{Entity, Fate, Faults, Group, LimitLabel, Outage};
 use suture_model::interpret::{Choice, failed_node};
 use suture_model::object::{Body, Key, Object};
 use suture_model::scenario::Scenario;
@@ -29,7 +29,9 @@ use crate::preparations::Preparation;
 pub use crate::preparations::Preparations;
 use crate::problem::Label;
 use crate::term::{Assignment, Bool, Int, TermError, Vars};
+use counting::Counting;
 
+mod counting;
 mod kept;
 
 /// So many groups that a selector means are encoded where the rest is left open: with fewer, pods that go or are lost with
@@ -488,12 +490,13 @@ impl<'s, 'a> Scene<'s, 'a> {
     }
 
     fn add_limits(&mut self, group: &Group, classes: &[Class]) -> Result<(), TermError> {
+        let counting = Counting::of(group, classes);
         for limit in &group.limits {
             let mut alternatives = Vec::new();
             for linear in &limit.any_of {
                 let mut terms: Vec<(Int, i64)> = Vec::new();
                 for (coefficient, counted) in &linear.terms {
-                    collect(group, classes, counted, *coefficient, &mut terms);
+                    terms.extend(counting.counts(counted).into_iter().map(|count| (count.clone(), *coefficient)));
                 }
                 let sum = Int::weighted(terms.iter().map(|(int, factor)| (int, *factor)))?;
                 alternatives.push(Bool::le(&sum, &Int::constant(linear.at_most), &self.vars)?);
@@ -553,20 +556,4 @@ struct Signature {
     node: Option<Str>,
     down: bool,
     in_deletion_closure: bool,
-}
-
-/// Adds what a count means in terms of the classes.
-fn collect(group: &Group, classes: &[Class], counted: &Count, coefficient: i64, terms: &mut Vec<(Int, i64)>) {
-    for class in classes {
-        let first = class.entities.iter().next().and_then(|at| group.entities.get(*at));
-        if !first.is_some_and(|e| e.sets.contains(&counted.set)) {
-            continue;
-        }
-        for (fate, count) in class.fates.iter().zip(&class.counts) {
-            let here = counted.places.as_ref().is_none_or(|p| fate.place.is_some_and(|at| p.contains(&at)));
-            if here && counted.fates.contains(&fate.kind) {
-                terms.push((count.clone(), coefficient));
-            }
-        }
-    }
 }

@@ -18,6 +18,7 @@ pub fn limit_pending(mut placing: Placing<'_, '_, '_>) {
     if PLUGINS.iter().any(|plugin| plugin.may_block(&waiting)) {
         return;
     }
+    let mut limits = Vec::new();
     let several = asked.iter().map(|(_, _, t)| t).collect::<BTreeSet<_>>().len() > 1;
     for at in 0..placing.builder.group.places.len() {
         // a node that is unwell may stay so
@@ -33,6 +34,14 @@ pub fn limit_pending(mut placing: Placing<'_, '_, '_>) {
             let full = if several { 0 } else { least.saturating_mul(nodes) };
             any_of.push(at_least(asked.iter().map(|(_, s, _)| placed_at(*s, &[at])).collect(), full));
         }
+        // where one has room whatever comes, the others make no difference
+        if any_of.len() == 1 {
+            limits = vec![any_of];
+            break;
+        }
+        limits.push(any_of);
+    }
+    for any_of in limits {
         placing.limit(LimitLabel::PendingOnlyIfStuck { workload: maker.clone() }, any_of);
     }
 }
