@@ -53,9 +53,13 @@ impl Wants {
 impl Asked {
     /// Whether a node is one that they may be on, whatever pods are there; why not.
     pub fn rejects(&self, node: &Object) -> Option<&'static str> {
+        // of the pods of a DaemonSet a node is one of thousands
+        if self.only.as_ref().is_some_and(|name| *name != node.key.name) {
+            return Some("not selected");
+        }
         let spec = self.template.spec();
         let pinned = self.template.pinned();
-        if pinned.or(self.only.as_ref()).is_some_and(|name| *name != node.key.name) || !node_matches(spec, node) {
+        if pinned.is_some_and(|name| *name != node.key.name) || !node_matches(spec, node) {
             return Some("not selected");
         }
         // a kubelet heeds only what evicts

@@ -78,10 +78,7 @@ impl Rollout<'_, '_, '_> {
             return Ok(beside);
         }
         let going = max_unavailable(self.object, wanted, surge).min(i64::try_from(old.len()).unwrap_or(i64::MAX));
-        let mut by_node: BTreeMap<&Str, Vec<&Key>> = BTreeMap::new();
-        for pod in old {
-            by_node.entry(&pod.node).or_default().push(&pod.key);
-        }
+        let by_node = by_node(old);
         // how many old pods may go of each node without making room
         let (mut useless, mut why) = (0_i64, beside);
         for pods in by_node.values() {
@@ -111,13 +108,10 @@ impl Rollout<'_, '_, '_> {
     fn daemon_set(&self, old: &[&Arc<Object>]) -> Vec<String> {
         let nodes = navigate::daemon_nodes(self.cluster.state, self.object);
         let surges = daemonset::max_surge(self.object, i64::try_from(nodes.len()).unwrap_or(i64::MAX)) > 0;
-        let mut found = Vec::new();
+        let (mut found, by_node) = (Vec::new(), by_node(old));
         for node in nodes {
-            let here = old.iter().filter(|pod| pod.node == node.key.name);
-            let leaving: BTreeSet<Key> = here.map(|pod| pod.key.clone()).collect();
-            if leaving.is_empty() {
-                continue;
-            }
+            let Some(here) = by_node.get(&node.key.name) else { continue };
+            let leaving: BTreeSet<Key> = here.iter().map(|key| (*key).clone()).collect();
             let new = alike(self.cluster.state, self.object, &self.own, None, 1);
             let new = Asked { only: Some(node.key.name.clone()), ..new };
             let leaving = if surges { BTreeSet::new() } else { leaving };
@@ -129,4 +123,13 @@ impl Rollout<'_, '_, '_> {
         }
         found
     }
+}
+
+/// The pods on each node.
+fn by_node<'p>(pods: &[&'p Arc<Object>]) -> BTreeMap<&'p Str, Vec<&'p Key>> {
+    let mut found: BTreeMap<&Str, Vec<&Key>> = BTreeMap::new();
+    for pod in pods {
+        found.entry(&pod.node).or_default().push(&pod.key);
+    }
+    found
 }

@@ -50,7 +50,7 @@ pub fn obstacles(state: &State<'_>, object: &Object, question: &Question<'_>) ->
         return Ok(Vec::new());
     }
     let cluster = Cluster::new(state, worst.gone.clone());
-    let wants = wants(&cluster, object, question.wanted);
+    let wants = open(&cluster, object, question.wanted);
     let full = short_of(&cluster, object, &wants, question.growing)?;
     let mut found = full.map_or_else(Vec::new, |full| reasons(&cluster, &wants, &full));
     if !worst.gone.is_empty() {
@@ -72,7 +72,7 @@ fn worst(state: &State<'_>, object: &Object, question: &Question<'_>) -> Result<
         // what a group grows by is told by the nodes that it has
         return Ok(Worst { short: 0, gone: none });
     }
-    let short = shortage(&cluster, object, &wants(&cluster, object, question.wanted), question.growing)?;
+    let short = shortage(&cluster, object, &open(&cluster, object, question.wanted), question.growing)?;
     if question.failures <= 0 || question.wanted <= 0 || object.key.kind.is("DaemonSet") {
         return Ok(Worst { short, gone: none });
     }
@@ -82,12 +82,33 @@ fn worst(state: &State<'_>, object: &Object, question: &Question<'_>) -> Result<
     let mut worst = Worst { short, gone: none };
     for gone in outages(&cluster, object, question.failures)? {
         let cluster = Cluster::new(state, gone.clone());
-        let short = shortage(&cluster, object, &wants(&cluster, object, question.wanted), question.growing)?;
+        let short = shortage(&cluster, object, &open(&cluster, object, question.wanted), question.growing)?;
         if short > worst.short {
             worst = Worst { short, gone };
         }
     }
     Ok(worst)
+}
+
+/// What an object [wants], without those new pods of a DaemonSet that find room on their nodes: each may be on one node only, so
+/// that none takes it from another, as long as no rule is about where the others are.
+pub fn open(cluster: &Cluster<'_, '_>, object: &Object, wanted: i64) -> Wants {
+    let mut found = wants(cluster, object, wanted);
+    let Some(own) = found.new.first().filter(|first| first.only.is_some()).map(|first| first.template.clone()) else {
+        return found;
+    };
+    if !rules(&own, &object.key.ns, cluster.state).is_empty() {
+        return found;
+    }
+    let closed = closed(cluster, &own, &object.key.ns, &found.leaving, &found.alike);
+    let leaving = Leaving::of(cluster, &found.leaving);
+    found.new.retain(|asked| {
+        steps::count(1);
+        let node = asked.only.as_ref().and_then(|name| cluster.node(name));
+        let takes = |node: &Object| cluster.room(node, &own, asked.number, &leaving) >= asked.number;
+        !node.is_some_and(|node| asked.rejects(node).is_none() && !is_closed(&closed, node) && takes(node))
+    });
+    found
 }
 
 /// How many of the pods that are wanted find no place.

@@ -10,13 +10,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::asked::{Asked, Wants, alike, pods_of, template, wants};
+use super::asked::{Asked, Wants, alike, pods_of, template};
 use super::board::{Board, Filling};
 use super::cluster::{Cluster, Limit, room_beside};
 use super::priority::{of_pod, of_spec, outranks_any};
 use super::rules::Asks;
 use super::too_hard::TooHard;
-use super::unplaced::{Full, short_of};
+use super::unplaced::{Full, open, short_of};
 use crate::controllers::deployment::max_surge;
 use crate::effects::scheduling::template::Template;
 use crate::fields;
@@ -52,7 +52,7 @@ fn find(state: &State<'_>, workload: &Object) -> Result<Vec<Choice>, TooHard> {
     }
     let cluster = Cluster::new(state, BTreeSet::new());
     let wanted = navigate::wanted_replicas(state, workload).unwrap_or(0);
-    let mut worst = preempting(&cluster, workload, &wants(&cluster, workload, wanted))?;
+    let mut worst = preempting(&cluster, workload, &open(&cluster, workload, wanted))?;
     if let Some(surge) = surging(&cluster, workload, wanted) {
         let beside = preempting(&cluster, workload, &surge)?;
         if beside.len() > worst.len() {
