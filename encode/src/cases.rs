@@ -141,6 +141,14 @@ where
         self.over(places, |e, list| e.living(list))
     }
 
+    /// When an object is meant to go, by the objects that confirm it.
+    pub(crate) fn meant(&mut self, func: Func, values: &[Value], object: &Object) -> Answer {
+        let state = self.scene.state();
+        let confirming = model::confirming(self.scene.before, state, object);
+        let there = confirming.iter().filter_map(|found| state.get(&found.key)).cloned().collect();
+        self.by_cases(func, values, there, &BTreeSet::new())
+    }
+
     /// A function of the future state by every such way.
     pub(crate) fn by_cases(
         &mut self,

@@ -13,6 +13,7 @@ pub mod impact;
 mod navigate;
 pub mod outage;
 mod preparations;
+mod priority;
 pub mod problem;
 pub mod question;
 mod reading;

@@ -107,17 +107,10 @@ where
                 Some(target) => self.meant(func, values, &target),
                 None => self.concretely(func, values),
             },
+            (Lift::Priority, [Value::Object(o), _]) => self.priority(func, values, o),
             (Lift::Scenario, _) => self.concretely(func, values),
             _ => Err(Refusal::NotLinear(func.name().to_owned())),
         }
-    }
-
-    /// When an object is meant to go, by the objects that confirm it.
-    fn meant(&mut self, func: Func, values: &[Value], object: &Object) -> Answer {
-        let state = self.scene.state();
-        let confirming = model::confirming(self.scene.before, state, object);
-        let there = confirming.iter().filter_map(|found| state.get(&found.key)).cloned().collect();
-        self.by_cases(func, values, there, &BTreeSet::new())
     }
 
     /// When an object of a name is there, whatever the group of its kind.
@@ -334,7 +327,7 @@ where
     }
 
     /// Pods of a namespace that a selector means, existing and new.
-    fn selected(&mut self, ns: &Str, selector: Option<Selector>, holds: Predicate<'_>) -> Answer {
+    pub(crate) fn selected(&mut self, ns: &Str, selector: Option<Selector>, holds: Predicate<'_>) -> Answer {
         let Some(selector) = selector else { return Ok(Sym::Bag(Vec::new())) };
         let groups = self.scene.selected(ns, &selector, |scene| {
             let state = scene.state();
@@ -360,7 +353,7 @@ where
     }
 
     /// Pods below an object by controller references, existing and new; what is in between may go.
-    fn owned(&mut self, func: Func, values: &[Value], object: &Arc<Object>) -> Answer {
+    pub(crate) fn owned(&mut self, func: Func, values: &[Value], object: &Arc<Object>) -> Answer {
         self.known_pods(func, values)?;
         let state = self.scene.state();
         let mut between: Vec<Arc<Object>> = Vec::new();

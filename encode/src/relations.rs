@@ -218,6 +218,8 @@ pub enum Lift {
     Rights,
     /// By every way in which the objects that confirm it may be there.
     Meant,
+    /// The lowest of those of the pods that are there.
+    Priority,
     /// As in the scenario: specs have no fates.
     Scenario,
     /// Not supported.
@@ -483,7 +485,7 @@ pub const fn relations(func: Func) -> Relations {
         Unplaced | Obstacles => object(ROOM, Inverse::Room, Lift::Scenario),
         RolloutObstacles => object(ROOM, Inverse::Itself, Lift::Scenario),
         // of the pods that there are as well
-        Priority => Relations { inverse: Inverse::Selecting, ..beside(ROOM, &["PriorityClass"], Lift::Scenario) },
+        Priority => Relations { inverse: Inverse::Selecting, ..beside(ROOM, &["PriorityClass"], Lift::Priority) },
         Preempted | Preemptors => object(ROOM, Inverse::Preemption, Lift::Listed(Held::Live)),
         PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
         PodSpec | ReplicaRange | SameTemplate => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),

@@ -37,7 +37,7 @@ mod victims;
 
 pub use lacking::Lacking;
 pub use preemption::{Preemption, preempted_by, preemption};
-pub use priority::{lacking_may_outrank, priority};
+pub use priority::{lacking_may_outrank, made_priority, pod_priority, priority};
 pub use rollout::blocked_rollout;
 pub use rules::may_mean;
 pub use too_hard::TooHard;

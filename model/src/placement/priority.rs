@@ -43,7 +43,7 @@ pub fn of_spec(state: &State, spec: &Val) -> Priority {
 
 /// The priority of a pod; of one that runs and names no class it is 0: there was no default when it was made
 /// (`component-helpers/scheduling/corev1/helpers.go`, `PodPriority`).
-pub fn of_pod(state: &State, pod: &Object) -> i64 {
+pub fn pod_priority(state: &State, pod: &Object) -> i64 {
     let Some(spec) = pod.val().get("spec") else { return 0 };
     let stated = spec.int_at(&["priority"]).is_some() || spec.name_at(&["priorityClassName"]).is_some();
     if stated || pod.node.is_empty() { of_spec(state, spec).value } else { 0 }
@@ -52,9 +52,13 @@ pub fn of_pod(state: &State, pod: &Object) -> i64 {
 /// The lowest priority of the pods of an object, and of those that it makes.
 pub fn priority(state: &State, object: &Object) -> i64 {
     let pods = pods_of(state, object).into_iter().filter(|pod| pod.live() && !pod.finished());
-    let is_pod = object.key.kind.is("Pod");
-    let made = navigate::pod_spec(state, object).filter(|_| !is_pod).map(|spec| of_spec(state, &spec).value);
-    pods.map(|pod| of_pod(state, pod)).chain(made).min().unwrap_or(0)
+    pods.map(|pod| pod_priority(state, pod)).chain(made_priority(state, object)).min().unwrap_or(0)
+}
+
+/// The priority of the pods that an object makes; a pod makes none.
+pub fn made_priority(state: &State, object: &Object) -> Option<i64> {
+    let spec = navigate::pod_spec(state, object).filter(|_| !object.key.kind.is("Pod"));
+    spec.map(|spec| of_spec(state, &spec).value)
 }
 
 /// Whether pods of a spec may preempt any that there may be: pods without a class have 0. A pod whose class is gone,

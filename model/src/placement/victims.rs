@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::asked::{Asked, Wants, alike, pods_of, template};
 use super::board::{Board, Filling};
 use super::cluster::{Cluster, Limit, room_beside};
-use super::priority::{of_pod, of_spec, outranks_any};
+use super::priority::{of_spec, outranks_any, pod_priority};
 use super::rules::Asks;
 use super::too_hard::TooHard;
 use super::unplaced::{Full, open, short_of};
@@ -215,7 +215,7 @@ impl<'s, 'c, 'a> Scene<'s, 'c, 'a> {
         let name = &node.key.name;
         let added = self.added.get(name).copied().unwrap_or(0);
         let own = self.kind_for(node, added)?;
-        let rank = |pod: &Object| of_pod(self.cluster.state, pod);
+        let rank = |pod: &Object| pod_priority(self.cluster.state, pod);
         let (lower, kept): (Vec<_>, Vec<_>) = self.others(name).into_iter().partition(|pod| rank(pod) < self.priority);
         let mut beside = Beside::of(node, own, added + 1, kept);
         if lower.is_empty() || !beside.has_room() || !self.rules_allow(name, &lower) {
