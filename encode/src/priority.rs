@@ -25,11 +25,11 @@ where
         let known = self.concretely(func, values)?;
         let state = self.scene.state();
         let made = made_priority(state, object);
-        let below = made_below(state, object);
+        let is_lowest = |lowest: i64| made_below(state, object).is_none_or(|below| below >= lowest);
         match known.value().and_then(|value| value.as_int()) {
             None => return Ok(known),
             // none that goes, or comes, is of a lower one
-            Some(lowest) if made == Some(lowest) && below.is_none_or(|below| below >= lowest) => return Ok(known),
+            Some(lowest) if made == Some(lowest) && is_lowest(lowest) => return Ok(known),
             Some(_) if object.key.kind.is("Pod") => return Ok(known),
             Some(_) => {}
         }
@@ -72,7 +72,7 @@ fn made_below(state: &State<'_>, object: &Object) -> Option<i64> {
     let mut open = vec![&object.uid];
     while let Some(owner) = open.pop() {
         for child in state.owned_by(owner).into_iter().filter(|child| !child.key.kind.is("Pod")) {
-            if seen.insert(&child.uid) {
+            if seen.insert(&child.key) {
                 lowest = lowest.into_iter().chain(made_priority(state, child)).min();
                 open.push(&child.uid);
             }
