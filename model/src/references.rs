@@ -30,11 +30,11 @@ pub fn references(object: &Object, adapters: &dyn Adapters) -> Vec<Reference> {
     with_facts(object, adapters.facts(object).as_deref())
 }
 
-/// What an object refers to or scales, as far as [every key](Key::partial_key) of it says; sorted, each once.
-pub(crate) fn named(object: &Object, adapters: &dyn Adapters) -> Vec<Key> {
-    let facts = adapters.facts(object);
-    let scaled = facts.as_ref().and_then(|facts| facts.scale_target.clone());
-    let targets = with_facts(object, facts.as_deref()).into_iter().map(|reference| reference.target);
+/// What an object, of which its adapter says this, refers to or scales, as far as [every key](Key::partial_key) of it says; sorted,
+/// each once.
+pub(crate) fn named(object: &Object, facts: Option<&AdapterFacts>) -> Vec<Key> {
+    let scaled = facts.and_then(|facts| facts.scale_target.clone());
+    let targets = with_facts(object, facts).into_iter().map(|reference| reference.target);
     let mut found: Vec<Key> = targets.chain(scaled).map(Key::partial_key).collect();
     found.sort();
     found.dedup();
@@ -43,8 +43,7 @@ pub(crate) fn named(object: &Object, adapters: &dyn Adapters) -> Vec<Key> {
 
 /// What the adapter of a custom resource lists as made by its operator, as far as [every key](Key::partial_key) of it says; sorted,
 /// each once.
-pub(crate) fn children(object: &Object, adapters: &dyn Adapters) -> Vec<Key> {
-    let facts = adapters.facts(object);
+pub(crate) fn children(facts: Option<&AdapterFacts>) -> Vec<Key> {
     let listed = facts.iter().flat_map(|facts| facts.children.iter().flatten());
     let mut found: Vec<Key> = listed.cloned().map(Key::partial_key).collect();
     found.sort();

@@ -340,12 +340,13 @@ impl Snapshot {
     fn terms_of(&self, object: &Object) -> Terms {
         let selector = self.selector_pair(object);
         let facts = self.adapters.facts(object);
+        let facts = facts.as_deref();
         Terms {
-            labels: labels_of(object, facts.as_deref(), selector.as_ref()),
+            labels: labels_of(object, facts, selector.as_ref()),
             selector,
             constraint: NodeConstraint::of(object).filter(|asks| !object.names_own_node && asks.restricts()),
-            references: named(object, self.adapters.as_ref()),
-            children: children(object, self.adapters.as_ref()),
+            references: named(object, facts),
+            children: children(facts),
         }
     }
 

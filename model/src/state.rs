@@ -74,10 +74,11 @@ impl Index {
         if !object.node.is_empty() {
             self.by_node.entry(object.node.clone()).or_default().insert(key.clone());
         }
-        for target in named(object, adapters) {
+        let facts = adapters.facts(object);
+        for target in named(object, facts.as_deref()) {
             self.by_reference.entry(target).or_default().insert(key.clone());
         }
-        for child in children(object, adapters) {
+        for child in children(facts.as_deref()) {
             self.by_child.entry(child).or_default().insert(key.clone());
         }
         for place in places_of(object) {
@@ -94,10 +95,11 @@ impl Index {
             drop_key(&mut self.by_owner, &owner.uid, key);
         }
         drop_key(&mut self.by_node, &object.node, key);
-        for target in named(object, adapters) {
+        let facts = adapters.facts(object);
+        for target in named(object, facts.as_deref()) {
             drop_key(&mut self.by_reference, &target, key);
         }
-        for child in children(object, adapters) {
+        for child in children(facts.as_deref()) {
             drop_key(&mut self.by_child, &child, key);
         }
         for place in places_of(object) {
@@ -503,21 +505,25 @@ impl<'a> State<'a> {
         keys.into_iter().flatten().filter_map(|key| self.delta.get(key)?.as_ref())
     }
 
-    /// [`Self::merged`] of what is in the order of its keys, both of it.
+    /// [`Self::merged`] of what is in the order of its keys, both of it: thousands are not compared for a few that differ.
     fn in_order<'s>(
         &'s self,
         found: Vec<&'s Arc<Object>>,
         changed: impl Iterator<Item = &'s Arc<Object>>,
     ) -> Vec<&'s Arc<Object>> {
-        if self.delta.is_empty() {
-            return found;
+        let (unchanged, mut changed) = (self.unchanged(found), changed.peekable());
+        if changed.peek().is_none() {
+            return unchanged;
         }
-        let mut unchanged: Vec<&Arc<Object>> = found.into_iter().filter_map(|o| self.marked(o)).collect();
+        let (mut all, mut rest) = (Vec::with_capacity(unchanged.len()), unchanged.as_slice());
         for object in changed {
-            let at = unchanged.partition_point(|other| other.key < object.key);
-            unchanged.insert(at, object);
+            let (before, after) = rest.split_at(rest.partition_point(|other| other.key < object.key));
+            all.extend_from_slice(before);
+            all.push(object);
+            rest = after;
         }
-        unchanged
+        all.extend_from_slice(rest);
+        all
     }
 
     /// The unchanged among `found`, and the changed ones, in the order of their keys.
@@ -526,16 +532,21 @@ impl<'a> State<'a> {
         found: Vec<&'s Arc<Object>>,
         changed: impl Iterator<Item = &'s Arc<Object>>,
     ) -> Vec<&'s Arc<Object>> {
-        if self.delta.is_empty() {
-            return found;
-        }
-        let mut all: Vec<&Arc<Object>> = found.into_iter().filter_map(|o| self.marked(o)).collect();
+        let mut all = self.unchanged(found);
         let unchanged = all.len();
         all.extend(changed);
         if all.len() > unchanged {
             all.sort_by(|a, b| a.key.cmp(&b.key));
         }
         all
+    }
+
+    /// The unchanged among these objects of the snapshot.
+    fn unchanged<'s>(&'s self, found: Vec<&'s Arc<Object>>) -> Vec<&'s Arc<Object>> {
+        match self.delta.is_empty() {
+            true => found,
+            false => found.into_iter().filter_map(|o| self.marked(o)).collect(),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the limits of a group mean in terms of its classes.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use suture_model::futures::{Count, Group};
@@ -12,19 +13,25 @@ pub(super) struct Counting<'g> {
     group: &'g Group,
     classes: &'g [Class],
     /// The fates at each place, by class and number: there may be a limit for each of thousands of nodes.
-    by_place: BTreeMap<usize, Vec<(usize, usize)>>,
+    by_place: OnceCell<BTreeMap<usize, Vec<(usize, usize)>>>,
 }
 
 impl<'g> Counting<'g> {
     /// Of these classes of a group.
     pub fn of(group: &'g Group, classes: &'g [Class]) -> Self {
-        let mut by_place: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-        for (class, Class { fates, .. }) in classes.iter().enumerate() {
-            for (number, place) in fates.iter().enumerate().filter_map(|(number, fate)| Some((number, fate.place?))) {
-                by_place.entry(place).or_default().push((class, number));
+        Self { group, classes, by_place: OnceCell::new() }
+    }
+
+    fn by_place(&self) -> &BTreeMap<usize, Vec<(usize, usize)>> {
+        self.by_place.get_or_init(|| {
+            let mut found: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+            for (class, Class { fates, .. }) in self.classes.iter().enumerate() {
+                for (number, place) in fates.iter().enumerate().filter_map(|(at, fate)| Some((at, fate.place?))) {
+                    found.entry(place).or_default().push((class, number));
+                }
             }
-        }
-        Self { group, classes, by_place }
+            found
+        })
     }
 
     /// What a count means in terms of the classes.
@@ -44,7 +51,7 @@ impl<'g> Counting<'g> {
                 .collect();
         };
         let mut found: Vec<(usize, usize)> =
-            places.iter().filter_map(|place| self.by_place.get(place)).flatten().copied().collect();
+            places.iter().filter_map(|place| self.by_place().get(place)).flatten().copied().collect();
         found.sort_unstable();
         found.dedup();
         let classes = found.into_iter().filter_map(|(class, number)| Some((self.classes.get(class)?, number)));

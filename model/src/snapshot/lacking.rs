@@ -56,7 +56,7 @@ pub fn marks(old: Option<&Object>, new: Option<&Object>, adapters: &dyn Adapters
         found.extend(above(version));
         found.push(Mark::Below(version.uid.clone()));
         // what scales a workload names it
-        found.extend(named(version, adapters).into_iter().map(Mark::Itself));
+        found.extend(named(version, adapters.facts(version).as_deref()).into_iter().map(Mark::Itself));
     }
     if adapters.kinds().contains(kind) {
         let listed = versions().filter_map(|version| adapters.facts(version)?.children.clone());
