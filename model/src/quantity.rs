@@ -154,13 +154,26 @@ fn parse(text: &str) -> Option<Quantity> {
         return None;
     }
     let (binary, ten) = suffix(rest)?;
+    let plain = if fraction.is_empty() { small(whole, binary, ten) } else { None };
+    let nanos = plain.map_or_else(|| exact(whole, fraction, binary, ten), Some)?;
+    Some(Quantity::from_nanos(if negative { -nanos } else { nanos }))
+}
+
+/// The billionths of a whole number with a suffix, where none of it gets large.
+fn small(whole: &str, binary: u32, ten: i64) -> Option<i128> {
+    let billionths = u32::try_from(ten + 9).ok().filter(|power| *power <= 27)?;
+    let number = i128::from(whole.parse::<u64>().ok()?).checked_mul(1024_i128.pow(binary))?;
+    Some(number.checked_mul(10_i128.pow(billionths))?.min(NANOS_MAX))
+}
+
+/// The billionths of any number.
+fn exact(whole: &str, fraction: &str, binary: u32, ten: i64) -> Option<i128> {
     let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
     for _ in 0..binary {
         multiply(&mut digits, 1024);
     }
     let scale = ten + 9 - i64::try_from(fraction.len()).ok()?;
-    let nanos = scaled(&digits, scale);
-    Some(Quantity::from_nanos(if negative { -nanos } else { nanos }))
+    Some(scaled(&digits, scale))
 }
 
 /// Multiplies a decimal number, its highest digit first.
@@ -233,6 +246,21 @@ mod tests {
         ] {
             assert_eq!(Quantity::parse(text).map(Quantity::nanos), Ok(nanos), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_small_is_read_as_exactly() {
+        let numbers = (0..64).map(|bit| 1_u64 << bit).flat_map(|number| [number, number - 1]);
+        for number in numbers.map(|number| number.to_string()) {
+            for text in
+                ["n", "u", "m", "", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e5", "e-7"]
+            {
+                let (binary, ten) = suffix(text).unwrap();
+                let found = small(&number, binary, ten);
+                assert!(found.is_none_or(|nanos| Some(nanos) == exact(&number, "", binary, ten)), "{number}{text}");
+            }
+        }
+        assert!(small("5", 3, 0).is_some() && small("18446744073709551616", 0, 0).is_none());
     }
 
     #[test]

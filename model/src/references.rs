@@ -18,6 +18,7 @@ use crate::value::Val;
 mod pods;
 pub(crate) mod reference;
 
+pub(crate) use pods::SYSTEM_PRIORITIES;
 pub use pods::names_its_own;
 pub use reference::Reference;
 pub(crate) use reference::typed;

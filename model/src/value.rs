@@ -40,6 +40,9 @@ pub enum Val {
 /// address.
 pub(crate) type Identity = (u8, u64);
 
+/// So many entries are looked through one by one.
+const FEW_ENTRIES_MAX: usize = 24;
+
 /// The entries of a JSON object, sorted by key, each key once; shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ValMap {
@@ -65,6 +68,11 @@ impl ValMap {
 
     /// The value of `key`, if present.
     pub fn get(&self, key: &str) -> Option<&Val> {
+        // the length of a key is told without reading it
+        let is_it = |(k, _): &&(Str, Val)| k.len() == key.len() && **k == *key;
+        if self.entries.len() <= FEW_ENTRIES_MAX {
+            return self.entries.iter().find(is_it).map(|(_, v)| v);
+        }
         let at = self.entries.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
         self.entries.get(at).map(|(_, v)| v)
     }

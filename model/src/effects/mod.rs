@@ -50,6 +50,7 @@ pub use memo::Memo;
 pub use scheduling::classifier::{node_classes, nodes_beside_others};
 pub use scheduling::new_templates::new_templates;
 pub use scheduling::node_classes::{AntiAffinityPresence, Demand, NodeClasses};
+pub(crate) use survival::ByBody;
 pub use template_change::propagate_template;
 
 pub use crate::controllers::statefulset::ordinal_labels;

@@ -35,10 +35,40 @@ pub struct Survivals<'s, 'a> {
     /// What was worked out about it.
     pub memo: &'s Memo,
     expected: Expected<'s, 'a>,
-    /// Whether pods of a body are expected to go, worked out once: it depends on owners and namespace only.
-    going: RefCell<BTreeMap<(Str, *const Body), bool>>,
+    /// Whether pods are expected to go: it depends on owners and namespace only.
+    expected_pods: ByBody,
+    /// Whether pods have gone once all has settled, of those that no request deletes and that are on nodes that are well.
+    gone_pods: ByBody,
+}
+
+/// What is the same for all pods of a body in a namespace, worked out once.
+#[derive(Default)]
+pub struct ByBody {
+    known: RefCell<BTreeMap<(Str, *const Body), bool>>,
     /// The last one that was asked for.
-    last_going: RefCell<Option<(Str, *const Body, bool)>>,
+    last: RefCell<Option<(Str, *const Body, bool)>>,
+}
+
+impl ByBody {
+    /// As `find` says of a pod, unless it is known.
+    pub fn of(&self, pod: &Object, find: impl FnOnce() -> bool) -> bool {
+        let body = Arc::as_ptr(&pod.body);
+        if let Some((ns, known, is_so)) = &*self.last.borrow()
+            && Arc::ptr_eq(ns, &pod.key.ns)
+            && std::ptr::eq(*known, body)
+        {
+            return *is_so;
+        }
+        let key = (pod.key.ns.clone(), body);
+        let known = self.known.borrow().get(&key).copied();
+        let is_so = known.unwrap_or_else(|| {
+            let is_so = find();
+            self.known.borrow_mut().insert(key, is_so);
+            is_so
+        });
+        self.last.replace(Some((pod.key.ns.clone(), body, is_so)));
+        is_so
+    }
 }
 
 impl<'s, 'a> Survivals<'s, 'a> {
@@ -48,8 +78,8 @@ impl<'s, 'a> Survivals<'s, 'a> {
             scenario,
             memo,
             expected: Expected::new(&scenario.state),
-            going: RefCell::default(),
-            last_going: RefCell::default(),
+            expected_pods: ByBody::default(),
+            gone_pods: ByBody::default(),
         }
     }
 
@@ -96,7 +126,14 @@ impl<'s, 'a> Survivals<'s, 'a> {
 
     /// Whether an object goes with its namespace, its owners or what else is being deleted.
     pub fn is_expected(&self, object: &Object) -> bool {
-        if object.key.kind.is("Pod") { self.is_pod_expected(object) } else { self.expected.goes(object) }
+        let goes = || self.expected.goes(object);
+        if object.key.kind.is("Pod") { self.expected_pods.of(object, goes) } else { goes() }
+    }
+
+    /// Whether a pod has gone once all has settled, as `find` says: pods of a body differ in that only where a request deletes one,
+    /// or where its node is not well.
+    pub fn is_gone(&self, pod: &Object, find: impl FnOnce() -> bool) -> bool {
+        if pod.in_deletion_closure || self.on_unhealthy_node(pod) { find() } else { self.gone_pods.of(pod, find) }
     }
 
     /// Whether a pod is on a node that is not plainly well.
@@ -118,25 +155,5 @@ impl<'s, 'a> Survivals<'s, 'a> {
     /// Whether a pod is ready, and stays so unless its controller removes it.
     pub fn stays_ready(&self, pod: &Object) -> bool {
         pod.ready() && self.of(pod) == Survival::Stays && !self.fails(pod) && !self.restarts(pod)
-    }
-
-    /// [`Self::is_expected`] of a pod, which is the same for those of a body in a namespace.
-    fn is_pod_expected(&self, object: &Object) -> bool {
-        let body = Arc::as_ptr(&object.body);
-        if let Some((ns, known, going)) = &*self.last_going.borrow()
-            && Arc::ptr_eq(ns, &object.key.ns)
-            && std::ptr::eq(*known, body)
-        {
-            return *going;
-        }
-        let key = (object.key.ns.clone(), body);
-        let known = self.going.borrow().get(&key).copied();
-        let going = known.unwrap_or_else(|| {
-            let going = self.expected.goes(object);
-            self.going.borrow_mut().insert(key, going);
-            going
-        });
-        self.last_going.replace(Some((object.key.ns.clone(), body, going)));
-        going
     }
 }

@@ -12,6 +12,7 @@ use crate::controllers::deployment::max_surge;
 use crate::fields::{self, finished, template_path};
 use crate::kinds::{Kind, KindTraits};
 use crate::object::{Object, Owner};
+use crate::references::SYSTEM_PRIORITIES;
 use crate::state::State;
 use crate::value::Val;
 
@@ -169,6 +170,13 @@ pub fn default_class<'s>(state: &'s State) -> Option<&'s Arc<Object>> {
     let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None).into_iter();
     let default = classes.filter(|class| class.live() && class.val().bool_at(&["globalDefault"]) == Some(true));
     default.min_by_key(|class| class.val().int_at(&["value"]).unwrap_or(0))
+}
+
+/// Whether a PriorityClass may be that of a pod: as the global default, by name, or as one of those that there always are.
+pub fn may_be_priority(state: &State, class: &Object) -> bool {
+    let is_default = class.val().bool_at(&["globalDefault"]) == Some(true);
+    let is_built_in = SYSTEM_PRIORITIES.contains(&&*class.key.name);
+    is_default || is_built_in || !state.referrers(&class.key).is_empty()
 }
 
 /// What decides about the pods of a namespace as they are admitted.

@@ -29,8 +29,8 @@ pub use budgets::{
     labelled_maker, pods_wanted, unscaled,
 };
 pub use capacity::{
-    admitted_spec, admitting, counts, deciding, default_class, is_made, is_workload, most_wanted, refusals, surge,
-    workloads,
+    admitted_spec, admitting, counts, deciding, default_class, is_made, is_workload, may_be_priority, most_wanted,
+    refusals, surge, workloads,
 };
 pub use claims::{claims_of, goes_with_pod, volume};
 pub use confirmed::{confirming, is_confirmed, meant};
@@ -42,7 +42,8 @@ pub use owners::{
     parents, top_controller, unread_owners, wanted_by,
 };
 pub use placement::{
-    admitted_nodes, daemon_nodes, daemon_pod_on, differs_beyond_cordon, keeps_daemon_pod, matters_to_daemon_set, zone,
+    admitted_nodes, daemon_nodes, daemon_pod_on, differs_beyond_cordon, differs_beyond_scheduling, keeps_daemon_pod,
+    matters_to_daemon_set, zone,
 };
 pub use possible::{follows_pods, placing, possible_nodes};
 pub use replicas::wanted_replicas;

@@ -37,6 +37,17 @@ pub fn differs_beyond_cordon(old: &Object, new: &Object) -> bool {
     old.live() != new.live() || rest(old) != rest(new)
 }
 
+/// Whether a node is another one but for what decides which pods come to it: whether it is cordoned, and taints that do not
+/// evict. The pods that it has stay (`pkg/controller/tainteviction/taint_eviction.go`, `getNoExecuteTaints`).
+pub fn differs_beyond_scheduling(old: &Object, new: &Object) -> bool {
+    let plain = |node: &Object| {
+        let stays = |taint: &&Val| !taint.str_at(&["effect"]).is_some_and(|effect| effect.ends_with("NoSchedule"));
+        let taints = node.val().items_at(&["spec", "taints"]).iter().filter(stays).cloned().collect();
+        node.map_body(|val| val.with_at(&["spec", "taints"], Val::list(taints)))
+    };
+    differs_beyond_cordon(&plain(old), &plain(new))
+}
+
 /// Whether what is another about a node may matter to what a DaemonSet does. Labels, annotations and a cordon do where it wants
 /// a pod there with them and none without, or the other way round.
 pub fn matters_to_daemon_set(state: &State, set: &Object, old: &Object, new: &Object) -> bool {

@@ -48,6 +48,10 @@ fn account_of(state: &State, object: &Object) -> Option<(Str, Str)> {
 pub fn rights_lost(before: &State, now: &State, object: &Object) -> Vec<String> {
     let Some(account) = account_of(now, object) else { return Vec::new() };
     let (had, has) = (grants(before, &account), grants(now, &account));
+    // mostly nothing has changed about them
+    if had.iter().all(|grant| has.iter().any(|other| grant.is(other))) {
+        return Vec::new();
+    }
     let needed = needed(before, object, &had);
     let lost = needed.iter().filter(|right| !has.iter().any(|grant| grant.allows(right)));
     let said: BTreeSet<String> = lost.map(Right::text).collect();
@@ -64,6 +68,12 @@ impl Right {
 }
 
 impl Grant<'_> {
+    /// Whether another one has the same rules there, which are then the same in memory.
+    fn is(&self, other: &Self) -> bool {
+        let rules = |grant: &Self| grant.rules.iter().map(|rule| std::ptr::from_ref(*rule)).collect::<Vec<_>>();
+        self.ns == other.ns && rules(self) == rules(other)
+    }
+
     fn allows(&self, right: &Right) -> bool {
         let covers = self.ns.is_none() || self.ns == right.ns.as_ref();
         covers && self.rules.iter().any(|rule| allows(rule, right))

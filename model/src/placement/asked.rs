@@ -35,10 +35,10 @@ pub struct Asked {
 pub struct Wants {
     /// Those that are to be placed.
     pub new: Vec<Asked>,
-    /// How many there are on each node of those that are placed as the workload asks.
+    /// How many there are on each node of those that are placed as the workload asks; not told of a DaemonSet.
     pub placed: BTreeMap<Str, i64>,
-    /// Those pods that are of the new ones' revision, as far as can be told.
-    pub alike: BTreeSet<Key>,
+    /// Those pods of the state that are of the new ones' revision, as far as can be told.
+    pub alike: BTreeSet<*const Object>,
     /// Those that are replaced, since they ask for something else.
     pub leaving: BTreeSet<Key>,
 }
@@ -162,13 +162,11 @@ pub fn wants(cluster: &Cluster<'_, '_>, object: &Object, wanted: i64) -> Wants {
             found.leaving.insert(pod.key.clone());
         }
     }
-    for pod in &placed {
-        *found.placed.entry(pod.node.clone()).or_default() += 1;
-        found.alike.insert(pod.key.clone());
-    }
+    found.alike = placed.iter().map(|pod| Arc::as_ptr(pod)).collect();
     found.new = if object.key.kind.is("DaemonSet") {
+        let taken: BTreeSet<&Str> = placed.iter().map(|pod| &pod.node).collect();
         let nodes = navigate::daemon_nodes(state, object).into_iter().map(|node| &node.key.name);
-        let open = nodes.filter(|name| !found.placed.contains_key(*name) && !cluster.gone.contains(*name));
+        let open = nodes.filter(|name| !taken.contains(name) && !cluster.gone.contains(*name));
         open.map(|name| Asked { only: Some(name.clone()), ..alike(state, object, &template, None, 1) }).collect()
     } else if object.key.kind.is("StatefulSet") {
         let there: BTreeSet<i64> = placed.iter().filter_map(|pod| pod_ordinal(object, &pod.key.name)).collect();
@@ -179,6 +177,9 @@ pub fn wants(cluster: &Cluster<'_, '_>, object: &Object, wanted: i64) -> Wants {
         let missing = wanted.saturating_sub(i64::try_from(placed.len()).unwrap_or(i64::MAX)).max(0);
         if missing == 0 { Vec::new() } else { vec![alike(state, object, &template, None, missing)] }
     };
+    if !object.key.kind.is("DaemonSet") {
+        placed.into_iter().for_each(|pod| *found.placed.entry(pod.node.clone()).or_default() += 1);
+    }
     found
 }
 

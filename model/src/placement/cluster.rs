@@ -1,17 +1,17 @@
 //! Nodes and the pods that stay on them, as new pods find them.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::deletion::{Expected, cascaded};
 use crate::effects::scheduling::template::Template;
 use crate::effects::scheduling::usage::{room, room_of_others};
-use crate::effects::{Memo, at_risk};
+use crate::effects::{ByBody, Memo, at_risk};
 use crate::fields::{amount, has_deadline, requests};
 use crate::kinds::Kind;
 use crate::navigate;
-use crate::object::{Body, Key, Object};
+use crate::object::{Key, Object};
 use crate::snapshot::Usage;
 use crate::state::State;
 use crate::steps;
@@ -24,8 +24,8 @@ pub struct Cluster<'s, 'a> {
     /// Nodes that are taken to be gone, and their pods with them.
     pub gone: BTreeSet<Str>,
     expected: Expected<'s, 'a>,
-    /// Whether pods of a body go with their owners, worked out once.
-    going: RefCell<BTreeMap<(Str, *const Body), bool>>,
+    /// Whether pods go with their owners.
+    going: ByBody,
     memo: Memo,
     /// What changed pods add to the snapshot's figures.
     changed: BTreeMap<Str, Usage>,
@@ -44,7 +44,7 @@ impl<'s, 'a> Cluster<'s, 'a> {
                 }
             }
         }
-        let (expected, going, memo) = (Expected::new(state), RefCell::default(), Memo::default());
+        let (expected, going, memo) = (Expected::new(state), ByBody::default(), Memo::default());
         Self { state, gone, expected, going, memo, changed, unsteady: OnceCell::new() }
     }
 
@@ -65,6 +65,12 @@ impl<'s, 'a> Cluster<'s, 'a> {
         }
     }
 
+    /// Whether there are live nodes.
+    pub fn has_nodes(&self) -> bool {
+        let is_there = |node: &Object| node.live() && !self.gone.contains(&node.key.name);
+        !self.state.first(&Kind::new("", "Node"), 1, &is_there).is_empty()
+    }
+
     /// A live node.
     pub fn node(&self, name: &Str) -> Option<&'s Arc<Object>> {
         self.state.get(&Key::global("Node", name)).filter(|node| node.live() && !self.gone.contains(name))
@@ -78,13 +84,7 @@ impl<'s, 'a> Cluster<'s, 'a> {
     }
 
     fn goes_with_owners(&self, pod: &Object) -> bool {
-        let key = (pod.key.ns.clone(), Arc::as_ptr(&pod.body));
-        if let Some(known) = self.going.borrow().get(&key) {
-            return *known;
-        }
-        let goes = self.expected.goes(pod);
-        self.going.borrow_mut().insert(key, goes);
-        goes
+        self.going.of(pod, || self.expected.goes(pod))
     }
 
     /// The pods that stay on a node.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::asked::pods_of;
 use super::priority::{may_outrank, priority};
 use super::too_hard::TooHard;
-use super::victims::{Victims, victims};
+use super::victims::{Choice, Victims, victims};
+use crate::navigate;
 use crate::object::{Body, Key, Object};
 use crate::state::State;
 use crate::value::Str;
@@ -32,12 +33,12 @@ pub fn preemption(state: &State<'_>, workload: &Object) -> Result<Preemption, To
     }
     let nodes: BTreeSet<&Str> = pods_of(state, workload).into_iter().map(|pod| &pod.node).collect();
     let mut gone: BTreeSet<Key> = BTreeSet::new();
-    for other in outranking(state, priority(state, workload)).iter() {
+    for (other, choices) in preempting(state, priority(state, workload)).iter() {
         if other.key == workload.key {
             continue;
         }
         let mut costs = false;
-        for choice in victims(state, other).as_ref().as_ref().map_err(|_| TooHard)? {
+        for choice in choices.as_ref().as_ref().map_err(|_| TooHard)? {
             // each set is of one node, and they stand in the order of their nodes
             let at = |victims: &Victims| victims.first().map(|pod| pod.node.clone());
             let here = nodes.iter().filter_map(|node| {
@@ -62,10 +63,16 @@ pub fn preemption(state: &State<'_>, workload: &Object) -> Result<Preemption, To
     Ok(found)
 }
 
-/// [`may_outrank`], found once for a state.
-fn outranking(state: &State<'_>, value: i64) -> Arc<Vec<Arc<Object>>> {
-    let find = || may_outrank(state, value).into_iter().cloned().collect();
-    state.once("outranking", &value.to_string(), find)
+/// A workload, and whom its new pods may preempt.
+type Preempting = (Arc<Object>, Arc<Result<Vec<Choice>, TooHard>>);
+
+/// Those of [`may_outrank`] that may preempt somebody, or of which that was not found, found once for a state.
+fn preempting(state: &State<'_>, value: i64) -> Arc<Vec<Preempting>> {
+    let find = || {
+        let all = may_outrank(state, value).into_iter().map(|other| (other.clone(), victims(state, other)));
+        all.filter(|(_, choices)| choices.as_ref().as_ref().map_or(true, |choices| !choices.is_empty())).collect()
+    };
+    state.once("preempting", &value.to_string(), find)
 }
 
 /// The workloads that pods belong to which the new pods of one workload may preempt, and these pods themselves.
@@ -76,6 +83,7 @@ pub fn preempted_by(state: &State<'_>, workload: &Object) -> Result<BTreeSet<Key
     let mut found = BTreeSet::new();
     let mut seen: BTreeSet<*const Arc<Object>> = BTreeSet::new();
     let mut alike: BTreeSet<(Str, *const Body)> = BTreeSet::new();
+    let custom = state.base().adapters().kinds();
     let choices = victims(state, workload);
     let choices = choices.as_ref().as_ref().map_err(|_| TooHard)?;
     for victims in choices.iter().flatten().filter(|victims| seen.insert(victims.as_ptr())) {
@@ -85,10 +93,16 @@ pub fn preempted_by(state: &State<'_>, workload: &Object) -> Result<BTreeSet<Key
             if !alike.insert((pod.key.ns.clone(), Arc::as_ptr(&pod.body))) {
                 continue;
             }
-            let mut above = crate::navigate::controller_of(state, pod);
+            let mut above = navigate::controller_of(state, pod);
             while let Some(owner) = above.filter(|owner| found.insert(owner.key.clone())) {
-                above = crate::navigate::controller_of(state, owner);
+                above = navigate::controller_of(state, owner);
             }
+            // a custom resource has the pods that its adapter selects as well
+            let selecting = state.selecting_any(&custom, &pod.key.ns, pod.labels()).into_iter();
+            let has = |custom: &&Arc<Object>| {
+                navigate::selector_of(state, custom).is_some_and(|selector| selector.matches(pod.labels()))
+            };
+            found.extend(selecting.filter(has).map(|custom| custom.key.clone()));
         }
     }
     Ok(found)

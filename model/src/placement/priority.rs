@@ -10,6 +10,7 @@ use super::lacking::Lacking;
 use crate::kinds::{Kind, KindTraits};
 use crate::navigate;
 use crate::object::{Key, Object};
+use crate::references::SYSTEM_PRIORITIES;
 use crate::snapshot::lacking_kinds;
 use crate::state::State;
 use crate::value::{Str, Val};
@@ -97,7 +98,7 @@ fn may_outrank_among<'s, 'a>(
     let is_any_below = value < 0 && classes.iter().any(|class| !above(class, -1));
     let live = classes.into_iter().filter(|class| class.live());
     let mut names: Vec<Str> = live.filter(|class| above(class, value)).map(|c| c.key.name.clone()).collect();
-    names.extend(["system-node-critical", "system-cluster-critical"].map(Str::from));
+    names.extend(SYSTEM_PRIORITIES.map(Str::from));
     let default = navigate::default_class(state).is_some_and(|class| names.contains(&class.key.name));
     let unnamed = default || is_any_below;
     // else none is above that names no class

@@ -81,7 +81,7 @@ impl Rule {
         own: &Template,
         ns: &Str,
         leaving: &BTreeSet<Key>,
-        placed: &BTreeSet<Key>,
+        placed: &BTreeSet<*const Object>,
     ) -> Vec<&'s Arc<Object>> {
         let Some(selector) = self.val.at_some(&["labelSelector"]) else { return Vec::new() };
         let selector = Selector::from_label_selector(selector);
@@ -89,7 +89,7 @@ impl Rule {
         let namespaces = if is_spread { vec![ns.clone()] } else { namespaces(cluster.state, &self.val, ns) };
         let pods = namespaces.iter().flat_map(|ns| cluster.state.pods_matching(ns, &selector));
         pods.filter(|pod| !leaving.contains(&pod.key) && cluster.stays(pod))
-            .filter(|pod| shares(&self.val, own.labels(), pod.labels(), placed.contains(&pod.key)))
+            .filter(|pod| shares(&self.val, own.labels(), pod.labels(), placed.contains(&Arc::as_ptr(pod))))
             .collect()
     }
 }
@@ -103,7 +103,7 @@ pub fn closed(
     own: &Template,
     ns: &Str,
     leaving: &BTreeSet<Key>,
-    placed: &BTreeSet<Key>,
+    placed: &BTreeSet<*const Object>,
 ) -> Closed {
     let mut found = Closed::new();
     if own.pinned().is_some() {
@@ -112,7 +112,7 @@ pub fn closed(
     // equals stand together
     let mut last: Option<(*const Body, bool, Vec<&Str>)> = None;
     for pod in cluster.state.keeping_apart(ns).into_iter().filter(|pod| !leaving.contains(&pod.key)) {
-        let (body, alike) = (Arc::as_ptr(&pod.body), placed.contains(&pod.key));
+        let (body, alike) = (Arc::as_ptr(&pod.body), placed.contains(&Arc::as_ptr(pod)));
         let known = last.take().filter(|(of, was_alike, _)| *of == body && *was_alike == alike);
         let meaning = |term: &&Val| means(cluster.state, term, &pod.key.ns, pod.labels(), ns, own.labels(), alike);
         let keys =

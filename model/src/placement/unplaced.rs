@@ -68,7 +68,7 @@ struct Worst {
 fn worst(state: &State<'_>, object: &Object, question: &Question<'_>) -> Result<Worst, TooHard> {
     let none = BTreeSet::new();
     let cluster = Cluster::new(state, none.clone());
-    if question.growing.is_some() && cluster.nodes().is_empty() {
+    if question.growing.is_some() && !cluster.has_nodes() {
         // what a group grows by is told by the nodes that it has
         return Ok(Worst { short: 0, gone: none });
     }

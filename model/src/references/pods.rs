@@ -6,7 +6,7 @@ use crate::object::{Key, Object};
 use crate::value::{Str, Val};
 
 /// PriorityClasses that every API server makes (`pkg/apis/scheduling/types.go`, `SystemPriorityClasses`).
-const SYSTEM_PRIORITIES: [&str; 2] = ["system-node-critical", "system-cluster-critical"];
+pub const SYSTEM_PRIORITIES: [&str; 2] = ["system-node-critical", "system-cluster-critical"];
 
 /// The references of a pod; a finished one names what it no longer uses.
 pub(super) fn of_pod(pod: &Object, found: &mut Vec<Reference>) {

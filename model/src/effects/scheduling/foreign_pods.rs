@@ -80,8 +80,11 @@ pub fn keep_out<'t>(scenario: &Scenario<'_>, maker: &Key, mut terms: impl Iterat
 /// Whether a pod has gone once all has settled, whatever happens: a request deletes it or what it belongs to, it is being
 /// deleted, or its controller wants none.
 pub fn has_gone(survivals: &Survivals<'_, '_>, pod: &Object) -> bool {
-    pod.finalizers().next().is_none()
-        && (survivals.once_settled(pod, survivals.of(pod)) == Survival::Goes || is_unwanted(survivals.scenario, pod))
+    survivals.is_gone(pod, || {
+        pod.finalizers().next().is_none()
+            && (survivals.once_settled(pod, survivals.of(pod)) == Survival::Goes
+                || is_unwanted(survivals.scenario, pod))
+    })
 }
 
 /// Whether a ReplicaSet, or a Deployment above it, is scaled to 0 pods, or a StatefulSet that waits for none of its pods.

@@ -6,7 +6,7 @@ use crate::snapshot::Snapshot;
 use crate::testing::val;
 
 /// Versions of objects that decide which workloads lack pods.
-const VERSIONS: [&str; 21] = [
+const VERSIONS: [&str; 22] = [
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 2, template: {spec: {containers: [{name: c}]}}}}",
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 1, template: {spec: {nodeSelector: {x: y}, containers: [{name: c}]}}}}",
@@ -21,6 +21,7 @@ const VERSIONS: [&str; 21] = [
     "{apiVersion: v1, kind: Node, metadata: {name: n}}",
     "{apiVersion: v1, kind: Node, metadata: {name: n}, spec: {taints: [{key: k, effect: NoExecute}]}}",
     "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {conditions: [{type: Ready, status: 'False'}]}}",
+    "{apiVersion: v1, kind: Node, metadata: {name: n, deletionTimestamp: x, finalizers: [example.org/drain]}}",
     "{apiVersion: v1, kind: Node, metadata: {name: m}}",
     "{apiVersion: v1, kind: Namespace, metadata: {name: a, uid: a}}",
     "{apiVersion: v1, kind: Namespace, metadata: {name: a, uid: a, deletionTimestamp: x}}",
