@@ -160,8 +160,9 @@ impl<'e> Judge<'e> {
         let mut impact = Impact::new(&before, &set.during, &set.baseline);
         let inputs = expression_inputs(&input.change.requests, input.time);
         let (preparations, replayed) = (Preparations::default(), RefCell::default());
-        let evicted = Evicted::default();
-        let context = DecisionContext { input, in_flight, inputs, before: &before, preparations, evicted, replayed };
+        let (evicted, named) = (Evicted::default(), RefCell::default());
+        let context =
+            DecisionContext { input, in_flight, inputs, before: &before, preparations, evicted, replayed, named };
         let told = StepCache::default();
         let (analyses, running, mut shares) =
             (self.analyses, self.running, Shares::new(self.settings.steps, self.hurried));
@@ -212,9 +213,6 @@ impl<'e> Judge<'e> {
     }
 }
 
-/// An object that is reached for its constraint on nodes, and the key of its class.
-type Known<'s> = (&'s Arc<Object>, Option<Rc<ClassKey>>);
-
 /// Judges the instances of one invariant, one after the other. It breaks off where what was found suffices: more would not
 /// make another decision of it.
 struct InvariantJudge<'j, 'e, 's, 'a> {
@@ -238,7 +236,7 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
     /// Judges all instances that the change reaches.
     fn all(&mut self, impact: &mut Impact<'s, 'a>) -> ControlFlow<()> {
         self.began = steps::left();
-        let Reached { mut keys, pod_classes, admitting } = match self.scope.instances {
+        let Reached { mut keys, mut pods, pod_classes, admitting } = match self.scope.instances {
             Instances::Reached => impact.reached(self.run.analysis),
             Instances::All => Reached::of(impact.of_kinds(self.run.analysis, None)),
             Instances::Of(key) => Reached::of(impact.of_key(self.run.analysis, key)),
@@ -250,20 +248,27 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         // what lies elsewhere is no instance, and nothing that could be undecided
         if let Some(ns) = &self.run.compiled().namespaced {
             keys.retain(|key| key.ns == *ns);
-        }
-        for key in &keys {
-            if self.overran() {
-                return ControlFlow::Continue(());
-            }
-            if self.asks(key) {
-                self.instance(key, None);
-            }
-            self.suffices()?;
+            pods.retain(|pod| pod.key.ns == *ns);
         }
         let reached: BTreeSet<*const Object> = match admitting.is_empty() {
             true => BTreeSet::new(),
-            false => keys.iter().filter_map(|key| self.run.context.before.get(key)).map(Arc::as_ptr).collect(),
+            false => {
+                let of_keys = keys.iter().filter_map(|key| self.run.context.before.get(key));
+                of_keys.chain(pods.iter().copied()).map(Arc::as_ptr).collect()
+            }
         };
+        let mut pods = pods.into_iter().peekable();
+        for key in &keys {
+            while let Some(pod) = pods.next_if(|pod| pod.key < *key) {
+                self.reached(&pod.key, Some(pod))?;
+            }
+            let pod = pods.next_if(|pod| pod.key == *key);
+            self.reached(key, pod)?;
+        }
+        pods.try_for_each(|pod| self.reached(&pod.key, Some(pod)))?;
+        if self.is_spent {
+            return ControlFlow::Continue(());
+        }
         for constraint in admitting {
             if self.overran() {
                 return ControlFlow::Continue(());
@@ -276,6 +281,17 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         }
         self.unread(impact);
         ControlFlow::Continue(())
+    }
+
+    /// Judges an instance that is reached for its own sake, which is this pod of the cluster before, if that is given.
+    fn reached(&mut self, key: &Key, pod: Option<&'s Arc<Object>>) -> ControlFlow<()> {
+        if self.overran() {
+            return ControlFlow::Continue(());
+        }
+        if self.asks(key) {
+            self.instance(key, pod, None);
+        }
+        self.suffices()
     }
 
     /// Whether no step is left: the invariant has taken its share of the decision, or the answer is due. Then it is undecided,
@@ -324,7 +340,7 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             match &shared {
                 Some(shared) if is_judged() && self.memo.is_of(shared, object) => self.count(key, &shared.verdict),
                 Some(_) | None => {
-                    self.instance(key, Some((object, class_key.clone())));
+                    self.instance(key, Some(object), class_key.clone());
                     shared = class_key.as_ref().and_then(|class_key| self.memo.of_class(class_key));
                 }
             }
@@ -333,8 +349,9 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
         ControlFlow::Continue(())
     }
 
-    /// Judges an instance, unless the verdict on its class is known.
-    fn instance(&mut self, key: &Key, known: Option<Known<'s>>) {
+    /// Judges an instance, which is this object with this key of its class as far as that is known, unless the verdict on its class
+    /// is.
+    fn instance(&mut self, key: &Key, object: Option<&'s Arc<Object>>, class_key: Option<Rc<ClassKey>>) {
         let (run, compiled) = (self.run, self.run.compiled());
         if let Some(exemption) = run.context.input.exemption(compiled, key) {
             let judged = run.find(key).is_some_and(|object| judges(compiled, object));
@@ -342,15 +359,14 @@ impl<'s, 'a> InvariantJudge<'_, '_, 's, 'a> {
             self.found.exempted.extend(exempted);
             return;
         }
-        if let Some(shared) = self.memo.of_member(key) {
+        let Some(object) = object.or_else(|| run.find(key)).filter(|object| judges(compiled, object)) else { return };
+        if let Some(shared) = self.memo.of_member(object) {
             return self.count(key, &shared.verdict);
         }
-        let object = known.as_ref().map(|(object, _)| *object).or_else(|| run.find(key));
-        let Some(object) = object.filter(|object| judges(compiled, object)) else { return };
         if self.holds_by_itself(object) {
             return self.count(key, &ClassVerdict::Proved(Vec::new()));
         }
-        let class_key = known.map_or_else(|| self.memo.key_of(object), |(_, class_key)| class_key);
+        let class_key = class_key.or_else(|| self.memo.key_of(object));
         let shared = class_key.as_ref().and_then(|class_key| self.memo.of_class(class_key));
         if let Some(shared) = shared.filter(|shared| self.memo.is_of(shared, object)) {
             return self.count(key, &shared.verdict);

@@ -10,7 +10,7 @@ use suture_encode::scene::Preparations;
 use suture_model::change::{Change, Request};
 use suture_model::futures::Moment;
 use suture_model::land::{TooManyInFlight, scenarios_within, without};
-use suture_model::object::Key;
+use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
@@ -249,6 +249,8 @@ pub(crate) struct DecisionContext<'s, 'a> {
     pub evicted: Evicted<'a>,
     /// What replays in the scenarios' own states found out for all instances.
     pub replayed: RefCell<AboutLocals>,
+    /// Whether something refers to an object in some scenarios, by where these and it are in memory.
+    pub named: RefCell<BTreeMap<(*const Scenario<'a>, *const Object), bool>>,
 }
 
 /// The scenarios with evictions that were asked for so far, by where the one without them is in memory.

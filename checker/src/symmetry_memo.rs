@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use suture_encode::class::Symmetric;
 use suture_encode::impact::PodClass;
 use suture_encode::question::Judged;
 use suture_encode::scene::Scene;
@@ -26,7 +27,7 @@ use suture_model::fields::NodeConstraint;
 use suture_model::futures::Faults;
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate::owner_object;
-use suture_model::object::{Key, Object};
+use suture_model::object::{Body, Key, Object};
 use suture_model::references::{names_its_own, references};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
@@ -59,8 +60,8 @@ pub(crate) enum Members {
     WithKey,
     /// Those that no question tells from the representative; none was asked yet.
     Unasked,
-    /// These, the representative among them.
-    Are(BTreeSet<Key>),
+    /// Those that are in each of these, as the representative is.
+    Are(Vec<Symmetric>),
 }
 
 impl InstanceClass<'_> {
@@ -74,14 +75,13 @@ impl InstanceClass<'_> {
             Members::Alone => Members::Alone,
             Members::WithKey if scene.encoded_groups().is_empty() => Members::WithKey,
             Members::WithKey => Members::Alone,
-            Members::Unasked => match found() {
-                Some(found) => Members::Are(found.into_iter().cloned().collect()),
-                None => Members::Alone,
-            },
-            Members::Are(known) => match found() {
+            Members::Unasked => found().map_or(Members::Alone, |found| Members::Are(vec![found])),
+            Members::Are(mut known) => match found() {
                 Some(found) => {
-                    let found: BTreeSet<&Key> = found.into_iter().collect();
-                    Members::Are(known.into_iter().filter(|key| found.contains(key)).collect())
+                    if !known.iter().any(|of| of.is(&found)) {
+                        known.push(found);
+                    }
+                    Members::Are(known)
                 }
                 None => Members::Alone,
             },
@@ -94,10 +94,16 @@ impl InstanceClass<'_> {
             Members::Alone | Members::Unasked => false,
             Members::WithKey => true,
             Members::Are(members) => {
-                instance.run.analysis.footprint.blind_message && explain::names_none(violation, members)
+                instance.run.analysis.footprint.blind_message && explain::names_none(violation, &common(members))
             }
         }
     }
+}
+
+/// The keys that all of these have.
+fn common(members: &[Symmetric]) -> BTreeSet<Key> {
+    let Some((first, others)) = members.split_first() else { return BTreeSet::new() };
+    first.keys().filter(|key| others.iter().all(|other| other.has(key))).cloned().collect()
 }
 
 /// The verdict on the representative of a class.
@@ -112,10 +118,10 @@ pub(crate) enum ClassVerdict {
 }
 
 /// Which members meet the same as the representative.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Sharing<'s> {
-    /// Those that differ from it in their headers only: what may become of either was part of the questions.
-    SameBody(&'s Arc<Object>),
+    /// Those in each of these that differ from it in their headers only: what may become of either was part of the questions.
+    SameBody(&'s Arc<Object>, Vec<Symmetric>),
     /// Those that nothing happens to: nothing happens to the representative, either.
     Unaffected,
     /// Those that no scenario changes: the verdict is the same whether they stay, terminate or are gone.
@@ -135,8 +141,8 @@ pub(crate) struct SymmetryMemo<'s, 'a> {
     /// Whether pods that differ in their names only may stand for one another.
     blind: bool,
     by_key: BTreeMap<Rc<ClassKey>, Rc<SharedVerdict<'s>>>,
-    /// By the names of members, where the class has no key.
-    by_member: BTreeMap<Key, Rc<SharedVerdict<'s>>>,
+    /// By the body of the members, where the class has no key.
+    by_body: BTreeMap<*const Body, Vec<Rc<SharedVerdict<'s>>>>,
     expected: Expected<'s, 'a>,
     quiet: OnceCell<bool>,
 }
@@ -149,7 +155,7 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
             // faults tell nodes apart, and what else is on them
             blind: run.compiled().faults == Faults::default() && run.analysis.footprint.blind_to_identity,
             by_key: BTreeMap::new(),
-            by_member: BTreeMap::new(),
+            by_body: BTreeMap::new(),
             expected: Expected::at_worst(run.context.before),
             quiet: OnceCell::new(),
         }
@@ -174,16 +180,26 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
         InstanceClass { representative: object, key, members }
     }
 
-    /// Whether something refers to an object by its name, in some scenario or before.
-    fn is_named(&self, object: &Object) -> bool {
-        let before = self.run.context.before;
-        let mut states = std::iter::once(before).chain(self.run.scenarios().map(|scenario| &scenario.state));
-        states.any(|state| !state.referrers(&object.key).is_empty())
+    /// Whether something refers to an object by its name, in some scenario or before: the same for all invariants that are
+    /// judged in these scenarios.
+    fn is_named(&self, object: &Arc<Object>) -> bool {
+        let context = self.run.context;
+        let at = (self.run.with.as_ptr(), Arc::as_ptr(object));
+        if let Some(known) = context.named.borrow().get(&at) {
+            return *known;
+        }
+        let mut states = std::iter::once(context.before).chain(self.run.scenarios().map(|scenario| &scenario.state));
+        let is_named = states.any(|state| !state.referrers(&object.key).is_empty());
+        context.named.borrow_mut().insert(at, is_named);
+        is_named
     }
 
-    /// The verdict on the class of this object, if it was a member of one without a key.
-    pub fn of_member(&self, key: &Key) -> Option<Rc<SharedVerdict<'s>>> {
-        self.by_member.get(key).cloned()
+    /// The verdict on the class of this object of the cluster before, if it is a member of one without a key.
+    pub fn of_member(&self, object: &Arc<Object>) -> Option<Rc<SharedVerdict<'s>>> {
+        let alike = self.by_body.get(&Arc::as_ptr(&object.body))?;
+        let shared = alike.iter().find(|shared| self.is_of(shared, object))?;
+        let is_there = || self.run.context.before.get(&object.key).is_some_and(|here| Arc::ptr_eq(here, object));
+        (is_there() && !self.is_named(object)).then(|| shared.clone())
     }
 
     /// The verdict on the class with a key.
@@ -193,11 +209,12 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
 
     /// Whether a verdict on its class is that of this object, too.
     pub fn is_of(&self, shared: &SharedVerdict<'s>, member: &Arc<Object>) -> bool {
-        match shared.sharing {
-            Sharing::SameBody(representative) => {
+        match &shared.sharing {
+            Sharing::SameBody(representative, members) => {
                 member.key.ns == representative.key.ns
                     && Arc::ptr_eq(&member.body, &representative.body)
                     && judges(self.run.compiled(), member)
+                    && members.iter().all(|members| members.has(&member.key))
             }
             Sharing::Unaffected => self.stays_as_it_is(member),
             Sharing::WhateverBecomes => self.is_same(member),
@@ -210,12 +227,8 @@ impl<'s, 'a> SymmetryMemo<'s, 'a> {
         let before = self.run.context.before;
         match (members, key) {
             (Members::Are(members), _) if before.get(&representative.key).is_some() => {
-                let shared = Rc::new(SharedVerdict { verdict, sharing: Sharing::SameBody(representative) });
-                let fares_so = |key: &Key| {
-                    before.get(key).is_some_and(|member| self.is_of(&shared, member) && !self.is_named(member))
-                };
-                let members: Vec<Key> = members.into_iter().filter(fares_so).collect();
-                self.by_member.extend(members.into_iter().map(|key| (key, shared.clone())));
+                let shared = SharedVerdict { verdict, sharing: Sharing::SameBody(representative, members) };
+                self.by_body.entry(Arc::as_ptr(&representative.body)).or_default().push(Rc::new(shared));
             }
             (Members::WithKey, Some(key)) if self.stays_as_it_is(representative) => {
                 let holds = matches!(verdict, ClassVerdict::Proved(_));

@@ -14,6 +14,7 @@ use suture_specs::value::Value;
 pub mod annotations;
 mod by_itself;
 pub mod footprint;
+mod guards;
 mod instances;
 mod namespaces;
 pub mod reads;

@@ -114,6 +114,37 @@ pub(crate) struct Prepared {
     positions: OnceCell<BTreeMap<Key, (usize, usize)>>,
 }
 
+/// The existing objects of a class: no question about one of them is told from that about another.
+#[derive(Clone, Debug)]
+pub struct Symmetric {
+    prepared: Rc<Prepared>,
+    class: usize,
+}
+
+impl Symmetric {
+    /// Those of the class of this object in a prepared group, if it is in one.
+    pub(crate) fn of(prepared: &Rc<Prepared>, key: &Key) -> Option<Self> {
+        let (_, class) = prepared.entity_of(key)?;
+        Some(Self { prepared: prepared.clone(), class })
+    }
+
+    /// Whether an object is among them.
+    pub fn has(&self, key: &Key) -> bool {
+        self.prepared.entity_of(key).is_some_and(|(_, class)| class == self.class)
+    }
+
+    /// Their keys.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        let members = self.prepared.classes.get(self.class).into_iter().flat_map(|members| members.entities.iter());
+        members.filter_map(|at| self.prepared.group.entities.get(*at)?.key())
+    }
+
+    /// Whether these are the same of the same group.
+    pub fn is(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.prepared, &other.prepared) && self.class == other.class
+    }
+}
+
 /// The entities of a class.
 #[derive(Clone, Debug)]
 pub(crate) struct Members {

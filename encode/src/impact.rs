@@ -17,20 +17,21 @@
 //! | `hostClaims`, `hostClaimants` | who claims what it claims |
 //! | `instances` | the definition of its kind |
 //! | `volume` | claim and volume of each other |
-//! | `admittedNodes` | pods, volumes and what makes pods, if a changed node has what they ask for in one state and not in another |
+//! | `admittedNodes` | pods, volumes and what makes pods, if a changed node has what they ask for in one state and not in another; of who asks no more than whether there are any, if a state has none; of who asks only where nodes are restricted, those that restrict them |
 //! | `writers`, `targetWriters` | what it writes, and who else writes that |
 //! | `possibleNodes` | every instance, if a node or class changes in what decides; else what refers to it, and what follows pods |
 //! | `unplaced` | what runs touched pods or refers to a touched object; if nodes, or pods that take room, change, whatever lacks pods |
-//! | `preempted` | what the new pods of touched workloads preempt; if nodes change, of all that lack pods |
+//! | `preempted` | what the new pods of touched workloads preempt; if nodes, classes, budgets, defaults or pods that take room change, of all that lack pods |
 //! | `rightsLost` | instances in the namespaces of the accounts that a changed role or binding means |
 //! | `podsWanted` | instances in namespaces with a touched workload, of those that what is asked about selects; where pods and nodes alone change, with a touched DaemonSet |
 //! | `selects`, `endpoints` of what a list has | every instance, if anything of that kind selects such a pod |
 //! | evictions, which an invariant must survive | also what reads pods of a changed budget, or of one over a touched pod |
-//! | lists of the state | every instance, if the list's kind changed; of a list of one namespace, its instances |
+//! | lists of the state | every instance, if an object of the list's kind changed that it looks at (`analysis/guards.rs`); of a list of one namespace, its instances |
 //!
 //! Of whole lists those are left out that hold by what they are themselves ([`Analysis::holds_by_itself`]).
 //!
-//! A node that changes reaches the workloads that have pods on it, and those whose new pods a spread constraint places. To
+//! A node that changes reaches the workloads that have pods on it, and those whose new pods a spread constraint places. Where no
+//! more changes than which pods it takes from now on, it reaches those of them that may make pods. To
 //! the new pods of others all nodes are the same; that a node comes, which is one more place, is not judged for them.
 //! Of a DaemonSet whose rollout is done it reaches what is on that node: each pod fares by its own node.
 
@@ -50,6 +51,7 @@ use suture_model::state::State;
 use suture_model::steps;
 use suture_model::value::Str;
 use suture_specs::functions::Worlds;
+use suture_specs::value::Value;
 
 mod counted;
 mod inverse;
@@ -63,13 +65,17 @@ use crate::relations::{Inverse, WORKLOAD};
 use inverse::Admitting;
 pub(crate) use pods::Touch;
 pub use pods::{PodClass, pod_class};
+use pods::{TouchedPods, matching};
 use room::Changed;
 use seeds::Seeds;
 
 /// The instances of an invariant that a change can reach.
-pub struct Reached {
-    /// Those that are reached for their own sake.
+pub struct Reached<'s> {
+    /// Those that are reached for their own sake; some of the pods may be among them.
     pub keys: BTreeSet<Key>,
+    /// Pods of the cluster before that no scenario changes, each once and in the order of their keys: what may become of them
+    /// differs.
+    pub pods: Vec<&'s Arc<Object>>,
     /// One pod for all that are alike ([`PodClass`]) and are reached for what may become of them only, where the invariant
     /// reads nothing but who is there: mostly it is soon told that they hold.
     pub pod_classes: BTreeMap<PodClass, Arc<Object>>,
@@ -78,10 +84,10 @@ pub struct Reached {
     pub admitting: Vec<NodeConstraint>,
 }
 
-impl Reached {
+impl Reached<'_> {
     /// These instances, for their own sake.
     pub fn of(keys: BTreeSet<Key>) -> Self {
-        Self { keys, pod_classes: BTreeMap::new(), admitting: Vec::new() }
+        Self { keys, pods: Vec::new(), pod_classes: BTreeMap::new(), admitting: Vec::new() }
     }
 }
 
@@ -96,7 +102,7 @@ pub struct Impact<'s, 'a> {
     looked: bool,
     /// Whether those were that a budget of theirs has beside them.
     looked_at_budgets: bool,
-    pod_keys: Option<BTreeSet<Key>>,
+    touched_pods: Option<Rc<TouchedPods<'s>>>,
     selecting: Option<Rc<BTreeSet<Key>>>,
     selected: Option<Rc<BTreeSet<Key>>>,
     referring: Option<Rc<BTreeSet<Key>>>,
@@ -145,7 +151,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             touch: Touch::default(),
             looked: false,
             looked_at_budgets: false,
-            pod_keys: None,
+            touched_pods: None,
             selecting: None,
             selected: None,
             referring: None,
@@ -216,6 +222,18 @@ impl<'s, 'a> Impact<'s, 'a> {
             || self.seeds.touched().any(|key| kind(&key.kind))
     }
 
+    /// The same, where only objects matter that the invariant looks at in a list of that kind.
+    fn touches_listed(&self, analysis: &Analysis, kind: impl Fn(&Kind) -> bool) -> bool {
+        let params = Value::from(&analysis.compiled.params);
+        let states: Vec<&State<'_>> = self.seeds.states().collect();
+        let is_looked_at = |key: &Key| {
+            let mut versions = self.seeds.versions(key).iter();
+            versions.any(|version| analysis.footprint.looks_at(version, &params, &states))
+        };
+        (!self.touch.labels.is_empty() && kind(&Kind::new("", "Pod")))
+            || self.seeds.touched().any(|key| kind(&key.kind) && is_looked_at(key))
+    }
+
     /// The namespaces in which an object of a kind may meet other fates, or be made.
     fn namespaces_of(&self, kind: &str) -> BTreeSet<Str> {
         if kind == WORKLOAD {
@@ -278,14 +296,15 @@ impl<'s, 'a> Impact<'s, 'a> {
                 let owned = inverse::below(&self.seeds, &self.touch.pods);
                 self.seeds.followers.extend(owned);
             }
-            (self.pod_keys, self.selecting, self.selected) = (None, None, None);
+            (self.touched_pods, self.selecting, self.selected) = (None, None, None);
             (self.referring, self.owners_and_dependents) = (None, None);
         }
     }
 
     /// The instances of an invariant that the change can reach, in the order of their names.
     pub fn instances(&mut self, analysis: &Analysis) -> BTreeSet<Key> {
-        let Reached { mut keys, pod_classes, admitting } = self.reached(analysis);
+        let Reached { mut keys, pods, pod_classes, admitting } = self.reached(analysis);
+        keys.extend(pods.into_iter().map(|pod| pod.key.clone()));
         keys.extend(self.pods_of_classes(|known| pod_classes.contains_key(known)));
         for constraint in admitting {
             let found = self.of_node_constraint(&constraint, analysis).into_iter().flatten();
@@ -318,7 +337,7 @@ impl<'s, 'a> Impact<'s, 'a> {
 
     /// [`Self::instances`], those aside that are reached for their constraint on nodes only: they may be very many. Where
     /// no step is left there may be others among them.
-    pub fn reached(&mut self, analysis: &Analysis) -> Reached {
+    pub fn reached(&mut self, analysis: &Analysis) -> Reached<'s> {
         let Analysis { compiled, footprint, .. } = analysis;
         let of_pods = analysis.may_be(&Kind::new("", "Pod"), &self.adapted);
         if of_pods || footprint.uses.pods() {
@@ -331,15 +350,17 @@ impl<'s, 'a> Impact<'s, 'a> {
         let adapted = self.adapted.clone();
         let mut may_be = MayBe { analysis, adapted: &adapted, asked: Vec::new() };
         keys.extend(may_be.among(self.seeds.touched().chain(self.seeds.in_flight())));
+        let mut touched = Rc::default();
         if of_pods && !footprint.reads_presence_only {
-            keys.extend(self.pod_keys().iter().cloned());
+            touched = self.touched_pods();
+            keys.extend(touched.changed.iter().cloned());
         }
         for inverse in &footprint.uses.inverses {
             self.add_inverse(*inverse, &mut may_be, &mut keys);
         }
         if footprint.uses.volume_nodes {
             keys.extend(inverse::volumes(&self.seeds));
-            keys.extend(self.admitting().claims(self.seeds.before));
+            keys.extend(self.admitting().claims(self.seeds.before, footprint));
         }
         if footprint.uses.standing {
             keys.extend(may_be.among(&self.standing()));
@@ -354,7 +375,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             steps::check().is_err() || is_one()
         });
         let by_nodes = footprint.uses.inverses.contains(&Inverse::Nodes);
-        let admitting = if by_nodes { self.admitting().constraints.clone() } else { Vec::new() };
+        let admitting = if by_nodes { self.admitting().constraints(footprint) } else { Vec::new() };
         let mut pod_classes = BTreeMap::new();
         if of_pods && footprint.reads_presence_only {
             let others = self.touch.pods.iter().filter(|pod| !self.seeds.changed.contains_key(&pod.key));
@@ -363,7 +384,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             }
             pod_classes.retain(|_, pod| matches(pod));
         }
-        Reached { keys, pod_classes, admitting }
+        Reached { keys, pods: matching(&touched.unchanged, matches), pod_classes, admitting }
     }
 
     /// Adds what a change reaches by one inverse; objects that it changes are reached anyway.
@@ -438,11 +459,11 @@ impl<'s, 'a> Impact<'s, 'a> {
     /// Adds the instances that read a list of the state which has something else in it.
     fn add_listed(&mut self, analysis: &Analysis, keys: &mut BTreeSet<Key>) {
         let uses = &analysis.footprint.uses;
-        let listed = uses.lists.iter().any(|kind| self.touches(|k| k == kind))
-            || uses
-                .named
-                .iter()
-                .any(|name| self.touches(|k| *k.kind == **name) || !self.namespaces_of(name).is_empty());
+        let listed = uses.lists.iter().any(|kind| self.touches_listed(analysis, |k| k == kind))
+            || uses.named.iter().any(|name| {
+                let workloads = || **name == *WORKLOAD && !self.namespaces_of(name).is_empty();
+                self.touches_listed(analysis, |k| *k.kind == **name) || workloads()
+            });
         let selects = uses.selecting.iter().any(|kind| !self.namespaces_selecting(kind).is_empty());
         if listed || selects || (uses.everything && !self.seeds.changed.is_empty()) {
             keys.extend(self.open_of_kinds(analysis, None, |_| true));
@@ -476,9 +497,9 @@ impl<'s, 'a> Impact<'s, 'a> {
         meaning.map(|object| object.key.clone()).collect()
     }
 
-    /// The keys of the pods that may meet other fates.
-    fn pod_keys(&mut self) -> &BTreeSet<Key> {
-        self.pod_keys.get_or_insert_with(|| self.touch.pods.iter().map(|pod| pod.key.clone()).collect())
+    /// The pods that may meet other fates.
+    fn touched_pods(&mut self) -> Rc<TouchedPods<'s>> {
+        self.touched_pods.get_or_insert_with(|| Rc::new(TouchedPods::of(&self.seeds, &self.touch.pods))).clone()
     }
 
     fn selecting(&mut self) -> Rc<BTreeSet<Key>> {

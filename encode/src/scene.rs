@@ -24,7 +24,7 @@ use suture_model::state::State;
 use suture_model::value::Str;
 
 pub use crate::class::GroupId;
-use crate::class::{Class, ClassId, EncodedGroup, Members, Prepared, one_by_one};
+use crate::class::{Class, ClassId, EncodedGroup, Members, Prepared, Symmetric, one_by_one};
 use crate::preparations::Preparation;
 pub use crate::preparations::Preparations;
 use crate::problem::Label;
@@ -242,11 +242,8 @@ impl<'s, 'a> Scene<'s, 'a> {
 
     /// The objects that nothing in the scene tells from this one, itself included, beside its being the instance; `None`
     /// when nothing read what may become of it.
-    pub fn symmetric_entities(&self, key: &Key) -> Option<Vec<&Key>> {
-        let found = self.encoded_groups.iter().find_map(|c| Some((c, c.prepared.entity_of(key)?.1)));
-        let (encoded, class) = found?;
-        let members = encoded.prepared.classes.get(class)?.entities.iter();
-        Some(members.filter_map(|at| encoded.group.entities.get(*at)?.key()).collect())
+    pub fn symmetric_entities(&self, key: &Key) -> Option<Symmetric> {
+        self.encoded_groups.iter().find_map(|encoded| Symmetric::of(&encoded.prepared, key))
     }
 
     /// The name of a pod's group.

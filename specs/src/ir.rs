@@ -7,7 +7,7 @@ use suture_model::value::Str;
 
 use crate::functions::Func;
 pub use crate::types::{Span, Type};
-use crate::value::Value;
+use crate::value::{Value, World};
 
 /// A typed expression.
 #[derive(Clone, Debug)]
@@ -167,6 +167,11 @@ impl Expr {
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         visit(self);
         self.for_each_part(&mut |part| part.walk(visit));
+    }
+
+    /// Whether it is the future state.
+    pub fn is_now(&self) -> bool {
+        matches!(&self.node, Node::Var(name) if **name == *World::Now.name())
     }
 
     /// Whether this name, or one of these, is a part of it.

@@ -307,8 +307,8 @@ fn is_instance(expr: &mut Expr, var: &Str) -> bool {
 
 /// Whether these are the instance and the future.
 fn is_of_future(args: &[Expr], var: &Str) -> bool {
-    let is = |expr: &Expr, name: &str| matches!(&expr.node, Node::Var(named) if **named == *name);
-    matches!(args, [object, world] if is(object, var) && is(world, World::Now.name()))
+    let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if name == var);
+    matches!(args, [object, world] if is_instance(object) && world.is_now())
 }
 
 /// Whether a name is that of a state, a request or the time.

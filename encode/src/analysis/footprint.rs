@@ -7,16 +7,20 @@
 //! | blind | it tells no objects apart that differ in name, uid, times and node only |
 //! | present | it reads nothing of the instance but its kind, whether it is there, and whom it names; of what that refers to, whether it is there; of its owners anything |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use suture_model::object::Object;
+use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::eval::{Env, eval};
 use suture_specs::functions::{Class, Func};
 use suture_specs::ir::{Comprehension, Expr, Node, Type};
-use suture_specs::value::{Value, World};
+use suture_specs::value::Value;
 
 use super::annotations::Annotations;
+use super::guards::{Guard, asks_for_any_node, is_free, restricts_nodes};
 use super::namespaces::{asks_for_namespace, has_namespaces_only};
 use super::reads::{Notes, Reads};
 use super::uses::{Origin, Place, Uses};
@@ -25,7 +29,7 @@ use crate::relations::{AnnotationUse, Detail, Inverse, Source, Tells, relations}
 mod origin;
 
 /// What an invariant reads, whatever the cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Footprint {
     /// All that it reads, in any state.
     pub reads: Reads,
@@ -49,6 +53,12 @@ pub struct Footprint {
     pub(crate) uses: Uses,
     /// The `let`s that nothing but Namespaces and the instance decide, by their places.
     pub(crate) of_namespaces: BTreeSet<usize>,
+    /// Of lists of the future that are read of certain items only, by kind, which these are.
+    guards: BTreeMap<Str, Vec<Guard>>,
+    /// Whether nothing is read of the nodes that something admits but whether there are any.
+    pub(crate) asks_for_any_node: bool,
+    /// Whether it is read only where that restricts nodes.
+    pub(crate) asks_if_restricted: bool,
 }
 
 impl Footprint {
@@ -71,6 +81,12 @@ impl Footprint {
         }
         // a message decides nothing: what it reads has to be known, and reaches no instance
         let uses = std::mem::take(&mut walk.uses);
+        // another pod of its name may ask for other nodes
+        let may_be_pod = compiled.for_each.kinds.iter().any(|kinds| kinds.may_be("Pod", &[]));
+        let asks_for_any_node = !may_be_pod && walk.admitted == walk.admits_any;
+        let asks_if_restricted = !may_be_pod && walk.admitted == walk.admitted_if_restricted;
+        let mut guards = std::mem::take(&mut walk.guards);
+        guards.retain(|kind, guards| walk.listed.get(kind) == Some(&guards.len()));
         let annotations = walk.annotations();
         let messages: Vec<bool> =
             compiled.require.iter().filter_map(|c| c.message.as_ref()).map(|m| walk.part(m).blind).collect();
@@ -89,7 +105,16 @@ impl Footprint {
             reads_places: walk.reads_places,
             uses,
             of_namespaces: walk.of_namespaces,
+            guards,
+            asks_for_any_node,
+            asks_if_restricted,
         }
+    }
+
+    /// Whether an object of a list of the future, as some state has it, may make a difference.
+    pub(crate) fn looks_at(&self, object: &Arc<Object>, params: &Value, states: &[&State<'_>]) -> bool {
+        let guards = self.guards.get(&object.key.kind.kind);
+        guards.is_none_or(|guards| guards.iter().any(|guard| guard.admits(object, params, states)))
     }
 
     /// Whether it reads whether pods find a place beside all others that have none yet: no inverse leads from these to it.
@@ -211,6 +236,16 @@ struct Walk<'e> {
     scope: Vec<Bound>,
     /// The `let`s that nothing but Namespaces and the instance decide.
     of_namespaces: BTreeSet<usize>,
+    /// Of lists of the future, by kind, which items are read, as far as not all are; and how often one is listed.
+    guards: BTreeMap<Str, Vec<Guard>>,
+    listed: BTreeMap<Str, usize>,
+    /// How often it is read which nodes something admits, how often whether there are any, and how often where it matters only
+    /// if the instance restricts them.
+    admitted: usize,
+    admits_any: usize,
+    admitted_if_restricted: usize,
+    /// Whether what is looked at matters only if the instance restricts nodes.
+    is_restricted: bool,
     uses: Uses,
     notes: Notes,
     reads_request: bool,
@@ -231,6 +266,12 @@ impl<'e> Walk<'e> {
             env,
             scope: Vec::new(),
             of_namespaces: BTreeSet::new(),
+            guards: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            admitted: 0,
+            admits_any: 0,
+            admitted_if_restricted: 0,
+            is_restricted: false,
             uses: Uses::default(),
             notes: Notes::default(),
             reads_request: false,
@@ -298,7 +339,8 @@ impl<'e> Walk<'e> {
                 Part::of(part.origin.clone(), [&at, &part]).unless(of_object(&base.ty))
             }
             Node::Not(a) => Part::of(Origin::Plain, [&self.part(a)]),
-            Node::And(a, b) | Node::Or(a, b) => Part::of(Origin::Plain, [&self.part(a), &self.part(b)]),
+            Node::And(a, b) => self.logic(a, b, restricts_nodes(a, self.instance)),
+            Node::Or(a, b) => self.logic(a, b, is_free(a, self.instance)),
             Node::Call { func, args } => self.call(*func, args),
             Node::Cond { cond, then, otherwise } => self.conditional(expr, [cond, then, otherwise]),
             Node::List(items) => self.literal([], items.iter().map(|e| &e.value)),
@@ -314,6 +356,16 @@ impl<'e> Walk<'e> {
                 self.comprehension(*kind, range, vars, filter.as_deref(), body)
             }
         }
+    }
+
+    /// Two parts, of which the other one matters only if the instance restricts nodes, where `restricted` says so.
+    fn logic(&mut self, a: &'e Expr, b: &'e Expr, restricted: bool) -> Part<'e> {
+        let of_a = self.part(a);
+        let outer = self.is_restricted;
+        self.is_restricted |= restricted;
+        let of_b = self.part(b);
+        self.is_restricted = outer;
+        Part::of(Origin::Plain, [&of_a, &of_b])
     }
 
     fn constant(&mut self, value: &Value) {
@@ -420,6 +472,7 @@ impl<'e> Walk<'e> {
         let of_range = self.part(range);
         let owners = of_range.are_owners;
         self.look_at(range, &of_range);
+        self.guard(range, &of_range.origin, Guard::of_items(kind, vars, body));
         let item_of = self.list_of_namespaces(range, &of_range).filter(|_| vars.1.is_none());
         self.bind(&vars.0, of_range.origin.clone(), BTreeSet::new());
         if let Some(item) = self.scope.last_mut() {
@@ -448,6 +501,10 @@ impl<'e> Walk<'e> {
     fn call(&mut self, func: Func, args: &'e [Expr]) -> Part<'e> {
         let parts: Vec<Part<'e>> = args.iter().map(|a| self.part(a)).collect();
         let row = relations(func);
+        let asks_for_nodes = row.inverse == Inverse::Nodes && args.iter().any(Expr::is_now);
+        self.admitted += usize::from(asks_for_nodes);
+        self.admitted_if_restricted += usize::from(asks_for_nodes && self.is_restricted);
+        self.admits_any += usize::from(asks_for_any_node(func, args));
         if row.detail != Detail::Count {
             args.iter().zip(&parts).for_each(|(arg, part)| self.look_at(arg, part));
         }
@@ -492,10 +549,6 @@ impl<'e> Walk<'e> {
 
 fn join(parts: &[Part<'_>]) -> Origin {
     parts.iter().fold(Origin::Plain, |all, part| all.join(part.origin.clone()))
-}
-
-fn is_now(expr: &Expr) -> bool {
-    matches!(&expr.node, Node::Var(name) if &**name == World::Now.name())
 }
 
 /// Whether an expression may be the whole metadata of an object.

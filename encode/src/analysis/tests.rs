@@ -1,5 +1,6 @@
 //! What templates and expressions read, told before any object is looked at.
 
+use suture_model::ingest::{objects, parse_documents};
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
@@ -487,4 +488,63 @@ fn a_pod_does_not_hold_by_itself_for_where_it_is() {
     assert!(!holds("o.spec.nodeName == 'n1'"), "another one of its body is elsewhere");
     assert!(!holds("!o.liveIn(now) || o.at(now).spec.nodeName == 'n1'"));
     assert!(holds("o.label('app') == '' || o.spec.nodeName == 'n1'"), "what else it reads decides");
+}
+
+/// What an invariant about Deployments reads of the nodes that they admit: whether no more than if there are any, and whether
+/// only where they restrict them.
+fn of_nodes(expression: &str) -> (bool, bool) {
+    let read = Footprint::of(&of(&format!(
+        "{{forEach: {{var: o, kind: Deployment}}, require: [{{expression: \"{expression}\"}}]}}"
+    )));
+    (read.asks_for_any_node, read.asks_if_restricted)
+}
+
+#[test]
+fn how_many_nodes_there_are_matters_only_to_who_counts_them() {
+    let (admitted, restricts) = ("o.admittedNodes(now).size()", "o.at(now).restrictsNodes()");
+    assert_eq!(of_nodes(&format!("{admitted} == 0 || {admitted} > 0")), (true, false));
+    assert_eq!(of_nodes(&format!("{admitted} >= 2 || {admitted} != 0")), (false, false));
+    assert_eq!(of_nodes("o.admittedNodes(now).exists(n, n.live())"), (false, false));
+    assert_eq!(of_nodes(&format!("!o.liveIn(now) || !{restricts} || {admitted} >= 2")), (false, true));
+    assert_eq!(of_nodes(&format!("!({restricts} && {admitted} < 2)")), (false, true));
+    assert_eq!(of_nodes(&format!("{admitted} >= 2 || !{restricts}")), (false, false), "it is told after that");
+    assert_eq!(of_nodes(&format!("{restricts} || {admitted} >= 2")), (false, false));
+    assert_eq!(of_nodes(&format!("!o.restrictsNodes() || {admitted} >= 2")), (false, false), "it did before");
+    assert_eq!(of_nodes(&format!("(!{restricts} || {admitted} >= 2) && {admitted} >= 1")), (false, false));
+    let pods = Footprint::of(&of_pods(&format!("!{restricts} || {admitted} > 0")));
+    assert!(!pods.asks_for_any_node && !pods.asks_if_restricted, "another pod of its name may ask for others");
+    assert!(Footprint::of(&shipped("critical-workload-kept")).asks_for_any_node);
+    assert!(Footprint::of(&shipped("bound-volume-kept")).asks_for_any_node);
+    assert!(Footprint::of(&shipped("selector-keeps-matches")).asks_if_restricted);
+}
+
+#[test]
+fn of_a_list_those_matter_that_are_looked_at() {
+    let class = |text: &str| {
+        let document = parse_documents(text, "a test").expect("it parses").remove(0);
+        Arc::new(objects(&document.val).expect("an object").remove(0))
+    };
+    let plain = class("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: a}, value: 7}");
+    let default = class(
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: b}, value: 7, globalDefault: true}",
+    );
+    let snapshot = Snapshot::default();
+    let state = State::new(&snapshot);
+    let looks_at = |expression: &str, object| {
+        let compiled = of_pods(expression);
+        Footprint::of(&compiled).looks_at(object, &Value::from(&compiled.params), &[&state])
+    };
+    let defaults =
+        "!now.priorityclasses.exists(c, c.?globalDefault.orValue(false) && c.value > o.at(now).spec.priority)";
+    assert!(!looks_at(defaults, &plain) && looks_at(defaults, &default));
+    for all in [
+        "now.priorityclasses.size() > 0",
+        "now.priorityclasses.all(c, c.?globalDefault.orValue(false))",
+        "!now.priorityclasses.exists(c, c.value > o.at(now).spec.priority)",
+        "!now.priorityclasses.exists(c, c.?globalDefault.orValue(false)) || now.priorityclasses.size() > 1",
+    ] {
+        assert!(looks_at(all, &plain), "{all}");
+    }
+    assert!(!looks_at("o.at(now).priority(now) > 0", &plain), "no pod is of that class");
+    assert!(looks_at("o.at(now).priority(now) > 0", &default));
 }

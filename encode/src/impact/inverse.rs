@@ -13,6 +13,7 @@ use suture_model::value::Str;
 
 use super::pods::Touch;
 use super::seeds::Seeds;
+use crate::analysis::footprint::Footprint;
 
 /// Whatever selects a touched pod or template. An object that selects otherwise than before is changed itself.
 pub(super) fn selecting(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
@@ -263,7 +264,9 @@ pub(super) fn scaled(seeds: &Seeds<'_, '_>) -> BTreeSet<Str> {
 #[derive(Default)]
 pub(super) struct Admitting {
     /// The constraints on nodes of objects of built-in kinds.
-    pub constraints: Vec<NodeConstraint>,
+    constraints: Vec<NodeConstraint>,
+    /// Those of them that admit nodes in one state and none in another.
+    emptied: Vec<NodeConstraint>,
     /// Custom resources.
     pub adapted: BTreeSet<Key>,
 }
@@ -277,20 +280,38 @@ impl Admitting {
         let base = seeds.before.base();
         let reaches = |constraint: &NodeConstraint| seeds.differs_in_nodes(|node| constraint.admits(node));
         let restricting = base.node_constraints().filter(|constraint| reaches(constraint)).cloned();
-        let constraints = restricting.chain(NodeConstraint::FREE.into_iter().filter(reaches)).collect();
+        let constraints: Vec<NodeConstraint> =
+            restricting.chain(NodeConstraint::FREE.into_iter().filter(reaches)).collect();
+        let nodes = Kind::new("", "Node");
+        let admits_any = |state: &State<'_>, constraint: &NodeConstraint| {
+            state.list(&nodes, None).into_iter().any(|node| node.live() && constraint.admits(node))
+        };
+        let is_emptied = |constraint: &&NodeConstraint| {
+            let before = admits_any(seeds.before, constraint);
+            seeds.scenarios().any(|state| admits_any(state, constraint) != before)
+        };
+        let emptied = constraints.iter().filter(is_emptied).cloned().collect();
         let kinds = base.adapters().kinds();
         let customs = kinds.iter().flat_map(|kind| seeds.before.list(kind, None));
         let is_reached = |object: &Object| {
             navigate::pod_spec(seeds.before, object).is_some_and(|spec| reaches(&NodeConstraint::of_spec(&spec)))
         };
         let adapted = customs.filter(|object| is_reached(object)).map(|object| object.key.clone()).collect();
-        Self { constraints, adapted }
+        Self { constraints, emptied, adapted }
     }
 
-    /// The claims of the volumes among it.
-    pub fn claims(&self, state: &State<'_>) -> BTreeSet<Key> {
-        let volumes = |constraint| state.base().constrained(constraint, |kind| kind.is("PersistentVolume"));
-        let volumes = self.constraints.iter().flat_map(volumes).flatten();
+    /// The constraints by which an invariant may fare differently.
+    pub fn constraints(&self, footprint: &Footprint) -> Vec<NodeConstraint> {
+        let all = if footprint.asks_for_any_node { &self.emptied } else { &self.constraints };
+        let matters = |constraint: &&NodeConstraint| !footprint.asks_if_restricted || constraint.restricts();
+        all.iter().filter(matters).cloned().collect()
+    }
+
+    /// The claims of the volumes among these constraints.
+    pub fn claims(&self, state: &State<'_>, footprint: &Footprint) -> BTreeSet<Key> {
+        let volumes = |constraint: &_| state.base().constrained(constraint, |kind| kind.is("PersistentVolume"));
+        let constraints = self.constraints(footprint);
+        let volumes = constraints.iter().flat_map(volumes).flatten();
         volumes.flat_map(|volume| navigate::claims_of(state, volume)).map(|claim| claim.key.clone()).collect()
     }
 }

@@ -12,6 +12,7 @@ use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate;
 use suture_model::object::{Body, Key, Object};
 use suture_model::state::State;
+use suture_model::steps;
 use suture_model::value::{Str, Val};
 
 use super::seeds::Seeds;
@@ -34,6 +35,10 @@ pub(crate) struct Touch {
     /// The pods; one may be there several times.
     pub pods: Vec<Arc<Object>>,
     groups: BTreeSet<Key>,
+    /// Which workloads may make pods, as far as it was asked.
+    making: BTreeMap<Key, bool>,
+    /// What was worked out about the scenario that was asked.
+    memo: Memo,
     /// The DaemonSets of which the pods of one node were looked at, by node.
     on_nodes: BTreeSet<(Key, Str)>,
     /// Pods that were looked at, up to those that differ in their header only, by state.
@@ -84,33 +89,46 @@ impl Touch {
             }
         }
         if seeds.moves_places() {
-            touch.spread(seeds);
+            for workload in seeds.before.base().spreading() {
+                touch.placing(seeds, seeds.before, workload);
+            }
         }
         touch
     }
 
-    /// The workloads that may make pods which a spread constraint places: it counts the domains of all nodes. For other pods that
-    /// no request has to do with all nodes are the same (`effects/scheduling/classifier.rs`, `fits`). What makes pods in one
-    /// scenario only is touched by what makes the difference.
-    fn spread(&mut self, seeds: &Seeds<'_, '_>) {
+    /// A workload if it may make pods, to which it matters what nodes take: those that it has stay where they are. A spread
+    /// constraint counts the domains of all nodes; to other pods that no request has to do with all nodes are the same
+    /// (`effects/scheduling/classifier.rs`, `fits`). What makes pods in one scenario only is touched by what makes the
+    /// difference.
+    fn placing(&mut self, seeds: &Seeds<'_, '_>, state: &State<'_>, object: &Object) {
         let Some(scenario) = seeds.first() else { return };
-        let (state, memo, mut looked) = (&scenario.state, Memo::default(), BTreeSet::new());
-        let view = View { coarse: true, merge_equivalent_nodes: true, ..View::default() };
+        let name = group_name(&scenario.state, object);
+        if self.groups.contains(&name) {
+            return;
+        }
         let is_new = |fate: &Fate| matches!(fate.remains, Remains::New(_));
-        for workload in state.base().spreading() {
-            let name = group_name(state, workload);
-            if self.groups.contains(&name) || !looked.insert(name.clone()) {
-                continue;
-            }
-            let found = group(scenario, &memo, &name, &view);
-            if found.entities.iter().any(|entity| entity.fates.iter().any(is_new)) {
-                self.group(state, workload);
-            }
+        let makes = |name: &Key| {
+            let view = View { coarse: true, merge_equivalent_nodes: true, ..View::default() };
+            let found = group(scenario, &self.memo, name, &view);
+            found.entities.iter().any(|entity| entity.fates.iter().any(is_new))
+        };
+        if *self.making.entry(name).or_insert_with_key(makes) {
+            self.group(state, object);
         }
     }
 
-    /// Touches the pods of budgets that change, and of those over what is touched so far.
+    /// Touches the pods of budgets that change, and of those over what is touched so far. Where others may take pods than before,
+    /// whoever is evicted comes back elsewhere: from a node that changes, or where a spread constraint counts it.
     pub(super) fn budgets(&mut self, seeds: &Seeds<'_, '_>) {
+        if seeds.moves_places() {
+            for (state, key) in seeds.states().flat_map(|state| seeds.changed.keys().map(move |key| (state, key))) {
+                let pods = if key.kind.is("Node") { state.pods_on(&key.name) } else { Vec::new() };
+                pods.into_iter().for_each(|pod| self.pod(state, pod));
+            }
+            for workload in seeds.before.base().spreading() {
+                self.group(seeds.before, workload);
+            }
+        }
         let kind = Kind::new("policy", "PodDisruptionBudget");
         let changed = seeds.changed.iter().filter(|(key, _)| key.kind == kind).flat_map(|(_, versions)| versions);
         let changed: Vec<&Arc<Object>> = changed.collect();
@@ -158,8 +176,8 @@ impl Touch {
         }
     }
 
-    /// Notes the pods on a node that changes, and those of the DaemonSets to which it matters; to cordon it concerns none, nor
-    /// the pods that they have there.
+    /// Notes the pods on a node that changes, and those of the DaemonSets to which it matters. What a node takes from now on
+    /// concerns no pod that it has, but what may make others; to cordon it concerns no DaemonSet.
     fn node(&mut self, state: &State<'_>, seeds: &Seeds<'_, '_>, node: &Key) {
         let (stays, versions) = (seeds.stays(node), seeds.versions(node));
         let differ = |differ: &dyn Fn(&Object, &Object) -> bool| {
@@ -167,12 +185,15 @@ impl Touch {
         };
         let matters = |set: &Object| differ(&|a, b| navigate::matters_to_daemon_set(state, set, a, b));
         let beyond_cordon = differ(&navigate::differs_beyond_cordon);
+        let beyond_scheduling = differ(&navigate::differs_beyond_scheduling);
         for pod in state.pods_on(&node.name) {
             let name = group_name(state, pod);
             match state.get(&name).filter(|_| name.kind.is("DaemonSet")) {
                 Some(_) if !beyond_cordon => {}
                 Some(set) if !matters(set) => self.beside(state, pod),
-                Some(_) | None => self.pod(state, pod),
+                Some(_) => self.pod(state, pod),
+                None if beyond_scheduling => self.pod(state, pod),
+                None => self.placing(seeds, state, pod),
             }
         }
         // whatever makes pods may want one there, as soon as what is in flight about it lands
@@ -326,4 +347,42 @@ impl Touch {
             }
         }
     }
+}
+
+/// The pods that may meet other fates.
+#[derive(Default)]
+pub(super) struct TouchedPods<'s> {
+    /// Those of the cluster before that no scenario changes, each once and in the order of their keys.
+    pub unchanged: Vec<&'s Arc<Object>>,
+    /// The others.
+    pub changed: BTreeSet<Key>,
+}
+
+impl<'s> TouchedPods<'s> {
+    /// Of these, of which some may be there several times.
+    pub fn of(seeds: &Seeds<'s, '_>, pods: &[Arc<Object>]) -> Self {
+        let mut found = Self::default();
+        for pod in pods {
+            match seeds.before.get(&pod.key).filter(|here| Arc::ptr_eq(here, pod) && !seeds.may_differ(here)) {
+                Some(here) => found.unchanged.push(here),
+                None => drop(found.changed.insert(pod.key.clone())),
+            }
+        }
+        found.unchanged.sort_by(|a, b| a.key.cmp(&b.key));
+        found.unchanged.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        found
+    }
+}
+
+/// Those of some pods that match; pods of a body do or do not.
+pub(super) fn matching<'s>(pods: &[&'s Arc<Object>], matches: impl Fn(&Arc<Object>) -> bool) -> Vec<&'s Arc<Object>> {
+    let mut last: Option<(&Arc<Object>, bool)> = None;
+    let mut is_one = |pod: &&'s Arc<Object>| {
+        steps::count(1);
+        let known = last.filter(|(of, _)| Arc::ptr_eq(&of.body, &pod.body) && of.key.ns == pod.key.ns);
+        let is_one = known.map_or_else(|| matches(pod), |(_, is_one)| is_one);
+        last = Some((*pod, is_one));
+        is_one
+    };
+    pods.iter().filter(|pod| is_one(pod)).copied().collect()
 }

@@ -24,10 +24,13 @@ pub(super) enum Changed {
 
 /// What the change does to places that matters to workloads which it is not about.
 pub(super) fn changed(seeds: &Seeds<'_, '_>) -> Changed {
-    let asks =
-        |key: &Key| ["LimitRange", "RuntimeClass", "StorageClass", "Namespace"].iter().any(|kind| key.kind.is(kind));
-    // a namespace or class that is as it was to pods is none that pods are placed by otherwise
-    if seeds.touched().any(|key| asks(key) && differs(seeds.versions(key))) {
+    let asks = |key: &Key| ["LimitRange", "RuntimeClass", "StorageClass"].iter().any(|kind| key.kind.is(kind));
+    // a class that is as it was to pods is none that pods are placed by otherwise; with a namespace goes what is in it
+    let decides = |key: &Key| match key.kind.is("Namespace") {
+        true => seeds.before.get(key).is_none() || is_relabelled(seeds.versions(key)),
+        false => asks(key) && differs(seeds.versions(key)),
+    };
+    if seeds.touched().any(decides) {
         return Changed::Everything;
     }
     let pods: BTreeSet<&Key> = seeds.touched().filter(|key| key.kind.is("Pod")).collect();
@@ -37,6 +40,11 @@ pub(super) fn changed(seeds: &Seeds<'_, '_>) -> Changed {
     }
     let meant = pods.into_iter().flat_map(|key| seeds.versions(key)).filter(|pod| !pod.node.is_empty());
     Changed::Pods(meant.cloned().collect())
+}
+
+/// Whether objects differ in their labels.
+fn is_relabelled(versions: &[Arc<Object>]) -> bool {
+    versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| a.labels() != b.labels())
 }
 
 /// Whether objects differ in anything but their metadata, or in their labels.
@@ -83,7 +91,7 @@ pub(super) fn lacking(seeds: &Seeds<'_, '_>, others: &BTreeSet<Key>) -> BTreeSet
 /// The workloads, and pods, that the new pods of touched workloads may preempt; `None` where that is not known.
 pub(super) fn preempted(seeds: &Seeds<'_, '_>, touch: &Touch) -> Option<BTreeSet<Key>> {
     let mut found = BTreeSet::new();
-    let all = changes_nodes(seeds) || seeds.touched().any(|key| key.kind.is("Pod") && comes(seeds, key));
+    let all = !matches!(changed(seeds), Changed::Pods(_)) || seeds.touched().any(|key| decides_who_goes(seeds, key));
     let touched: BTreeSet<&Key> = seeds.touched().chain(&touch.controllers).collect();
     for state in seeds.states() {
         let touched = touched.iter().filter_map(|key| state.get(key));
@@ -94,6 +102,18 @@ pub(super) fn preempted(seeds: &Seeds<'_, '_>, touch: &Touch) -> Option<BTreeSet
         }
     }
     Some(found)
+}
+
+/// Whether a change of an object that makes no pods decides whom others preempt: a budget that comes, goes or says something
+/// else, or a class that pods may have. What the status of a budget says follows from pods.
+fn decides_who_goes(seeds: &Seeds<'_, '_>, key: &Key) -> bool {
+    let versions = seeds.versions(key);
+    if key.kind.is("PodDisruptionBudget") {
+        let said = |budget: &Object| (budget.live(), budget.val().get("spec").cloned());
+        return !seeds.stays(key) || versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| said(a) != said(b));
+    }
+    let may_be = |class: &Arc<Object>| seeds.states().any(|state| navigate::may_be_priority(state, class));
+    key.kind.is("PriorityClass") && versions.iter().any(may_be)
 }
 
 /// Whether a pod takes room with the change that it does not take without.

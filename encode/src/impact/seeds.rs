@@ -71,6 +71,11 @@ impl<'s, 'a> Seeds<'s, 'a> {
         self.scenarios.iter().map(|scenario| &scenario.state)
     }
 
+    /// Whether some scenario may have an object of the snapshot otherwise.
+    pub fn may_differ(&self, object: &Arc<Object>) -> bool {
+        self.states().any(|state| state.may_differ(object))
+    }
+
     /// One of the scenarios.
     pub fn first(&self) -> Option<&'s Scenario<'a>> {
         self.scenarios.first().copied()

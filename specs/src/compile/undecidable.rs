@@ -11,7 +11,6 @@ use crate::cel::CelError;
 use crate::functions::{Class, Func};
 use crate::ir::{Comprehension, Expr, Node, Span, Type};
 use crate::spec::{Cel, Origin, SpecError};
-use crate::value::World;
 
 const OPEN_HELP: &str = "`size`, `exists`, `all`, `filter`, `distinct`, `min`, `max` and `sum` of it can be decided";
 const NOT_KEPT_HELP: &str = "which keys a Secret or ConfigMap has can be decided: `'KEY' in object.data`; of a pod's status its phase and \
@@ -159,8 +158,7 @@ fn is_of_the_future(expr: &Expr) -> bool {
 }
 
 fn asks_now(func: Func, args: &[Expr]) -> bool {
-    let is_now = |arg: &Expr| matches!(&arg.node, Node::Var(name) if **name == *World::Now.name());
-    func.class() == Class::Navigates && args.iter().any(is_now)
+    func.class() == Class::Navigates && args.iter().any(Expr::is_now)
 }
 
 /// Whether an expression asks what becomes of the object that a name stands for.

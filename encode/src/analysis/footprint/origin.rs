@@ -9,7 +9,8 @@ use suture_specs::functions::Func;
 use suture_specs::ir::{Expr, Node};
 use suture_specs::value::{Value, World};
 
-use super::{FieldOf, Part, Walk, holds_objects, is_now, join};
+use super::{FieldOf, Part, Walk, holds_objects, join};
+use crate::analysis::guards::Guard;
 use crate::analysis::uses::{Origin, Place};
 use crate::relations::{Inverse, KindArgument, Lift, Relations, Source, WORKLOAD, relations};
 
@@ -24,7 +25,7 @@ impl<'e> Walk<'e> {
 
     /// Notes what a function reads of the future, and says where the objects come from that it gives.
     pub(super) fn origin(&mut self, func: Func, row: Relations, args: &[Expr], parts: &[Part<'e>]) -> Origin {
-        let now = args.iter().any(is_now);
+        let now = args.iter().any(Expr::is_now);
         // the object or objects that the function is about: what is no state
         let about = args.iter().zip(parts).find(|(a, _)| !matches!(&a.node, Node::Var(name) if World::is_name(name)));
         let about = about.map_or(Origin::Plain, |(_, part)| part.origin.clone());
@@ -59,11 +60,13 @@ impl<'e> Walk<'e> {
             }
             Source::Beside(kinds) => {
                 match &about {
-                    // who it is of is found from what changes
+                    // who it is of is found from what changes, if that is in a namespace
                     Origin::Instance if row.inverse != Inverse::Lists => {
                         if now {
                             self.uses.function(func);
                         }
+                        let global: Vec<&str> = kinds.iter().copied().filter(|kind| is_global(kind)).collect();
+                        self.beside(&about, &global, now);
                     }
                     _ => self.beside(&about, kinds, now),
                 }
@@ -91,7 +94,7 @@ impl<'e> Walk<'e> {
         args: &[Expr],
         parts: &[Part<'e>],
     ) -> Origin {
-        let now = args.iter().any(is_now);
+        let now = args.iter().any(Expr::is_now);
         let kind = match kind {
             KindArgument::Is(kind) => Some(kind.into()),
             KindArgument::At(at) => self.named(args.get(at)),
@@ -167,9 +170,13 @@ impl<'e> Walk<'e> {
         };
         for kind in kinds {
             let kind = Str::from(*kind);
-            let is_global = Kind::builtin(&kind).and_then(|k| k.builtin_namespaced()) == Some(false);
             let origin = match &places {
-                _ if is_global || matches!(about, Origin::Named(_)) => Origin::Named(kind),
+                _ if is_global(&kind) || matches!(about, Origin::Named(_)) => {
+                    if now && *kind == *"PriorityClass" {
+                        self.guards.entry(kind.clone()).or_default().push(Guard::Priority);
+                    }
+                    Origin::Named(kind)
+                }
                 Some(places) => Origin::Within(kind, places.clone()),
                 None => Origin::Far,
             };
@@ -180,8 +187,22 @@ impl<'e> Walk<'e> {
     fn listed(&mut self, origin: Origin, now: bool) -> Origin {
         if now {
             self.uses.read(&origin);
+            if let Some(kind) = of_kind(&origin) {
+                *self.listed.entry(kind.clone()).or_default() += 1;
+            }
         }
         origin
+    }
+
+    /// Notes which items of a list of the future are read, where a macro says so.
+    pub(super) fn guard(&mut self, range: &Expr, origin: &Origin, guard: Option<Guard>) {
+        let Node::Call { func, args } = &range.node else { return };
+        if relations(*func).source == Source::OfKind
+            && args.iter().any(Expr::is_now)
+            && let (Some(kind), Some(guard)) = (of_kind(origin), guard)
+        {
+            self.guards.entry(kind.clone()).or_default().push(guard);
+        }
     }
 
     /// The namespace that a field names.
@@ -204,6 +225,21 @@ impl<'e> Walk<'e> {
                 None
             }
         }
+    }
+}
+
+/// Whether objects of a built-in kind are in no namespace.
+fn is_global(kind: &str) -> bool {
+    Kind::builtin(kind).and_then(|kind| kind.builtin_namespaced()) == Some(false)
+}
+
+/// The kind of which an origin is the list.
+fn of_kind(origin: &Origin) -> Option<&Str> {
+    match origin {
+        Origin::List(kind) => Some(&kind.kind),
+        Origin::Named(kind) => Some(kind),
+        Origin::Within(kind, places) => places.is_empty().then_some(kind),
+        Origin::Plain | Origin::Instance | Origin::Via(_) | Origin::Far => None,
     }
 }
 
