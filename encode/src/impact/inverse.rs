@@ -284,7 +284,7 @@ impl Admitting {
             restricting.chain(NodeConstraint::FREE.into_iter().filter(reaches)).collect();
         let nodes = Kind::new("", "Node");
         let admits_any = |state: &State<'_>, constraint: &NodeConstraint| {
-            state.list(&nodes, None).into_iter().any(|node| node.live() && constraint.admits(node))
+            !state.first(&nodes, 1, &|node| node.live() && constraint.admits(node)).is_empty()
         };
         let is_emptied = |constraint: &&NodeConstraint| {
             let before = admits_any(seeds.before, constraint);

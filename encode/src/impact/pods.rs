@@ -121,9 +121,8 @@ impl Touch {
     /// whoever is evicted comes back elsewhere: from a node that changes, or where a spread constraint counts it.
     pub(super) fn budgets(&mut self, seeds: &Seeds<'_, '_>) {
         if seeds.moves_places() {
-            for (state, key) in seeds.states().flat_map(|state| seeds.changed.keys().map(move |key| (state, key))) {
-                let pods = if key.kind.is("Node") { state.pods_on(&key.name) } else { Vec::new() };
-                pods.into_iter().for_each(|pod| self.pod(state, pod));
+            for (state, (node, _)) in seeds.states().flat_map(|state| seeds.nodes().map(move |node| (state, node))) {
+                state.pods_on(&node.name).into_iter().for_each(|pod| self.pod(state, pod));
             }
             for workload in seeds.before.base().spreading() {
                 self.group(seeds.before, workload);
@@ -179,13 +178,9 @@ impl Touch {
     /// Notes the pods on a node that changes, and those of the DaemonSets to which it matters. What a node takes from now on
     /// concerns no pod that it has, but what may make others; to cordon it concerns no DaemonSet.
     fn node(&mut self, state: &State<'_>, seeds: &Seeds<'_, '_>, node: &Key) {
-        let (stays, versions) = (seeds.stays(node), seeds.versions(node));
-        let differ = |differ: &dyn Fn(&Object, &Object) -> bool| {
-            !stays || versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| differ(a, b))
-        };
-        let matters = |set: &Object| differ(&|a, b| navigate::matters_to_daemon_set(state, set, a, b));
-        let beyond_cordon = differ(&navigate::differs_beyond_cordon);
-        let beyond_scheduling = differ(&navigate::differs_beyond_scheduling);
+        let matters = |set: &Object| seeds.differs(node, |a, b| navigate::matters_to_daemon_set(state, set, a, b));
+        let beyond_cordon = seeds.differs(node, navigate::differs_beyond_cordon);
+        let beyond_scheduling = seeds.differs(node, navigate::differs_beyond_scheduling);
         for pod in state.pods_on(&node.name) {
             let name = group_name(state, pod);
             match state.get(&name).filter(|_| name.kind.is("DaemonSet")) {

@@ -107,13 +107,11 @@ pub(super) fn preempted(seeds: &Seeds<'_, '_>, touch: &Touch) -> Option<BTreeSet
 /// Whether a change of an object that makes no pods decides whom others preempt: a budget that comes, goes or says something
 /// else, or a class that pods may have. What the status of a budget says follows from pods.
 fn decides_who_goes(seeds: &Seeds<'_, '_>, key: &Key) -> bool {
-    let versions = seeds.versions(key);
     if key.kind.is("PodDisruptionBudget") {
-        let said = |budget: &Object| (budget.live(), budget.val().get("spec").cloned());
-        return !seeds.stays(key) || versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| said(a) != said(b));
+        return seeds.differs(key, |a, b| a.live() != b.live() || a.val().get("spec") != b.val().get("spec"));
     }
     let may_be = |class: &Arc<Object>| seeds.states().any(|state| navigate::may_be_priority(state, class));
-    key.kind.is("PriorityClass") && versions.iter().any(may_be)
+    key.kind.is("PriorityClass") && seeds.versions(key).iter().any(may_be)
 }
 
 /// Whether a pod takes room with the change that it does not take without.

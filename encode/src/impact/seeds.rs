@@ -101,8 +101,14 @@ impl<'s, 'a> Seeds<'s, 'a> {
     }
 
     /// Whether an object that changes is there in each state.
-    pub fn stays(&self, key: &Key) -> bool {
+    fn stays(&self, key: &Key) -> bool {
         self.changed.contains_key(key) && self.states().all(|state| state.get(key).is_some())
+    }
+
+    /// Whether an object is not there in each state, or differs so from one to another.
+    pub fn differs(&self, key: &Key, differ: impl Fn(&Object, &Object) -> bool) -> bool {
+        let versions = self.versions(key);
+        !self.stays(key) || versions.iter().zip(versions.iter().skip(1)).any(|(a, b)| differ(a, b))
     }
 
     /// The kinds of what comes or goes, or may follow what does.
@@ -171,7 +177,7 @@ impl<'s, 'a> Seeds<'s, 'a> {
     }
 
     /// The nodes that are changed.
-    fn nodes(&self) -> impl Iterator<Item = (&Key, &Vec<Arc<Object>>)> {
+    pub fn nodes(&self) -> impl Iterator<Item = (&Key, &Vec<Arc<Object>>)> {
         let kind = Kind::new("", "Node");
         self.changed.range(Key::new(kind.clone(), "", "")..).take_while(move |(key, _)| key.kind == kind)
     }

@@ -70,8 +70,8 @@ impl Right {
 impl Grant<'_> {
     /// Whether another one has the same rules there, which are then the same in memory.
     fn is(&self, other: &Self) -> bool {
-        let rules = |grant: &Self| grant.rules.iter().map(|rule| std::ptr::from_ref(*rule)).collect::<Vec<_>>();
-        self.ns == other.ns && rules(self) == rules(other)
+        let at = |rule: &&Val| std::ptr::from_ref(*rule);
+        self.ns == other.ns && self.rules.iter().map(at).eq(other.rules.iter().map(at))
     }
 
     fn allows(&self, right: &Right) -> bool {

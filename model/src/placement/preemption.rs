@@ -83,7 +83,6 @@ pub fn preempted_by(state: &State<'_>, workload: &Object) -> Result<BTreeSet<Key
     let mut found = BTreeSet::new();
     let mut seen: BTreeSet<*const Arc<Object>> = BTreeSet::new();
     let mut alike: BTreeSet<(Str, *const Body)> = BTreeSet::new();
-    let custom = state.base().adapters().kinds();
     let choices = victims(state, workload);
     let choices = choices.as_ref().as_ref().map_err(|_| TooHard)?;
     for victims in choices.iter().flatten().filter(|victims| seen.insert(victims.as_ptr())) {
@@ -98,11 +97,8 @@ pub fn preempted_by(state: &State<'_>, workload: &Object) -> Result<BTreeSet<Key
                 above = navigate::controller_of(state, owner);
             }
             // a custom resource has the pods that its adapter selects as well
-            let selecting = state.selecting_any(&custom, &pod.key.ns, pod.labels()).into_iter();
-            let has = |custom: &&Arc<Object>| {
-                navigate::selector_of(state, custom).is_some_and(|selector| selector.matches(pod.labels()))
-            };
-            found.extend(selecting.filter(has).map(|custom| custom.key.clone()));
+            let selecting = navigate::selected_by(state, pod).into_iter();
+            found.extend(selecting.filter(|object| state.adapter(object).is_some()).map(|custom| custom.key.clone()));
         }
     }
     Ok(found)
