@@ -116,13 +116,10 @@ where
                 }
                 if matches!(a, Sym::Truth(_)) || matches!(b, Sym::Truth(_)) {
                     let (a, b) = (a.as_truth(), b.as_truth());
-                    let same = Truth {
-                        yes: Bool::or([
-                            Bool::and([a.yes.clone(), b.yes.clone()]),
-                            Bool::and([a.no.clone(), b.no.clone()]),
-                        ]),
-                        no: Bool::or([Bool::and([a.yes, b.no]), Bool::and([a.no, b.yes])]),
-                    };
+                    let same = Truth::partial(
+                        Bool::or([Bool::and([a.yes.clone(), b.yes.clone()]), Bool::and([a.no.clone(), b.no.clone()])]),
+                        Bool::or([Bool::and([a.yes, b.no]), Bool::and([a.no, b.yes])]),
+                    );
                     return Ok(Sym::from_truth(if func == Func::Eq { same } else { same.not() }));
                 }
             }

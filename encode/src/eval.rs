@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use suture_model::futures::FateKind;
 use suture_model::object::Object;
@@ -20,7 +20,7 @@ use suture_specs::functions::Func;
 use suture_specs::ir::{Comprehension, Expr, Node};
 use suture_specs::value::{ListValue, Value, World};
 
-use crate::reading::{Reading, reading};
+use crate::reading::{Reading, never_fails, reading};
 use crate::relations::{Source, Tells, relations};
 use crate::scene::Scene;
 use crate::sym::{Item, Member, Sym, Truth};
@@ -402,19 +402,19 @@ where
     /// A field access whose base depends on the future: by each of the base's alternatives.
     fn access(&mut self, expr: &Expr, base: &Expr) -> Answer {
         let base_value = self.eval(base)?;
-        let slot: Str = "\u{1}base".into();
-        let mut rebased = expr.clone();
-        let stand_in = Expr { node: Node::Var(slot.clone()), ty: base.ty.clone(), span: base.span };
-        match &mut rebased.node {
-            Node::Select { base, .. }
-            | Node::HasField { base, .. }
-            | Node::OptSelect { base, .. }
-            | Node::Index { base, .. }
-            | Node::OptIndex { base, .. } => **base = stand_in,
+        static SLOT: LazyLock<Str> = LazyLock::new(|| "\u{1}base".into());
+        let stand_in = Box::new(Expr { node: Node::Var(SLOT.clone()), ty: base.ty.clone(), span: base.span });
+        let node = match &expr.node {
+            Node::Select { field, .. } => Node::Select { base: stand_in, field: field.clone() },
+            Node::HasField { field, .. } => Node::HasField { base: stand_in, field: field.clone() },
+            Node::OptSelect { field, .. } => Node::OptSelect { base: stand_in, field: field.clone() },
+            Node::Index { index, .. } => Node::Index { base: stand_in, index: index.clone() },
+            Node::OptIndex { index, .. } => Node::OptIndex { base: stand_in, index: index.clone() },
             _ => return Err(not_linear("this access")),
-        }
+        };
+        let rebased = Expr { node, ty: expr.ty.clone(), span: expr.span };
         self.over(base_value, |e, value| match value {
-            Sym::Known(_) | Sym::Member(_) => e.with(&slot, value, |e| e.concrete(&rebased)),
+            Sym::Known(_) | Sym::Member(_) => e.with(&SLOT, value, |e| e.concrete(&rebased)),
             Sym::Error(_) => Ok(value),
             _ => Err(not_linear("a field")),
         })
@@ -554,12 +554,6 @@ fn condition(truth: Truth) -> Sym {
 
 fn no_condition() -> EvalError {
     EvalError::invalid("the condition has no value")
-}
-
-/// Whether a predicate has a value for every object.
-fn never_fails(predicate: &Expr) -> bool {
-    matches!(&predicate.node, Node::Call { func: Func::Ready, args }
-        if args.iter().all(|arg| matches!(arg.node, Node::Var(_))))
 }
 
 pub(crate) fn not_linear(what: &str) -> Refusal {

@@ -1,7 +1,7 @@
-//! What an expression reads of a variable that may stand for several objects.
+//! What an expression reads of a variable that may stand for several objects, and whether it has a value for each.
 
 use suture_specs::functions::Func;
-use suture_specs::ir::{Expr, Node};
+use suture_specs::ir::{Comprehension, Expr, Node};
 
 use crate::analysis::footprint::OWN_META;
 
@@ -46,4 +46,33 @@ pub(crate) fn reading(expr: &Expr, name: &str, called_on: &dyn Fn(Func) -> Readi
         _ => at.for_each_part(&mut |part| worst = worst.max(reading(part, name, called_on))),
     }
     worst
+}
+
+/// Whether a predicate has a value for every object: what it asks of fields has the types that the API server checks.
+pub(crate) fn never_fails(predicate: &Expr) -> bool {
+    let is_name = |expr: &Expr| matches!(expr.node, Node::Var(_));
+    match &predicate.node {
+        Node::Const(_) => true,
+        // a parameter has the type that its template declares
+        Node::Select { base, .. } => matches!(&base.node, Node::Var(name) if **name == *"params"),
+        Node::HasField { base, .. } => is_name(base),
+        Node::Not(a) => never_fails(a),
+        Node::And(a, b) | Node::Or(a, b) => never_fails(a) && never_fails(b),
+        Node::Call { func: Func::Ready | Func::ExistsIn, args } => args.iter().all(is_name),
+        Node::Comprehension { kind: Comprehension::Exists, range, filter: None, body, .. } => {
+            is_list_of_fields(range) && never_fails(body)
+        }
+        _ => false,
+    }
+}
+
+/// Whether it is a list that an object may have in a field: `o.?a.?b.orValue([])`.
+fn is_list_of_fields(range: &Expr) -> bool {
+    let Node::Call { func: Func::OrValue, args } = &range.node else { return false };
+    let [Expr { node: path, .. }, Expr { node: Node::List(none), .. }] = args.as_slice() else { return false };
+    let mut path = path;
+    while let Node::OptSelect { base, .. } = path {
+        path = &base.node;
+    }
+    none.is_empty() && matches!(path, Node::Var(_))
 }

@@ -46,6 +46,8 @@ pub struct Truth {
     pub yes: Bool,
     /// It is false.
     pub no: Bool,
+    /// Whether it is one or the other by how it was made.
+    is_total: bool,
 }
 
 /// An item of a bag.
@@ -60,7 +62,12 @@ pub struct Item {
 impl Truth {
     /// A Boolean that never fails.
     pub fn of(yes: Bool) -> Self {
-        Self { no: yes.not(), yes }
+        Self { no: yes.not(), yes, is_total: true }
+    }
+
+    /// A Boolean that may fail: where it is neither.
+    pub fn partial(yes: Bool, no: Bool) -> Self {
+        Self { yes, no, is_total: false }
     }
 
     /// A constant.
@@ -70,18 +77,21 @@ impl Truth {
 
     /// A Boolean that always fails.
     pub fn error() -> Self {
-        Self { yes: Bool::truth(false), no: Bool::truth(false) }
+        Self::partial(Bool::truth(false), Bool::truth(false))
     }
 
     /// When it fails.
     pub fn fails(&self) -> Bool {
-        Bool::or([self.yes.clone(), self.no.clone()]).not()
+        match self.is_total {
+            true => Bool::truth(false),
+            false => Bool::or([self.yes.clone(), self.no.clone()]).not(),
+        }
     }
 
     /// The negation.
     #[must_use]
     pub fn not(&self) -> Self {
-        Self { yes: self.no.clone(), no: self.yes.clone() }
+        Self { yes: self.no.clone(), no: self.yes.clone(), is_total: self.is_total }
     }
 
     /// Conjunction; one false decides.
@@ -90,6 +100,7 @@ impl Truth {
         Self {
             yes: Bool::and([self.yes.clone(), other.yes.clone()]),
             no: Bool::or([self.no.clone(), other.no.clone()]),
+            is_total: self.is_total && other.is_total,
         }
     }
 
@@ -168,10 +179,10 @@ impl Sym {
             Self::Truth(truth) => truth.clone(),
             Self::Choice(alternatives) => {
                 let parts: Vec<(Bool, Truth)> = alternatives.iter().map(|(g, s)| (g.clone(), s.as_truth())).collect();
-                Truth {
-                    yes: Bool::or(parts.iter().map(|(g, t)| Bool::and([g.clone(), t.yes.clone()]))),
-                    no: Bool::or(parts.iter().map(|(g, t)| Bool::and([g.clone(), t.no.clone()]))),
-                }
+                Truth::partial(
+                    Bool::or(parts.iter().map(|(g, t)| Bool::and([g.clone(), t.yes.clone()]))),
+                    Bool::or(parts.iter().map(|(g, t)| Bool::and([g.clone(), t.no.clone()]))),
+                )
             }
             _ => Truth::error(),
         }

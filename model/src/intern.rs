@@ -4,14 +4,15 @@
 //! same in memory, and none is compared with others text by text.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::hash::RandomState;
 use crate::object::{Body, Object};
 use crate::value::{Identity, Str, Val};
 
 #[expect(clippy::disallowed_types, reason = "it is asked for members only: its order does not show")]
-type Set<T> = std::collections::HashSet<T, BuildHasherDefault<DefaultHasher>>;
+type Set<T> = std::collections::HashSet<T, RandomState>;
 
 /// What was seen so far.
 #[derive(Clone, Debug, Default)]

@@ -11,6 +11,7 @@ pub mod deletion;
 pub mod effects;
 pub mod fields;
 pub mod futures;
+pub mod hash;
 pub mod ingest;
 pub mod intern;
 pub mod interpret;

@@ -1,7 +1,9 @@
 //! Many values, among which an equal one is found without looking at all of them.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
+
+use suture_model::hash::hasher;
 
 use crate::value::Value;
 
@@ -47,7 +49,7 @@ impl FromIterator<Value> for Members<()> {
 
 /// What equal values have in common, and few others.
 fn mark(value: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = hasher();
     match value {
         Value::Bool(b) => b.hash(&mut hasher),
         // numbers are equal by value, whatever their type; a double that equals an integer is what that is rounded to

@@ -548,3 +548,24 @@ fn of_a_list_those_matter_that_are_looked_at() {
     assert!(!looks_at("o.at(now).priority(now) > 0", &plain), "no pod is of that class");
     assert!(looks_at("o.at(now).priority(now) > 0", &default));
 }
+
+#[test]
+fn a_predicate_with_a_value_for_each_object_asks_for_nothing_that_one_may_lack() {
+    let never_fails = |text: &str| {
+        let compiled = of_pods(text);
+        crate::reading::never_fails(&compiled.require.first().expect("a clause").expression)
+    };
+    let claims = "o.?spec.?volumes.orValue([]).exists(v, has(v.persistentVolumeClaim))";
+    for holds in ["o.ready()", "!o.existsIn(before)", &format!("o.ready() || (!o.existsIn(before) && {claims})")] {
+        assert!(never_fails(holds), "{holds}");
+    }
+    let may_fail = [
+        "o.spec.nodeName == ''",
+        "o.spec.volumes.exists(v, has(v.persistentVolumeClaim))",
+        "o.?spec.?volumes.orValue([]).exists(v, v.name == '')",
+        "o.ready() && int(o.metadata.name) > 0",
+    ];
+    for text in may_fail {
+        assert!(!never_fails(text), "{text}");
+    }
+}

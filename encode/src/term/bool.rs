@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
+use suture_model::hash::hash;
 use suture_model::steps;
 
 use super::{Assignment, Int, Lin, TermError, VarId, Vars};
@@ -86,12 +87,15 @@ impl Bool {
         if let (Some(a), Some(b)) = (a.as_constant(), b.as_constant()) {
             return Ok(Bool::truth(a <= b));
         }
-        Bool::at_most_zero(&a.sub(b)?, vars)
+        Bool::at_most_zero(a.sub(b)?, vars)
     }
 
     /// `a < b`
     pub fn lt(a: &Int, b: &Int, vars: &Vars) -> Result<Bool, TermError> {
-        Bool::le(&a.add(&Int::constant(1))?, b, vars)
+        if let (Some(a), Some(b)) = (a.as_constant(), b.as_constant()) {
+            return Ok(Bool::truth(a < b));
+        }
+        Bool::at_most_zero(Int::weighted([(a, 1), (b, -1), (&Int::constant(1), 1)])?, vars)
     }
 
     /// `a ≥ b`
@@ -220,15 +224,15 @@ impl Bool {
     }
 
     /// `term ≤ 0`
-    fn at_most_zero(term: &Int, vars: &Vars) -> Result<Bool, TermError> {
+    fn at_most_zero(term: Int, vars: &Vars) -> Result<Bool, TermError> {
         let term = term.without_fixed(vars)?;
         let bounds = term.bounds(vars)?;
         if bounds.max <= 0 || bounds.min > 0 {
             return Ok(Bool::truth(bounds.max <= 0));
         }
         if let Some(guard) = term.only_guard() {
-            let then = Bool::at_most_zero(&term.assuming(guard, true)?, vars)?;
-            let otherwise = Bool::at_most_zero(&term.assuming(guard, false)?, vars)?;
+            let then = Bool::at_most_zero(term.assuming(guard, true)?, vars)?;
+            let otherwise = Bool::at_most_zero(term.assuming(guard, false)?, vars)?;
             if then.as_constant().is_some() || otherwise.as_constant().is_some() {
                 return Ok(Bool::ite(guard, &then, &otherwise));
             }
@@ -238,15 +242,14 @@ impl Bool {
 
     fn new(kind: Kind) -> Bool {
         steps::count_items(1 + parts(&kind));
-        let mut hasher = DefaultHasher::new();
-        kind.hash(&mut hasher);
+        let hash = hash(&kind);
         let size = match &kind {
             Kind::True | Kind::False => 1,
             Kind::Le(term) => term.size().saturating_add(1),
             Kind::Not(inner) => inner.size().saturating_add(1),
             Kind::And(inner) | Kind::Or(inner) => inner.iter().map(Bool::size).fold(1, u64::saturating_add),
         };
-        Bool(Arc::new(Node { kind, hash: hasher.finish(), size }))
+        Bool(Arc::new(Node { kind, hash, size }))
     }
 }
 
@@ -358,7 +361,9 @@ fn join(by: Join, conditions: impl IntoIterator<Item = Bool>) -> Bool {
     flat.sort_unstable();
     flat.dedup();
     keep_tightest(by, &mut flat);
-    if flat.iter().any(|condition| clashes(by, condition, &flat)) {
+    // a comparison clashes with another one only
+    let compares_once = flat.iter().filter(|condition| is_atom(condition)).count() < 2;
+    if flat.iter().any(|c| !(compares_once && is_atom(c)) && clashes(by, c, &flat)) {
         return Bool::truth(!by.unit());
     }
     if flat.iter().any(|condition| !by.dual_members(condition).is_empty()) {

@@ -160,7 +160,14 @@ impl Int {
         }
     }
 
-    pub(super) fn without_fixed(&self, vars: &Vars) -> Result<Int, TermError> {
+    pub(super) fn without_fixed(self, vars: &Vars) -> Result<Int, TermError> {
+        let mut has_fixed = self.lin.has_fixed(vars)?;
+        for (_, value) in &self.cases {
+            has_fixed = has_fixed || value.has_fixed(vars)?;
+        }
+        if !has_fixed {
+            return Ok(self);
+        }
         let mut builder = Builder { lin: self.lin.without_fixed(vars)?.into(), cases: BTreeMap::new() };
         for (guard, value) in &self.cases {
             builder.case(guard.clone(), &value.without_fixed(vars)?, 1)?;
@@ -169,7 +176,7 @@ impl Int {
     }
 
     /// The term `t` of `t ≤ 0`, divided by the greatest common divisor of everything but the constant, which is rounded up.
-    pub(super) fn divided(&self) -> Int {
+    pub(super) fn divided(self) -> Int {
         let coefficients = self.lin.terms().iter().map(|(_, coefficient)| *coefficient);
         let values = self
             .cases
@@ -185,7 +192,7 @@ impl Int {
                 let cases = cases.map(|(guard, v)| (guard.clone(), v.divided(divisor, v.offset() / divisor)));
                 Int { cases: cases.collect(), lin: self.lin.divided(divisor, up) }
             }
-            _ => self.clone(),
+            _ => self,
         }
     }
 

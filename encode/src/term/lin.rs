@@ -31,6 +31,9 @@ impl Lin {
         let mut terms: Vec<(VarId, i64)> = terms.into_iter().collect();
         steps::count_items(1 + terms.len());
         steps::check()?;
+        if terms.is_sorted_by(|(a, ca), (b, _)| a < b && *ca != 0) && terms.last().is_none_or(|(_, c)| *c != 0) {
+            return Ok(Self { terms, constant });
+        }
         terms.sort_unstable_by_key(|(var, _)| *var);
         let mut merged: Vec<(VarId, i64)> = Vec::with_capacity(terms.len());
         for (var, coefficient) in terms {
@@ -112,6 +115,17 @@ impl Lin {
             value.checked_add(product).ok_or(TermError::Overflow)
         })?;
         i64::try_from(value).map_err(|_| TermError::Overflow)
+    }
+
+    /// Whether a variable of it has only one value.
+    pub(super) fn has_fixed(&self, vars: &Vars) -> Result<bool, TermError> {
+        for (var, _) in &self.terms {
+            let info = vars.info(*var)?;
+            if info.lo == info.hi {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The same sum with every variable that has only one value replaced by it.

@@ -50,7 +50,7 @@ fn terms_are_canonical_all_the_way_down() {
                 assert!(term.lin().terms().is_sorted_by(|a, b| a.0 < b.0));
                 assert!(term.cases().is_sorted_by(|a, b| a.0 < b.0));
                 assert!(term.cases().iter().all(|(g, v)| g.as_constant().is_none() && !v.is_zero()));
-                assert_eq!(term.divided(), *term);
+                assert_eq!(term.clone().divided(), *term);
             }
         }
         assert_eq!(condition.not().not(), *condition);

@@ -5,11 +5,11 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
-use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::labels::LabelKey;
+use crate::hash::{RandomState, hash};
 use crate::kinds::Kind;
 use crate::object::Key;
 use crate::steps;
@@ -68,39 +68,7 @@ const PART_LEN: usize = 1_024;
 
 impl Fact<'_> {
     fn to_hash(self) -> FactHash {
-        let mut hasher = Folding::default();
-        self.hash(&mut hasher);
-        hasher.finish()
-    }
-}
-
-/// A hash that need not withstand anybody: the worst that equal ones do is to have something found out anew.
-#[derive(Default)]
-struct Folding(u64);
-
-impl Hasher for Folding {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write_u8(&mut self, byte: u8) {
-        self.write_u64(u64::from(byte));
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
+        hash(&self)
     }
 }
 
@@ -168,7 +136,7 @@ impl Journal {
 pub struct Facts(Set);
 
 #[expect(clippy::disallowed_types, reason = "it is asked for members only: its order does not show")]
-type Set = std::collections::HashSet<FactHash, BuildHasherDefault<Folding>>;
+type Set = std::collections::HashSet<FactHash, RandomState>;
 
 thread_local! {
     /// The facts that were read on this thread, while somebody wants to know.
@@ -265,7 +233,7 @@ pub(super) fn note(fact: Fact<'_>) {
 pub struct FactIndex(Numbers);
 
 #[expect(clippy::disallowed_types, reason = "it is asked for members only: its order does not show")]
-type Numbers = std::collections::HashMap<FactHash, Vec<u64>, BuildHasherDefault<Folding>>;
+type Numbers = std::collections::HashMap<FactHash, Vec<u64>, RandomState>;
 
 impl FactIndex {
     /// Enters a set under its number.

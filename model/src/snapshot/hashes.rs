@@ -5,8 +5,10 @@
 //! A copy costs nothing. The first change after it copies the list of pages and one page, those after that mostly neither.
 
 use std::borrow::Borrow;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hash;
 use std::sync::Arc;
+
+use crate::hash::hash;
 
 /// Entries of a page when the number of pages is doubled, on average.
 const PAGE_MAX: usize = 48;
@@ -166,15 +168,10 @@ impl<K: Hash + Eq + Clone, V: Clone> Names<K, V> {
     }
 }
 
-fn hash(name: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    hasher.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::hash::Hasher;
 
     use super::super::histories::numbers;
     use super::*;
