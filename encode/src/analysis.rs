@@ -1,6 +1,7 @@
 //! What can be said of an invariant before any cluster is looked at, worked out once for all decisions: its footprint, and
 //! what the kind of an instance decides.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,8 +34,8 @@ pub struct Analysis {
     pub compiled: Arc<CompiledInvariant>,
     /// What it reads.
     pub footprint: Footprint,
-    /// The kinds of its instances, where it names all of them.
-    pub(crate) kinds_named: Option<Vec<Kind>>,
+    /// The kinds of its instances, where it names all of them but those that have adapters.
+    kinds_named: Option<Vec<Kind>>,
     /// Whether its parameters let it apply to nothing.
     pub never_applies: bool,
     /// Whether its `where` reads the requests.
@@ -109,6 +110,16 @@ impl Analysis {
         }
     }
 
+    /// The kinds of its instances, where these kinds have adapters and it names all others.
+    pub(crate) fn kinds(&self, adapted: &[Kind]) -> Option<Cow<'_, [Kind]>> {
+        let named = self.kinds_named.as_deref()?;
+        if !self.compiled.for_each.kinds.contains(&Kinds::Adapted) {
+            return Some(Cow::Borrowed(named));
+        }
+        let others = adapted.iter().filter(|kind| self.may_be(kind, adapted) && !named.contains(kind));
+        Some(named.iter().chain(others).cloned().collect())
+    }
+
     /// Whether nothing but the constraint on nodes is read of its instances of a kind.
     pub fn reads_nodes_only(&self, kind: &Kind) -> bool {
         self.of_kind(kind).reads_nodes_only
@@ -131,14 +142,19 @@ impl Analysis {
     }
 }
 
-/// The kinds of the instances of an invariant, where it names all of them.
+/// The kinds of the instances of an invariant, where it names all of them but those that have adapters.
 fn kinds_named(compiled: &CompiledInvariant) -> Option<Vec<Kind>> {
     let mut found = BTreeSet::new();
     for kinds in &compiled.for_each.kinds {
-        let Kinds::Kind(named) = kinds else { return None };
-        // of a kind that is not built in the group may be any
-        found.insert(named.resolve()?);
-        found.extend(Kind::with(|_| true).filter(|kind| named.matches(kind)));
+        match kinds {
+            Kinds::Kind(named) => {
+                // of a kind that is not built in the group may be any
+                found.insert(named.resolve()?);
+                found.extend(Kind::with(|_| true).filter(|kind| named.matches(kind)));
+            }
+            Kinds::Adapted => {}
+            Kinds::Every | Kinds::Workload => return None,
+        }
     }
     found.retain(|kind| instance_kind(compiled, kind) != InstanceKind::Never);
     Some(found.into_iter().collect())

@@ -338,6 +338,9 @@ impl<'s, 'a> Impact<'s, 'a> {
     /// [`Self::instances`], those aside that are reached for their constraint on nodes only: they may be very many. Where
     /// no step is left there may be others among them.
     pub fn reached(&mut self, analysis: &Analysis) -> Reached<'s> {
+        if !self.may_have_instances(analysis) {
+            return Reached::of(BTreeSet::new());
+        }
         let Analysis { compiled, footprint, .. } = analysis;
         let of_pods = analysis.may_be(&Kind::new("", "Pod"), &self.adapted);
         if of_pods || footprint.uses.pods() {
@@ -385,6 +388,12 @@ impl<'s, 'a> Impact<'s, 'a> {
             pod_classes.retain(|_, pod| matches(pod));
         }
         Reached { keys, pods: matching(&touched.unchanged, matches), pod_classes, admitting }
+    }
+
+    /// Whether some state has an object of a kind that may be an instance.
+    fn may_have_instances(&self, analysis: &Analysis) -> bool {
+        let is_there = |kind: &Kind| self.seeds.states().any(|state| state.has_kind(kind));
+        analysis.kinds(&self.adapted).is_none_or(|kinds| kinds.iter().any(is_there))
     }
 
     /// Adds what a change reaches by one inverse; objects that it changes are reached anyway.
@@ -562,7 +571,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             let known = self.kinds.get_or_init(|| self.seeds.states().flat_map(State::kinds).collect());
             known.iter().filter(|kind| analysis.may_be(kind, &self.adapted)).cloned().collect::<Vec<_>>()
         };
-        let kinds: Cow<'_, [Kind]> = analysis.kinds_named.as_deref().map_or_else(|| Cow::Owned(all()), Cow::Borrowed);
+        let kinds = analysis.kinds(&self.adapted).unwrap_or_else(|| Cow::Owned(all()));
         let mut found = Vec::new();
         for kind in kinds.iter().filter(|kind| some(kind)) {
             let matches = |o: &&Arc<Object>| analysis.compiled.for_each.matches(o, adapters.as_ref());

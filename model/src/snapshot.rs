@@ -28,8 +28,9 @@ use hashes::{Hashes, Names};
 use labels::{LabelKey, labels_of};
 use persistent_map::PersistentMap;
 use places::{Found, Place, Places, Slot, drop_slot};
-use terms::Terms;
+use terms::{Terms, of_kinds};
 
+mod between;
 mod facts;
 mod hashes;
 #[cfg(test)]
@@ -183,12 +184,12 @@ impl Snapshot {
         self.take_out(&object.key, !same, takes);
         let event = Journal::event();
         let terms = self.terms_of(&object);
-        // of the kind, the object itself is not in the list yet
         self.note_change(&object, &terms, takes, event);
         let slot = self.places.take();
         self.by_key.insert(object.key.clone(), slot);
         if !self.kinds.contains(&object.key.kind) {
             Arc::make_mut(&mut self.kinds).insert(object.key.kind.clone());
+            self.note_kind(&object.key.kind, event);
         }
         self.named.insert(&object.key, slot);
         if !object.uid.is_empty() {
@@ -264,7 +265,12 @@ impl Snapshot {
     /// Takes an object out, if it is there.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
         self.mark_lacking(key, None);
-        self.take_out(key, true, true)
+        let object = self.take_out(key, true, true)?;
+        if self.of_kind(&key.kind).next().is_none() {
+            Arc::make_mut(&mut self.kinds).remove(&key.kind);
+            self.note_kind(&key.kind, Journal::event());
+        }
+        Some(object)
     }
 
     /// Takes an object out, `as_owner` unless another version of it comes; `takes` unless that takes the same of the same node.
@@ -273,10 +279,6 @@ impl Snapshot {
         let object = self.places.empty(slot)?;
         let event = Journal::event();
         let terms = self.terms_of(&object);
-        if self.of_kind(&object.key.kind).next().is_none() {
-            Arc::make_mut(&mut self.kinds).remove(&object.key.kind);
-        }
-        // of the kind, the object itself is out of the list by now
         self.note_change(&object, &terms, takes, event);
         self.named.remove(key, |at| *at == slot);
         self.by_uid.remove(&object.uid, |at| *at == slot);
@@ -324,11 +326,13 @@ impl Snapshot {
 
     /// Notes the facts that change with an object that comes or goes.
     fn note_change(&mut self, object: &Object, terms: &Terms, takes: bool, event: u64) {
-        if !self.kinds.contains(&object.key.kind) {
-            self.journal.note(event, Fact::Kinds);
-        }
         let journal = &mut self.journal;
         terms.each_fact(object, takes, |fact| journal.note(event, fact));
+    }
+
+    /// Notes the facts that change with the first object of a kind, or with the last one that goes.
+    fn note_kind(&mut self, kind: &Kind, event: u64) {
+        of_kinds(kind).into_iter().for_each(|fact| self.journal.note(event, fact));
     }
 
     /// The places of the objects of a kind.
@@ -348,34 +352,6 @@ impl Snapshot {
             references: named(object, facts),
             children: children(facts),
         }
-    }
-
-    /// The facts that may change when an object becomes another one, comes or goes.
-    pub fn facts_between(&self, before: Option<&Object>, after: Option<&Object>) -> Facts {
-        let takes = Usage::differs(before, after);
-        let mut facts = Facts::default();
-        [before, after].into_iter().flatten().for_each(|object| facts.extend(&self.facts_of(object, takes)));
-        facts
-    }
-
-    /// The facts that may change when this object comes, goes, or becomes another one; `takes` says whether what it takes of its
-    /// node is among them.
-    fn facts_of(&self, object: &Object, takes: bool) -> Facts {
-        let mut facts = Facts::default();
-        self.terms_of(object).each_fact(object, takes, |fact| facts.add(fact));
-        object.owners().iter().for_each(|owner| facts.add(Fact::OwnerKind(&owner.kind)));
-        // a kind without objects is listed as nothing, so that two that go together make no difference
-        if self.of_kind(&object.key.kind).nth(1).is_none() {
-            facts.add(Fact::Kinds);
-        }
-        if self.missing_nodes.contains(&object.node) {
-            facts.add(Fact::Nodes);
-        }
-        let names_none = || object.owners().iter().any(|owner| self.named_uid(&owner.uid).is_none());
-        if self.by_owner.get(&object.uid).is_some() || names_none() {
-            facts.add(Fact::Orphans);
-        }
-        facts
     }
 
     /// The number of the last event, which no event of another snapshot has.
@@ -457,6 +433,12 @@ impl Snapshot {
     pub fn kinds(&self) -> Vec<Kind> {
         note(Fact::Kinds);
         self.kinds.iter().cloned().collect()
+    }
+
+    /// Whether an object of a kind exists.
+    pub fn has_kind(&self, kind: &Kind) -> bool {
+        note(Fact::Exists(kind));
+        self.kinds.contains(kind)
     }
 
     /// The objects that name this uid among their owners.

@@ -324,6 +324,11 @@ impl<'a> State<'a> {
         kinds
     }
 
+    /// Whether an object of a kind exists, or existed in the snapshot.
+    pub fn has_kind(&self, kind: &Kind) -> bool {
+        self.base.has_kind(kind) || self.changed_keys(kind).next().is_some()
+    }
+
     /// The objects that name this uid among their owners.
     pub fn owned_by(&self, uid: &str) -> Vec<&Arc<Object>> {
         if uid.is_empty() {

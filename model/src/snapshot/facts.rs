@@ -31,6 +31,8 @@ pub(super) enum Fact<'f> {
     KindIn(&'f Kind, &'f str),
     /// Of which kinds there are objects.
     Kinds,
+    /// Whether there are objects of a kind.
+    Exists(&'f Kind),
     /// The objects that name a uid as an owner.
     Owned(&'f str),
     /// Whether an object names an owner of a kind.

@@ -4,6 +4,7 @@ use super::facts::Fact;
 use super::labels::LabelKey;
 use super::lacking::is_plain;
 use crate::fields::NodeConstraint;
+use crate::kinds::Kind;
 use crate::object::{Key, Object};
 
 /// The index terms of an object, beside its key, uid, owners and node.
@@ -50,4 +51,9 @@ impl Terms {
         self.references.iter().for_each(|target| note(Fact::Reference(target)));
         self.children.iter().for_each(|child| note(Fact::Child(child)));
     }
+}
+
+/// What a kind says by its first object, or by none any more.
+pub(super) fn of_kinds(kind: &Kind) -> [Fact<'_>; 2] {
+    [Fact::Kinds, Fact::Exists(kind)]
 }

@@ -93,6 +93,7 @@ const READINGS: &[Reading] = &[
     }),
     ("in_namespace", |s| said(s.in_namespace("b"))),
     ("kinds", |s| format!("{:?}", s.kinds())),
+    ("has_kind", |s| format!("{:?}", ["Pod", "Node"].map(|name| s.has_kind(&kind(name))))),
     ("owned_by", |s| said(s.owned_by("r"))),
     ("owns", |s| format!("{} {}", s.owns(&kind("ReplicaSet")), s.owns(&kind("Secret")))),
     ("pods_on", |s| said(s.pods_on("n"))),
