@@ -45,8 +45,8 @@ const STUCK_MAX: usize = 16;
 const NICE: i32 = 1;
 /// The part of a request's time in which its decision ends, once it has taken all others: one in this many.
 const ENDING_PART: u32 = 10;
-/// The part of the newest measurement in [`Crew::decision_micros`]: one in this many.
-const AVERAGE_PART: u64 = 8;
+/// The part of the newest measurement in [`Crew::decision_micros`]: one in this many, so that a slow one sheds nobody.
+const AVERAGE_PART: u64 = 32;
 
 /// Decides admission requests on one worker thread; each worker owns one (solver contexts are bound to their thread).
 pub trait Decider {

@@ -15,12 +15,20 @@ pub(super) type Facts = Arc<AdapterFacts>;
 
 /// The error of the first of these kinds that was not read.
 pub(super) fn all_known(state: &State, kinds: &[&str]) -> Result<(), EvalError> {
-    kinds.iter().try_for_each(|kind| Ok(known(state, &Kind::new("", kind))?))
+    each_known(state, || kinds.iter().map(|kind| Kind::new("", kind)))
+}
+
+/// [`all_known`]; most clusters were read as a whole, and then nobody asks which kinds these are.
+fn each_known<K: IntoIterator<Item = Kind>>(state: &State, kinds: impl FnOnce() -> K) -> Result<(), EvalError> {
+    match state.base().unknown().is_empty() {
+        true => Ok(()),
+        false => kinds().into_iter().try_for_each(|kind| Ok(known(state, &kind)?)),
+    }
 }
 
 /// The error of the first kind that plays this role and was not read.
 pub(super) fn with_known(state: &State, role: impl Fn(&KindTraits) -> bool) -> Result<(), EvalError> {
-    Kind::with(role).try_for_each(|kind| Ok(known(state, &kind)?))
+    each_known(state, || Kind::with(role))
 }
 
 /// The error of the first kind that may make pods and was not read: a built-in one, or one that has an adapter.
@@ -31,7 +39,7 @@ pub(super) fn makers_known(state: &State) -> Result<(), EvalError> {
 
 /// The error of the first kind that has an adapter and was not read.
 pub(super) fn adapted_known(state: &State) -> Result<(), EvalError> {
-    state.base().adapters().kinds().iter().try_for_each(|kind| Ok(known(state, kind)?))
+    each_known(state, || state.base().adapters().kinds())
 }
 
 /// What the adapter says; its own failures are errors here.
