@@ -103,8 +103,8 @@ pub fn realize<'s, 'a>(
 ) -> Cow<'s, State<'a>> {
     let mut world = Cow::Borrowed(&scenario.state);
     let mut decided: BTreeMap<Key, ()> = BTreeMap::new();
+    let mut new: Vec<Arc<Object>> = Vec::new();
     for (group, choice) in groups {
-        let mut made = 0_u32;
         for (entity, numbers) in group.entities.iter().zip(choice.iter()) {
             for (fate, number) in entity.fates.iter().zip(numbers) {
                 for _ in 0..*number {
@@ -124,19 +124,25 @@ pub fn realize<'s, 'a>(
                             decided.insert(key.clone(), ());
                             world.to_mut().put(Object { uid: made_uid(key), ..(*object).clone() });
                         }
-                        (None, Some(object)) => {
-                            made += 1;
-                            // another group may make pods for an owner of the same name
-                            while world.get(&numbered(&object, made).key).is_some() {
-                                made += 1;
-                            }
-                            world.to_mut().put(numbered(&object, made));
-                        }
+                        (None, Some(object)) => new.push(object),
                         (None, None) => {}
                     }
                 }
             }
         }
+    }
+    // once all that goes has gone, whose names they may have
+    let mut numbers: BTreeMap<Key, u32> = BTreeMap::new();
+    for pod in new {
+        let is_of_set = pod.controller().is_some_and(|owner| owner.kind.is("StatefulSet"));
+        let number = numbers.entry(pod.key.clone()).or_default();
+        let mut key = pod.key.clone();
+        // another group may make pods for an owner of the same name
+        while (*number == 0 && !is_of_set) || world.get(&key).is_some() {
+            *number += 1;
+            key = Key { name: format!("{}-{number}", pod.key.name).into(), ..pod.key.clone() };
+        }
+        world.to_mut().put(Object { uid: made_uid(&key), key, ..(*pod).clone() });
     }
     for node in &outage.nodes {
         let bystanders: Vec<Object> = world
@@ -153,13 +159,6 @@ pub fn realize<'s, 'a>(
         }
     }
     world
-}
-
-/// A new pod under a name of its own.
-fn numbered(pod: &Object, number: u32) -> Object {
-    let name: Str = format!("{}-{number}", pod.key.name).into();
-    let key = Key { name, ..pod.key.clone() };
-    Object { uid: made_uid(&key), key, ..pod.clone() }
 }
 
 /// The uid of a pod that a controller makes: no object has it yet, nor one that a request created.

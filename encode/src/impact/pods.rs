@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use suture_model::controllers::daemonset::is_settled;
-use suture_model::effects::{Memo, View, group, group_name, ordinal_labels};
+use suture_model::effects::{Memo, View, group, group_name, namesake, ordinal_labels};
 use suture_model::fields;
 use suture_model::futures::{Fate, Remains};
 use suture_model::kinds::{Kind, KindTraits};
@@ -257,6 +257,9 @@ impl Touch {
     /// A pod without the others of its workload.
     fn beside(&mut self, state: &State<'_>, pod: &Arc<Object>) {
         self.pods.push(pod.clone());
+        if let Some(set) = namesake(state, pod) {
+            self.group(state, set);
+        }
         let same = |(at, ns, body): &Equals| {
             *at == std::ptr::from_ref(state) as usize
                 && Arc::ptr_eq(ns, &pod.key.ns)

@@ -94,6 +94,14 @@ pub fn pods_of(state: &State<'_>, controller: &Object) -> Vec<Arc<Object>> {
     pods
 }
 
+/// The StatefulSet that would make a pod under the name of this one, which is not its own: it cannot as long as this one is there.
+pub fn namesake<'s>(state: &'s State<'_>, pod: &Object) -> Option<&'s Arc<Object>> {
+    let (name, ordinal) = pod.key.name.rsplit_once('-')?;
+    ordinal.parse::<u32>().ok()?;
+    let set = state.get(&Key::of("StatefulSet", &pod.key.ns, name))?;
+    pod.controller().is_none_or(|owner| owner.uid != set.uid).then_some(set)
+}
+
 /// The StatefulSets that make another pod under the name of one of these, with the labels that this one got for it, once it
 /// has gone, although it is not the set's (any more).
 pub fn heirs<'s>(state: &'s State<'_>, pods: &[&Arc<Object>]) -> Vec<&'s Arc<Object>> {

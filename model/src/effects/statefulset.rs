@@ -4,7 +4,8 @@
 //! highest; under OrderedReady nothing is removed or updated while a pod that stays is not running and ready; a rolling
 //! update removes one outdated pod (maxUnavailable with KEP-961) from the highest ordinal down to `partition` and waits
 //! for its replacement, and for every pod above the next one to be ready. Over-approximations: which of the outdated pods
-//! is the one in transition is left open, except below the highest one that is not ready; while
+//! is the one in transition is left open, except below the highest one that is not ready; what a set still does whose pods
+//! have names that others keep; while
 //! `status.observedGeneration` lags, all are outdated. A set that is Parallel takes a pod of the template before down beside
 //! one that an earlier rollout has taken (`updateStatefulSet`: outdated ones go before any is waited for).
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use super::builder::Builder;
 use super::desired::desired_replicas;
 use super::linear::{LOST, STAY, at_least, at_most, count};
-use super::members::pods_of;
+use super::members::{group_name, pods_of};
 use super::scheduling::places::place;
 use super::scheduling::volumes;
 use super::survival::Survival;
@@ -27,7 +28,7 @@ use crate::controllers::statefulset::{
 };
 use crate::futures::{Count, Entity, Fate, FateKind, LimitLabel, SetId};
 use crate::navigate;
-use crate::object::Object;
+use crate::object::{Key, Object};
 
 /// How many pods of one StatefulSet that do not exist yet are described one by one.
 const MISSING_MAX: i64 = 1000;
@@ -139,7 +140,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     let taken: BTreeSet<i64> = present.iter().flatten().copied().collect();
     let last = plan.first.saturating_add(plan.wanted);
     let absent = (plan.first..last).filter(|at| !taken.contains(at)).take(MISSING_MAX as usize);
-    let absent: Vec<i64> = absent.collect();
+    let (absent, names) = free_names(builder, set, absent.collect());
     let made = Made::of(builder, set, taken.iter().chain(&absent).copied().collect());
     place(builder, &pods, plan.wanted);
     let sets = Sets {
@@ -170,7 +171,7 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     }
     for at in absent {
         let Some(template) = made.of_ordinal(at) else { continue };
-        let is_optional = plan.open && plan.is_optional(set, at);
+        let is_optional = (plan.open && plan.is_optional(set, at)) || names.may_stop(&plan, at);
         let may_lack = !builder.after() || is_optional;
         let fates = builder.new_fates(template, &format!("{}-{at}", set.key.name), may_lack);
         ordinals.push((at, builder.group.entities.len()));
@@ -184,7 +185,45 @@ pub fn stateful_set(builder: &mut Builder<'_, '_>, set: &Arc<Object>) {
     if !builder.after() && plan.max_unavailable == 1 && plan.rollouts == 1 {
         limit_order(builder, set, &plan, &sets, ordinals);
     }
-    limits(builder, set, &plan, &sets);
+    limits(builder, set, &plan, &sets, names.lowest.is_some());
+}
+
+/// The names of ordinals that pods have which are not the set's.
+#[derive(Default)]
+struct Names {
+    /// The lowest of these ordinals.
+    lowest: Option<i64>,
+    /// Those whose pods may go.
+    open: BTreeSet<i64>,
+}
+
+impl Names {
+    /// Whether the set may make no pod of this ordinal: where it makes them in order, it stops at the first name that is taken.
+    fn may_stop(&self, plan: &Plan, at: i64) -> bool {
+        self.open.contains(&at) || (plan.ordered && self.lowest.is_some_and(|lowest| at >= lowest))
+    }
+}
+
+/// Those of these ordinals for which pods may be made: none under a name that another pod has and keeps (`pkg/controller/
+/// statefulset/stateful_pod_control.go`, `CreateStatefulPod`: to create it fails, time and again).
+fn free_names(builder: &Builder<'_, '_>, set: &Object, mut absent: Vec<i64>) -> (Vec<i64>, Names) {
+    let mut names = Names::default();
+    absent.retain(|at| {
+        let key = Key { name: format!("{}-{at}", set.key.name).into(), ..Key::of("Pod", &set.key.ns, "") };
+        let Some(holder) = builder.state().get(&key) else { return true };
+        let fates = builder.existing(holder, &[], false).fates;
+        if fates.iter().all(|fate| fate.kind == FateKind::Gone) {
+            return true;
+        }
+        names.lowest.get_or_insert(*at);
+        // others decide about it, or it is on its way
+        let stays = group_name(builder.state(), holder) == key && fates.iter().all(|fate| STAY.contains(&fate.kind));
+        if !stays {
+            names.open.insert(*at);
+        }
+        !stays
+    });
+    (absent, names)
 }
 
 /// A rolling update looks at the pods from the highest ordinal down to the partition, and no further than one that is not
@@ -280,13 +319,13 @@ fn settle_member(entity: &mut Entity, condemned: bool, is_optional: bool, set: &
     }
 }
 
-fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets) {
+fn limits(builder: &mut Builder<'_, '_>, set: &Object, plan: &Plan, sets: &Sets, lacks_names: bool) {
     let workload = set.key.clone();
     if builder.after() {
         // a rolling update ends, unless it hangs on a new pod that never becomes ready
         let outdated = at_most(vec![count(sets.updating, &STAY)], 0);
         let unready = [sets.updating, sets.missing, sets.optional].map(|set| count(set, &[FateKind::NewUnready]));
-        if !is_stuck(set) {
+        if !is_stuck(set) && !lacks_names {
             let label = LimitLabel::Settled { workload, wanted: plan.wanted };
             builder.limit(label, vec![outdated, at_least(unready.to_vec(), 1)]);
         }
