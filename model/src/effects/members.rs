@@ -97,7 +97,7 @@ pub fn pods_of(state: &State<'_>, controller: &Object) -> Vec<Arc<Object>> {
 /// The StatefulSet that would make a pod under the name of this one, which is not its own: it cannot as long as this one is there.
 pub fn namesake<'s>(state: &'s State<'_>, pod: &Object) -> Option<&'s Arc<Object>> {
     let (name, ordinal) = pod.key.name.rsplit_once('-')?;
-    ordinal.parse::<u32>().ok()?;
+    statefulset::ordinal(ordinal)?;
     let set = state.get(&Key::of("StatefulSet", &pod.key.ns, name))?;
     pod.controller().is_none_or(|owner| owner.uid != set.uid).then_some(set)
 }
@@ -108,9 +108,6 @@ pub fn heirs<'s>(state: &'s State<'_>, pods: &[&Arc<Object>]) -> Vec<&'s Arc<Obj
     // pods of one body have these labels or none has
     let alike = pods.chunk_by(|a, b| Arc::ptr_eq(&a.body, &b.body));
     let named = alike.filter(|pods| pods.first().is_some_and(|pod| ordinal_labels(pod.labels()).next().is_some()));
-    let heir = |pod: &&Arc<Object>| {
-        let set = Key::of("StatefulSet", &pod.key.ns, pod.key.name.rsplit_once('-')?.0);
-        state.get(&set).filter(|set| pod.controller().is_some_and(|owner| owner.uid != set.uid))
-    };
+    let heir = |pod: &&Arc<Object>| namesake(state, pod).filter(|_| pod.controller().is_some());
     named.flatten().filter_map(heir).collect()
 }

@@ -5,9 +5,9 @@
 //! update removes one outdated pod (maxUnavailable with KEP-961) from the highest ordinal down to `partition` and waits
 //! for its replacement, and for every pod above the next one to be ready. Over-approximations: which of the outdated pods
 //! is the one in transition is left open, except below the highest one that is not ready; what a set still does whose pods
-//! have names that others keep; while
-//! `status.observedGeneration` lags, all are outdated. A set that is Parallel takes a pod of the template before down beside
-//! one that an earlier rollout has taken (`updateStatefulSet`: outdated ones go before any is waited for).
+//! have names that others keep; while `status.observedGeneration` lags, all are outdated. A set that is Parallel takes a pod
+//! of the template before down beside one that an earlier rollout has taken (`updateStatefulSet`: outdated ones go before any
+//! is waited for).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -209,7 +209,7 @@ impl Names {
 fn free_names(builder: &Builder<'_, '_>, set: &Object, mut absent: Vec<i64>) -> (Vec<i64>, Names) {
     let mut names = Names::default();
     absent.retain(|at| {
-        let key = Key { name: format!("{}-{at}", set.key.name).into(), ..Key::of("Pod", &set.key.ns, "") };
+        let key = Key::of("Pod", &set.key.ns, &format!("{}-{at}", set.key.name));
         let Some(holder) = builder.state().get(&key) else { return true };
         let fates = builder.existing(holder, &[], false).fates;
         if fates.iter().all(|fate| fate.kind == FateKind::Gone) {
