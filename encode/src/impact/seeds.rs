@@ -239,10 +239,25 @@ fn compared<'s, 'a>(
 }
 
 /// The objects about which scenarios that are compared differ; `None` where all that any of them changes may matter: a change in
-/// no namespace may matter to objects anywhere, those in flight among them.
+/// no namespace, or in what takes room on nodes, may matter to objects anywhere, those in flight among them.
 fn differences(compared: &[(&Scenario<'_>, &Scenario<'_>)]) -> Option<BTreeSet<Key>> {
     let found: BTreeSet<Key> = compared.iter().flat_map(|(with, without)| with.differences(without)).collect();
-    found.iter().all(|key| !key.ns.is_empty()).then_some(found)
+    let moves_room = |key: &Key| compared.iter().any(|(with, without)| moves_room(key, [&with.state, &without.state]));
+    found.iter().all(|key| !key.ns.is_empty() && !moves_room(key)).then_some(found)
+}
+
+/// Whether an object may have other room taken on nodes with the change than without: a pod that is on one, or what makes pods
+/// and may give some up. Where no request has to do with a workload every node has room for it (`effects/scheduling/
+/// classifier.rs`, `fits`); to one that is in flight, or whose nodes are, it matters.
+fn moves_room(key: &Key, [with, without]: [&State<'_>; 2]) -> bool {
+    let (now, was) = (with.get(key), without.get(key));
+    if key.kind.is("Pod") {
+        let on_nodes = now.into_iter().chain(was).filter(|pod| !pod.node.is_empty());
+        // what is in flight about the node is found by this
+        return on_nodes.filter_map(|pod| without.get(&Key::global("Node", &pod.node))).count() > 0;
+    }
+    let said = |maker: &Arc<Object>| (maker.live(), maker.val().get("spec").cloned());
+    key.kind.has(KindTraits::decides) && was.is_some_and(|was| now.map(said) != Some(said(was)))
 }
 
 /// The versions of each object that a scenario has otherwise than the state before.
