@@ -7,7 +7,7 @@ use suture_specs::members::Members;
 use suture_specs::value::{Value, World};
 
 use crate::eval::{Evaluator, Refusal, VALUES_MAX, check_absence, not_linear};
-use crate::sym::{Item, Sym, Truth};
+use crate::sym::{Item, Last, Sym, Truth};
 use crate::term::{Bool, Int, TermError};
 
 type Answer = Result<Sym, Refusal>;
@@ -213,17 +213,18 @@ where
 
     /// The items of a bag that equal none of another one.
     fn without(&self, items: &[Item], others: &[Item]) -> Answer {
-        let (one, none) = (Int::constant(1), Int::constant(0));
-        let others = self.totals(Func::Without, others)?;
-        let mut known = Members::default();
-        for (value, total) in &others {
-            known.add(value, Bool::ge(total, &one, &self.scene.vars)?);
+        let (one, none, vars) = (Int::constant(1), Int::constant(0), &self.scene.vars);
+        let (mut known, mut there) = (Members::default(), Last::default());
+        for (value, total) in self.totals(Func::Without, others)? {
+            known.add(&value, there.of(total, |total| Bool::ge(total, &one, vars))?);
         }
-        let mut left = Vec::new();
+        let (mut left, mut beside) = (Vec::new(), Last::default());
         for Item { count, value } in items {
             let Sym::Known(known_value) = value else { return Err(not_linear(Func::Without.name())) };
             let count = match known.get(known_value) {
-                Some(there) => Int::ite(there, &none, count, &self.scene.vars)?,
+                Some(there) => {
+                    beside.of((there.clone(), count.clone()), |(there, count)| Int::ite(there, &none, count, vars))?
+                }
                 None => count.clone(),
             };
             left.push(Item { count, value: value.clone() });

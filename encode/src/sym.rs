@@ -223,6 +223,27 @@ impl Sym {
     }
 }
 
+/// The last result of a function, which mostly is the next one as well: items of one list tend to be there equally often.
+pub(crate) struct Last<K, V>(Option<(K, V)>);
+
+impl<K, V> Default for Last<K, V> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<K: PartialEq, V: Clone> Last<K, V> {
+    /// Of this argument.
+    pub fn of<E>(&mut self, key: K, work: impl FnOnce(&K) -> Result<V, E>) -> Result<V, E> {
+        if let Some((_, value)) = self.0.as_ref().filter(|(known, _)| *known == key) {
+            return Ok(value.clone());
+        }
+        let value = work(&key)?;
+        self.0 = Some((key, value.clone()));
+        Ok(value)
+    }
+}
+
 /// Integers and bags under exclusive guards as one; `None` when they are neither.
 fn merge(alternatives: &[(Bool, Sym)], vars: &Vars) -> Result<Option<Sym>, TermError> {
     if alternatives.is_empty() {
@@ -246,8 +267,9 @@ fn merge(alternatives: &[(Bool, Sym)], vars: &Vars) -> Result<Option<Sym>, TermE
             }
             _ => return Ok(None),
         };
-        for item in part {
-            items.push(Item { count: Int::ite(guard, &item.count, &zero, vars)?, value: item.value });
+        let mut guarded = Last::default();
+        for Item { count, value } in part {
+            items.push(Item { count: guarded.of(count, |count| Int::ite(guard, count, &zero, vars))?, value });
         }
     }
     Ok(Some(Sym::Bag(items)))
