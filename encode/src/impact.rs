@@ -9,7 +9,7 @@
 //! | `selects`, `endpoints`, budgets | whatever selects a pod that the change touches, or a template that it may use |
 //! | `podsMatching` of the `standingSelector` | whatever asks for a label that such a pod has |
 //! | `selectedBy` | the pods, and what makes pods, that the selector of the changed object means |
-//! | `cascaded` | the custom resources near the changed object |
+//! | `cascaded` | the custom resources that list a touched object or pod among what their operator makes; those of the namespace of a touched claim |
 //! | `podsOwnedBy` | the controllers above such a pod |
 //! | `referrers`, `resolvesIn` | what it refers to, what refers to it |
 //! | `ownersIn`, `wantedBy`, … | its owners and its dependents |
@@ -409,7 +409,7 @@ impl<'s, 'a> Impact<'s, 'a> {
                 }
             }
             Inverse::Selected => keys.extend(may_be.among(self.selected().iter())),
-            Inverse::Adapted => keys.extend(may_be.among(&inverse::adapted(&self.seeds))),
+            Inverse::Deleting => keys.extend(may_be.among(&inverse::deleting(&self.seeds, &self.touch))),
             Inverse::Controllers => keys.extend(may_be.among(&self.touch.controllers)),
             Inverse::References => keys.extend(may_be.among(self.referring().iter())),
             Inverse::Owners => keys.extend(may_be.among(self.owners_and_dependents().iter())),

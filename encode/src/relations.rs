@@ -102,8 +102,8 @@ pub enum Inverse {
     Budgets,
     /// As what a changed selector means: a pod, or what makes such pods.
     Selected,
-    /// As a custom resource that has an adapter, near a touched object.
-    Adapted,
+    /// As a custom resource whose operator may delete a touched object or pod with it.
+    Deleting,
     /// As a controller above a touched pod.
     Controllers,
     /// As what refers to a touched object, or what one refers to.
@@ -144,6 +144,7 @@ impl Inverse {
             Self::Itself
             | Self::Selecting
             | Self::Budgets
+            | Self::Deleting
             | Self::Controllers
             | Self::References
             | Self::Owners
@@ -153,7 +154,6 @@ impl Inverse {
             | Self::Lists
             | Self::Everything => true,
             Self::Selected
-            | Self::Adapted
             | Self::Wanting
             | Self::Hosts
             | Self::Definitions
@@ -478,7 +478,7 @@ pub const fn relations(func: Func) -> Relations {
         SelectedBy => related(SELECTING, Inverse::Selected, Lift::Listed(Held::There), Tells::Nothing, Detail::All),
         Autoscalers => object(SCALERS, Inverse::References, Lift::Listed(Held::There)),
         Scaled => object(SCALED, Inverse::References, Lift::Listed(Held::There)),
-        Cascaded => object(CASCADED, Inverse::Adapted, Lift::Listed(Held::There)),
+        Cascaded => object(CASCADED, Inverse::Deleting, Lift::Listed(Held::There)),
         Unscaled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
         RightsLost => object(RIGHTS, Inverse::Rights, Lift::Rights),
         PossibleNodes => object(PLACES, Inverse::Placement, Lift::Places),

@@ -435,8 +435,8 @@ impl<'a> State<'a> {
     /// [`Self::selecting`] for several kinds.
     pub fn selecting_any(&self, kinds: &[Kind], ns: &Str, labels: &Val) -> Vec<&Arc<Object>> {
         let candidates = self.base.selecting(ns, labels).filter(|o| kinds.contains(&o.key.kind));
-        let changed = kinds.iter().flat_map(|kind| self.changed_in(kind, Some(ns)));
-        let mut found = self.merged(candidates.collect(), changed);
+        let differing = self.differing_kinds().into_iter().filter(|kind| kinds.contains(kind));
+        let mut found = self.merged(candidates.collect(), differing.flat_map(|kind| self.changed_in(kind, Some(ns))));
         found.sort_by(|a, b| a.key.cmp(&b.key));
         found.dedup_by(|a, b| a.key == b.key);
         found
@@ -482,6 +482,17 @@ impl<'a> State<'a> {
         let changed = self.indexed(self.index.by_child.get(&key.clone().partial_key()));
         let mut found = self.merged(self.base.listing(key), changed);
         found.sort_by(|a, b| a.key.cmp(&b.key));
+        found
+    }
+
+    /// The kinds of the changed objects, each once: mostly fewer than are asked for.
+    fn differing_kinds(&self) -> Vec<&Kind> {
+        let (mut found, mut next) = (Vec::new(), self.index.keys.first());
+        while let Some(Key { kind, .. }) = next {
+            found.push(kind);
+            // no namespace starts with the highest character
+            next = self.index.keys.range(Key::new(kind.clone(), "\u{10ffff}", "")..).next();
+        }
         found
     }
 

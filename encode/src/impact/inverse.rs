@@ -45,19 +45,23 @@ pub(super) fn selected(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     found
 }
 
-/// The custom resources that have an adapter in the namespaces of touched objects, and in none, and those that say that their
-/// operator makes a touched object; all, if what is touched takes along what does not name it.
-pub(super) fn adapted(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
-    let kinds = seeds.before.base().adapters().kinds();
-    let takes_all = |traits: &KindTraits| matches!(traits.takes_along, TakesAlong::Contents | TakesAlong::Instances);
-    let places: BTreeSet<Option<&str>> = match seeds.touched().any(|key| key.kind.has(takes_all)) {
+/// The custom resources whose operator may delete a touched object or pod with them: those that list it, and those that
+/// select claims in the namespaces of touched ones; all there are, if what is touched takes along what does not name it.
+pub(super) fn deleting(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
+    let takes = |traits: &KindTraits| matches!(traits.takes_along, TakesAlong::Contents | TakesAlong::Instances);
+    let takes_all = seeds.touched().any(|key| key.kind.has(takes));
+    let claims = seeds.touched().filter(|key| key.kind.is("PersistentVolumeClaim"));
+    let places: BTreeSet<Option<&str>> = match takes_all {
         true => [None].into(),
-        false => seeds.touched().map(|key| Some(&*key.ns)).chain([Some("")]).collect(),
+        false => claims.map(|key| Some(&*key.ns)).collect(),
     };
+    let kinds = seeds.before.base().adapters().kinds();
+    let listed: BTreeSet<&Key> = seeds.touched().chain(touch.pods.iter().map(|pod| &pod.key)).collect();
     let mut found = BTreeSet::new();
     for state in seeds.states() {
-        let here = kinds.iter().flat_map(|kind| places.iter().flat_map(|place| state.list(kind, *place)));
-        let listing = seeds.touched().flat_map(|key| state.listing(key));
+        let here = places.iter().flat_map(|place| kinds.iter().flat_map(|kind| state.list(kind, *place)));
+        let here = here.filter(|o| takes_all || state.adapter(o).is_some_and(|facts| facts.claim_selector.is_some()));
+        let listing = listed.iter().flat_map(|key| state.listing(key));
         found.extend(here.chain(listing).map(|o| o.key.clone()));
     }
     found

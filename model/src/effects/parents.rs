@@ -132,13 +132,9 @@ fn runs(state: &State<'_>, workload: &Object, selector: &Selector) -> bool {
 
 /// The custom resources that select pods with these labels, in the order of their keys.
 pub fn parents(state: &State<'_>, ns: &Str, labels: &Val) -> Vec<Parent> {
-    let mut found: Vec<Parent> = Vec::new();
-    for kind in state.base().adapters().kinds() {
-        let selecting = state.selecting(&kind, ns, labels).into_iter().filter_map(|o| Parent::of(state, o));
-        found.extend(selecting.filter(|p| p.selector().is_some_and(|s| s.matches(labels))));
-    }
-    found.sort_by(|a, b| a.object.key.cmp(&b.object.key));
-    found
+    let selecting = state.selecting_any(&state.base().adapters().kinds(), ns, labels).into_iter();
+    let found = selecting.filter_map(|object| Parent::of(state, object));
+    found.filter(|parent| parent.selector().is_some_and(|selector| selector.matches(labels))).collect()
 }
 
 /// How many pods the autoscalers of a workload, or of a ReplicaSet that it controls, may ask for, whatever becomes of them.
