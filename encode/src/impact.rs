@@ -9,7 +9,7 @@
 //! | `selects`, `endpoints`, budgets | whatever selects a pod that the change touches, or a template that it may use |
 //! | `podsMatching` of the `standingSelector` | whatever asks for a label that such a pod has |
 //! | `selectedBy` | the pods, and what makes pods, that the selector of the changed object means |
-//! | `cascaded` | the custom resources that list a touched object or pod among what their operator makes; those of the namespace of a touched claim |
+//! | `cascaded` | the custom resources that list a touched object or pod among what their operator makes; those near it whose operator deletes claims |
 //! | `podsOwnedBy` | the controllers above such a pod |
 //! | `referrers`, `resolvesIn` | what it refers to, what refers to it |
 //! | `ownersIn`, `wantedBy`, … | its owners and its dependents |

@@ -45,22 +45,22 @@ pub(super) fn selected(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
     found
 }
 
-/// The custom resources whose operator may delete a touched object or pod with them: those that list it, and those that
-/// select claims in the namespaces of touched ones; all there are, if what is touched takes along what does not name it.
+/// The custom resources whose operator may delete a touched object or pod with them: those that list it, and, of those that
+/// delete claims, which they select or have below them, all in the namespaces of touched objects and in none; all there are, if
+/// what is touched takes along what does not name it.
 pub(super) fn deleting(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
     let takes = |traits: &KindTraits| matches!(traits.takes_along, TakesAlong::Contents | TakesAlong::Instances);
     let takes_all = seeds.touched().any(|key| key.kind.has(takes));
-    let claims = seeds.touched().filter(|key| key.kind.is("PersistentVolumeClaim"));
     let places: BTreeSet<Option<&str>> = match takes_all {
         true => [None].into(),
-        false => claims.map(|key| Some(&*key.ns)).collect(),
+        false => seeds.touched().map(|key| Some(&*key.ns)).chain([Some("")]).collect(),
     };
     let kinds = seeds.before.base().adapters().kinds();
     let listed: BTreeSet<&Key> = seeds.touched().chain(touch.pods.iter().map(|pod| &pod.key)).collect();
     let mut found = BTreeSet::new();
     for state in seeds.states() {
         let here = places.iter().flat_map(|place| kinds.iter().flat_map(|kind| state.list(kind, *place)));
-        let here = here.filter(|o| takes_all || state.adapter(o).is_some_and(|facts| facts.claim_selector.is_some()));
+        let here = here.filter(|o| takes_all || state.adapter(o).is_some_and(|facts| facts.deletes_volumes));
         let listing = listed.iter().flat_map(|key| state.listing(key));
         found.extend(here.chain(listing).map(|o| o.key.clone()));
     }
