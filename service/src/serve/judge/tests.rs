@@ -54,7 +54,11 @@ fn shared_by(more: &[&str], sets: usize, replicas: Replicas) -> Arc<SharedState>
     }
     changes.extend(objects.iter().map(|object| Written::Put(Arc::new(Object::from_val(object).unwrap()))));
     store.write(changes);
-    Arc::new(SharedState::new(store, Arc::new(InFlightLog::lasting(100)), replicas))
+    let shared = SharedState::new(store, Arc::new(InFlightLog::lasting(100)), replicas);
+    // however long a test takes; there is nothing to read again
+    let pauses = shared.pauses.clone();
+    shared.pauses.watch(move || pauses.settle(now()));
+    Arc::new(shared)
 }
 
 /// A question that deletes a pod.
