@@ -11,7 +11,7 @@ use crate::controllers::deployment::most_pods;
 use crate::controllers::pod_template::is_kept;
 use crate::controllers::replicas::replicas;
 use crate::deletion::{Cause, DeletionClosure, cascade, given_up};
-use crate::effects::{propagate_template, released, scaled_down};
+use crate::effects::{may_move_pods, propagate_template, released, scaled_down};
 use crate::futures::{Moment, Step};
 use crate::kinds::KindTraits;
 use crate::navigate;
@@ -122,13 +122,16 @@ impl Scenario<'_> {
     /// scaling, it may do before it sees the pods that were to be released; what happens to pods it sees in its order.
     fn release(&mut self, request: &Request, written: Option<&(Arc<Object>, Arc<Object>)>) {
         if !request.target.kind.is("Pod") {
-            self.counted.retain(|key, _| tells_nobody_in(&key.ns, request));
             for (key, owners) in std::mem::take(&mut self.released) {
-                if tells_nobody_in(&key.ns, request) {
+                let pod = self.state.get(&key).filter(|pod| pod.live());
+                let owned = pod.map(|pod| with_owners(pod, owners.clone()));
+                if !tells_controllers(&self.state, &key, owned.as_ref(), request) {
                     self.released.insert(key, owners);
-                } else if let Some(pod) = self.state.get(&key).filter(|pod| pod.live()) {
-                    let owned = with_owners(pod, owners);
-                    self.state.put(owned);
+                    continue;
+                }
+                self.counted.remove(&key);
+                if let Some(pod) = owned {
+                    self.state.put(pod);
                 }
             }
         }
@@ -157,15 +160,11 @@ fn with_owners(pod: &Object, owners: Val) -> Object {
     pod.map_body(|val| val.with_at(&OWNERS, owners))
 }
 
-/// Whether a request tells no controller of what lives in a namespace anything: it is about a built-in object in another one,
-/// or about another namespace.
-fn tells_nobody_in(ns: &str, request: &Request) -> bool {
-    let target = &request.target;
-    match target.kind.builtin_namespaced() {
-        Some(true) => *target.ns != *ns,
-        Some(false) => target.kind.is("Namespace") && *target.name != *ns,
-        None => false,
-    }
+/// Whether a request may tell the controllers of a pod anything but what becomes of pods: it is about what may move pods, or
+/// about what owns the pod, which may go with that.
+fn tells_controllers(state: &State<'_>, pod: &Key, owned: Option<&Object>, request: &Request) -> bool {
+    may_move_pods(state, &request.target, &pod.ns)
+        || owned.is_some_and(|pod| navigate::is_below(state, pod, &request.target))
 }
 
 /// What follows a request, in steps: each after the one that tells why its own object goes. What left `before` is told.

@@ -74,6 +74,16 @@ pub fn released(state: &State<'_>, pod: &Object) -> Option<Object> {
     is_out.then(|| pod.without_owner(&controller.uid))
 }
 
+/// Whether what happens to an object may make pods of a namespace come or go, apart from what goes with it: not what pods only
+/// name, what is in another namespace, or a custom resource that no adapter explains.
+pub fn may_move_pods(state: &State<'_>, key: &Key, ns: &str) -> bool {
+    let is_elsewhere = !key.ns.is_empty() && *key.ns != *ns || key.kind.is("Namespace") && *key.name != *ns;
+    match key.kind.traits() {
+        Some(traits) => traits.moves_pods() && !is_elsewhere,
+        None => state.base().adapters().kinds().contains(&key.kind),
+    }
+}
+
 /// The pods that a controller controls or would adopt, in the order of their names.
 pub fn pods_of(state: &State<'_>, controller: &Object) -> Vec<Arc<Object>> {
     let pod = Kind::new("", "Pod");

@@ -45,7 +45,7 @@ pub use coarse::calm;
 pub use desired::scaled_down;
 pub use group::{group, own};
 pub use hazard::{at_risk, not_ready};
-pub use members::{group_name, heirs, namesake, released};
+pub use members::{group_name, heirs, may_move_pods, namesake, released};
 pub use memo::Memo;
 pub use scheduling::classifier::{node_classes, nodes_beside_others};
 pub use scheduling::new_templates::new_templates;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::builder::{Builder, mark_unready};
 use super::desired::desired_replicas;
 use super::linear::{LOST, at_least, at_most, count};
-use super::members::{adopts, pods_of};
+use super::members::{adopts, may_move_pods, pods_of};
 use super::scheduling::places::place;
 use super::survival::Survival;
 use crate::controllers::replicas::{ReplicaRange, replicas};
@@ -122,7 +122,9 @@ pub fn pods_per_node(
     let base = builder.state().base();
     let of_base = |object: &Object| base.get(&object.key).map(|before| replicas(before));
     let mut on: BTreeMap<Str, i64> = BTreeMap::new();
-    let moves = |key: &Key| may_move(key, workload) && !is_of_another(builder.scenario, key, sets);
+    let moves = |key: &Key| {
+        may_move_pods(builder.state(), key, &workload.key.ns) && !is_of_another(builder.scenario, key, sets)
+    };
     let steps = builder.scenario.steps.iter().filter(|step| step.objects.iter().any(moves));
     let mut is_still = steps.count() <= 1 && base.get(&workload.key).is_some_and(|o| !o.unobserved());
     for (set, pods) in sets.iter().zip(pods) {
@@ -137,13 +139,6 @@ pub fn pods_per_node(
     }
     is_still &= of_base(workload) == Some(on.values().sum());
     Rc::new(if is_still { on } else { BTreeMap::new() })
-}
-
-/// Whether what happens to an object may make pods of a workload come or go: not what pods only name, nor what is in
-/// another namespace.
-fn may_move(key: &Key, workload: &Object) -> bool {
-    let is_elsewhere = !key.ns.is_empty() && key.ns != workload.key.ns;
-    key.kind.traits().is_none_or(|traits| traits.moves_pods() && !is_elsewhere)
 }
 
 /// Whether an object is a pod that none of these ReplicaSets has, has had or may adopt.

@@ -78,16 +78,22 @@ fn the_ways_are_the_subsets_that_have_an_effect() {
     }
 }
 
-/// A ReplicaSet with a pod in namespace `n`; beside it a ConfigMap in the same one and in another.
+/// A ReplicaSet with a pod in namespace `n`, owned by a ConfigMap; beside it another one and a ConfigMap, in the same namespace and
+/// in another.
 const OWNED: &str = "
-{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: n, uid: r}, spec: {replicas: 1, selector: {matchLabels: {app: r}}}}
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: n, uid: r,
+  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: top, uid: top}]}, spec: {replicas: 1, selector: {matchLabels: {app: r}}}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: p, namespace: n, uid: p, labels: {app: r},
   ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}}
 ---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: top, namespace: n, uid: top}}
+---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: n}}
 ---
-{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: elsewhere}}
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: other, namespace: n, uid: s}, spec: {replicas: 0, selector: {matchLabels: {app: s}}}}
+---
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: other, namespace: elsewhere, uid: t}, spec: {replicas: 0, selector: {matchLabels: {app: s}}}}
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: n}}
 ---
@@ -95,7 +101,7 @@ const OWNED: &str = "
 ";
 
 #[test]
-fn a_controller_is_told_by_nothing_that_lies_elsewhere() {
+fn a_controller_is_told_by_what_may_move_its_pods_or_take_them_along() {
     let snapshot = cluster(OWNED);
     let (state, pod) = (State::new(&snapshot), Key::of("Pod", "n", "p"));
     let labels = Val::object([("metadata", Val::object([("labels", Val::object([("app", Val::str("other"))]))]))]);
@@ -108,8 +114,10 @@ fn a_controller_is_told_by_nothing_that_lies_elsewhere() {
         scenario.land(&Request::delete(User::admin(), &state, key, None, Preconditions::default()));
         is_owned(&scenario)
     };
-    assert!(owned_after(Key::of("ConfigMap", "n", "m")), "it may not have come to that");
-    assert!(!owned_after(Key::of("ConfigMap", "elsewhere", "m")));
+    assert!(owned_after(Key::of("ReplicaSet", "n", "other")), "it may not have come to that");
+    assert!(!owned_after(Key::of("ReplicaSet", "elsewhere", "other")));
+    assert!(owned_after(Key::of("ConfigMap", "n", "top")));
+    assert!(!owned_after(Key::of("ConfigMap", "n", "m")));
     assert!(owned_after(Key::of("Namespace", "", "n")));
     assert!(!owned_after(Key::of("Namespace", "", "elsewhere")));
 }

@@ -1,5 +1,6 @@
 //! Who owns an object, and who wants it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::definitions::definition_of;
@@ -65,6 +66,24 @@ pub fn is_never_collected(state: &State, object: &Object) -> bool {
 /// The controller of an object, if it exists.
 pub fn controller_of<'s>(state: &'s State, object: &Object) -> Option<&'s Arc<Object>> {
     owner_object(state, object, object.controller()?)
+}
+
+/// Whether an object is owned by the one with this key, at any depth.
+pub fn is_below(state: &State, object: &Object, above: &Key) -> bool {
+    let is_named = |owner: &Owner| owner.kind == above.kind && owner.name == above.name;
+    let owners_of = |child: &Object| -> Vec<Arc<Object>> {
+        child.owners().iter().filter_map(|owner| owner_object(state, child, owner)).cloned().collect()
+    };
+    let mut seen = BTreeSet::new();
+    let mut open = owners_of(object);
+    let mut found = object.owners().iter().any(is_named);
+    while let Some(owner) = open.pop().filter(|_| !found) {
+        if seen.insert(owner.key.clone()) {
+            found = owner.owners().iter().any(is_named);
+            open.extend(owners_of(&owner));
+        }
+    }
+    found
 }
 
 /// The topmost object above this one by controller references; itself when nothing controls it.
