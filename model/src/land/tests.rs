@@ -91,6 +91,10 @@ const OWNED: &str = "
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: n}}
 ---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: elsewhere}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: top, namespace: elsewhere, uid: top-elsewhere}}
+---
 {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: other, namespace: n, uid: s}, spec: {replicas: 0, selector: {matchLabels: {app: s}}}}
 ---
 {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: other, namespace: elsewhere, uid: t}, spec: {replicas: 0, selector: {matchLabels: {app: s}}}}
@@ -117,7 +121,9 @@ fn a_controller_is_told_by_what_may_move_its_pods_or_take_them_along() {
     assert!(owned_after(Key::of("ReplicaSet", "n", "other")), "it may not have come to that");
     assert!(!owned_after(Key::of("ReplicaSet", "elsewhere", "other")));
     assert!(owned_after(Key::of("ConfigMap", "n", "top")));
+    assert!(!owned_after(Key::of("ConfigMap", "elsewhere", "top")));
     assert!(!owned_after(Key::of("ConfigMap", "n", "m")));
+    assert!(!owned_after(Key::of("ConfigMap", "elsewhere", "m")));
     assert!(owned_after(Key::of("Namespace", "", "n")));
     assert!(!owned_after(Key::of("Namespace", "", "elsewhere")));
 }

@@ -32,13 +32,15 @@ pub fn owner_resolves(state: &State, child: &Object, owner: &Owner) -> Result<bo
     if owner_object(state, child, owner).is_some() { Ok(true) } else { known(state, &owner.kind).map(|()| false) }
 }
 
+/// Whether an owner reference may mean the object with this key, whatever its uid.
+fn may_mean(owner: &Owner, child: &Object, key: &Key) -> bool {
+    key.kind == owner.kind && key.name == owner.name && (key.ns == child.key.ns || key.ns.is_empty())
+}
+
 /// The object that an owner reference names.
 pub fn owner_object<'s>(state: &'s State, child: &Object, owner: &Owner) -> Option<&'s Arc<Object>> {
-    let is_named = |o: &&Arc<Object>| {
-        o.key.kind == owner.kind && o.key.name == owner.name && (o.key.ns == child.key.ns || o.key.ns.is_empty())
-    };
     steps::count(LOOKUP_STEPS);
-    if let Some(found) = state.by_uid(&owner.uid).filter(is_named) {
+    if let Some(found) = state.by_uid(&owner.uid).filter(|o| may_mean(owner, child, &o.key)) {
         return Some(found);
     }
     // objects of recorded states may have no uid
@@ -68,22 +70,18 @@ pub fn controller_of<'s>(state: &'s State, object: &Object) -> Option<&'s Arc<Ob
     owner_object(state, object, object.controller()?)
 }
 
-/// Whether an object is owned by the one with this key, at any depth.
+/// Whether an object is owned by the one with this key, at any depth; that one may be gone.
 pub fn is_below(state: &State, object: &Object, above: &Key) -> bool {
-    let is_named = |owner: &Owner| owner.kind == above.kind && owner.name == above.name;
-    let owners_of = |child: &Object| -> Vec<Arc<Object>> {
-        child.owners().iter().filter_map(|owner| owner_object(state, child, owner)).cloned().collect()
-    };
     let mut seen = BTreeSet::new();
-    let mut open = owners_of(object);
-    let mut found = object.owners().iter().any(is_named);
-    while let Some(owner) = open.pop().filter(|_| !found) {
-        if seen.insert(owner.key.clone()) {
-            found = owner.owners().iter().any(is_named);
-            open.extend(owners_of(&owner));
+    let mut open = vec![object];
+    while let Some(child) = open.pop() {
+        if child.owners().iter().any(|owner| may_mean(owner, child, above)) {
+            return true;
         }
+        let owners = child.owners().iter().filter_map(|owner| owner_object(state, child, owner));
+        open.extend(owners.filter(|owner| seen.insert(&owner.key)).map(|owner| &**owner));
     }
-    found
+    false
 }
 
 /// The topmost object above this one by controller references; itself when nothing controls it.

@@ -81,6 +81,7 @@ fn every_report_is_there_a_second_after_its_answer_whatever_ends_the_process() {
     }
     let ended = child.wait().unwrap();
     let killed = killed.unwrap_or_else(|| panic!("{ended} after {} reports", answered.len()));
+    assert!(!ended.success());
     let store = ReportStore::open_existing(folder.path()).unwrap();
     let is_kept = |id: &ReportId| store.get(*id).unwrap().is_some();
     let age = |at: &Instant| killed.saturating_duration_since(*at);
