@@ -1,6 +1,7 @@
 //! The shipped library of templates, and those that users add.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use suture_model::value::{Str, Val};
 
@@ -62,10 +63,13 @@ pub const LIBRARY: &[(&str, &str)] = shipped![
     "critical-not-preempted",
 ];
 
+/// The shipped templates, read once in a process.
+static SHIPPED: LazyLock<Result<Library, Vec<SpecError>>> = LazyLock::new(read_shipped);
+
 /// Templates by name.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
-    templates: BTreeMap<Str, InvariantTemplate>,
+    templates: BTreeMap<Str, Arc<InvariantTemplate>>,
 }
 
 impl Library {
@@ -74,15 +78,7 @@ impl Library {
     /// # Errors
     /// Never, as a test holds: what is wrong with a shipped template.
     pub fn shipped() -> Result<Self, Vec<SpecError>> {
-        let mut library = Self::default();
-        for (name, text) in LIBRARY {
-            for spec in parse_specs(text, &format!("specs/library/{name}.yaml"))? {
-                if let Spec::InvariantTemplate(template) = spec {
-                    library.add(*template)?;
-                }
-            }
-        }
-        Ok(library)
+        SHIPPED.clone()
     }
 
     /// Adds a template, or puts it in place of the one of its name.
@@ -91,7 +87,7 @@ impl Library {
     /// When it does not compile.
     pub fn add(&mut self, template: InvariantTemplate) -> Result<(), Vec<SpecError>> {
         check_template(&template)?;
-        self.templates.insert(template.name.clone(), template);
+        self.templates.insert(template.name.clone(), Arc::new(template));
         Ok(())
     }
 
@@ -102,7 +98,7 @@ impl Library {
 
     /// The template of this name.
     pub fn get(&self, name: &str) -> Option<&InvariantTemplate> {
-        self.templates.get(name)
+        self.templates.get(name).map(|template| &**template)
     }
 
     /// The names of all templates.
@@ -112,8 +108,20 @@ impl Library {
 
     /// All templates, by name.
     pub fn iter(&self) -> impl Iterator<Item = &InvariantTemplate> {
-        self.templates.values()
+        self.templates.values().map(|template| &**template)
     }
+}
+
+fn read_shipped() -> Result<Library, Vec<SpecError>> {
+    let mut library = Library::default();
+    for (name, text) in LIBRARY {
+        for spec in parse_specs(text, &format!("specs/library/{name}.yaml"))? {
+            if let Spec::InvariantTemplate(template) = spec {
+                library.add(*template)?;
+            }
+        }
+    }
+    Ok(library)
 }
 
 /// The invariants that stand for a template in a profile.

@@ -1,7 +1,10 @@
 //! Runs suites: each case from the suite's state, its steps in order, what is admitted in flight until it is observed.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use suture_checker::decision::{Decision, Finding, Verdict};
 use suture_checker::engine::{Engine, Settings};
@@ -28,26 +31,52 @@ use crate::output::terminal::Paint;
 use crate::policy::{Policy, diagnosed};
 use crate::recorded::{Place, RecordedCluster};
 
-/// Runs suites.
+/// The clauses of invariants, and whether a step found them broken.
+type Clauses = BTreeMap<String, bool>;
+
+/// Runs suites, as many side by side as there are processors.
 ///
 /// With `coverage`, also says which clauses of their invariants a step found broken.
 ///
 /// # Errors
-/// When a document that a suite names cannot be read or is wrong.
+/// When a document that a suite names cannot be read or is wrong: what is wrong in the first such suite.
 pub fn run(suites: &[Suite], coverage: bool, progress: &Progress) -> Result<Report, Failure> {
-    let mut report = Report::default();
-    let mut clauses: BTreeMap<String, bool> = BTreeMap::new();
-    for suite in suites {
-        progress.say(&suite.name);
-        let mut saw = |seen: &Seen<'_>| cover(&mut clauses, seen);
-        report.add(if coverage { run_watched(suite, Some(&mut saw))? } else { run_suite(suite)? });
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(suite) = suites.get(at) else { return done };
+            progress.say(&suite.name);
+            let mut clauses = Clauses::new();
+            let mut saw = |seen: &Seen<'_>| cover(&mut clauses, seen);
+            let ran = if coverage { run_watched(suite, Some(&mut saw)) } else { run_suite(suite) };
+            if ran.is_err() {
+                // no other is begun; all before this one are
+                next.store(suites.len(), Ordering::Relaxed);
+            }
+            done.push((at, ran.map(|ran| (ran, clauses))));
+        }
+    };
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let mut done = thread::scope(|scope| {
+        let threads: Vec<_> = (0..processors.min(suites.len())).map(|_| scope.spawn(work)).collect();
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.flatten().collect::<Vec<_>>()
+    });
+    done.sort_by_key(|(at, _)| *at);
+    let (mut report, mut all) = (Report::default(), Clauses::new());
+    for (_, ran) in done {
+        let (ran, clauses) = ran?;
+        report.add(ran);
+        clauses.into_iter().for_each(|(clause, is_broken)| *all.entry(clause).or_default() |= is_broken);
     }
-    report.coverage = coverage.then_some(clauses);
+    report.coverage = coverage.then_some(all);
     Ok(report)
 }
 
 /// Notes the clauses of all invariants, and those that a step found broken: a counterexample begins with its clause.
-fn cover(clauses: &mut BTreeMap<String, bool>, seen: &Seen<'_>) {
+fn cover(clauses: &mut Clauses, seen: &Seen<'_>) {
     for invariant in &seen.policy.invariants {
         let of = |verdict: &&Verdict| verdict.invariant == *invariant.name && verdict.outcome == Finding::Refuted;
         let broken: Vec<&str> = seen
