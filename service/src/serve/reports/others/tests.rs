@@ -127,13 +127,18 @@ async fn a_replica_that_cannot_be_asked_is_named_and_gets_no_token_if_it_is_none
     scene.tell("suture-2", "127.0.0.1:1".to_owned());
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     scene.tell("suture-3", mute.local_addr().unwrap().to_string());
-    let listed = list(&routes, "", "shop").await;
+    let (report, its_page) = (format!("/reports/{id}"), format!("/reports/{id}/page"));
+    let (listed, (_, page), found, absent, hidden) = tokio::join!(
+        list(&routes, "", "shop"),
+        ask(&routes, "/", Some("shop")),
+        ask(&routes, &report, Some("shop")),
+        ask(&routes, "/reports/0000000000001/page", Some("bank")),
+        ask(&routes, &its_page, Some("bank")),
+    );
     assert_eq!((&listed["count"], &listed["silent"]), (&json!(1), &json!(["suture-1", "suture-2", "suture-3"])));
-    let (_, page) = ask(&routes, "/", Some("shop")).await;
     assert!(page.contains("what suture-1, suture-2, suture-3 keep is not shown: no answer."), "{page}");
     // what is here is there at once; what is not may be elsewhere, and hidden is as absent
-    assert_eq!(ask(&routes, &format!("/reports/{id}"), Some("shop")).await.0, 200);
-    let absent = ask(&routes, "/reports/0000000000001/page", Some("bank")).await;
+    assert_eq!(found.0, 200);
     assert!(absent.0 == 404 && absent.1.contains("what suture-1, suture-2, suture-3 keep"), "{absent:?}");
-    assert_eq!(ask(&routes, &format!("/reports/{id}/page"), Some("bank")).await, absent);
+    assert_eq!(hidden, absent);
 }
