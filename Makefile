@@ -5,6 +5,12 @@ PYTHON ?= python3
 SUTURE_NODES ?= 5
 
 SUTURE := target/release/suture
+# with the features of what tests it: nothing is compiled twice
+RELEASE := --release --locked --package suture-service --package suture-tests
+# the tests of all crates, each a file or a folder
+TESTS := $(sort $(basename $(notdir $(wildcard */tests/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard */tests/*/main.rs))))
+# those that take longer than all others together, and are optimized for that
+LONG := audits cost deadline hostile independence laws many oracle replay_rate restricted shuffled stacks webhook_rules
 E2E := cargo test --locked --package suture-e2e
 PRINT := --nocapture --test-threads=1
 Z3 := .z3/lib/libz3.so
@@ -13,13 +19,13 @@ Z3 := .z3/lib/libz3.so
 unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTDOCFLAGS
 export CARGO_TARGET_DIR := target
 
-.PHONY: help build dist demo test e2e replay races faults attacks load soak bench oracle hostile controlplane plane clean
+.PHONY: help build dist demo test long lint e2e replay races faults attacks load soak bench oracle hostile controlplane plane clean
 
 help: ## lists these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 build: $(Z3) ## builds target/release/suture
-	cargo build --release --locked --package suture-service --bin suture
+	cargo build $(RELEASE) --bin suture
 
 dist: $(Z3) ## builds target/dist/suture, as it is distributed: optimized as a whole, without symbols
 	cargo build --profile dist --locked --package suture-service --bin suture
@@ -31,12 +37,16 @@ demo: $(Z3) ## shows a stale operator's deletion of a live claim being denied
 	  --adapters tests/demo/adapters.yaml --review tests/demo/delete-claim.json; code=$$?; \
 	if [ $$code -ne 1 ]; then echo "demo: expected a denial (exit code 1), got exit code $$code" >&2; exit 1; fi
 
-test: export SUTURE_ORACLE_CASES ?= 10000
-test: $(Z3) ## checks format, lints and documentation, and runs every test that needs no control plane
+test: $(Z3) ## runs unit tests and suites, all that needs no control plane and little time
+	cargo test --locked --workspace --exclude suture-e2e --lib --bins $(addprefix --test ,$(filter-out $(LONG),$(TESTS)))
+
+long: $(Z3) ## runs the other tests that need no control plane: many random cases, large objects, everything in every order
+	cargo test $(RELEASE) $(addprefix --test ,$(LONG))
+
+lint: $(Z3) ## checks format, lints and documentation
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps
-	cargo test --locked --workspace --exclude suture-e2e
 
 e2e: plane build ## sends real requests to a real control plane with Suture in front, and opens its pages in a browser; fetches both
 	$(E2E) --test controlplane --test deploy --test requests --test resources --test standby --test snapshot \
@@ -64,13 +74,13 @@ bench: export SUTURE_REPLAY_ENTRIES ?= 100000
 bench: export SUTURE_COST_ITEMS ?= 10000
 bench: build ## measures decision time and memory on a generated cluster, by each list of an object, and the replay of a log
 	$(SUTURE) bench
-	cargo test --release --locked --package suture-tests --test cost -- each_template --nocapture
-	cargo test --release --locked --package suture-tests --test replay_rate -- --nocapture
+	cargo test $(RELEASE) --test cost -- each_template --nocapture
+	cargo test $(RELEASE) --test replay_rate -- --nocapture
 
 oracle: export SUTURE_ORACLE_CASES ?= 200000
 oracle: export SUTURE_INDEPENDENCE_CASES ?= 4000
 oracle: $(Z3) ## compares verdicts with brute force, SUTURE_ORACLE_CASES random cases [200000], and histories of what is in flight
-	cargo test --release --locked --package suture-tests --test oracle --test independence -- --nocapture
+	cargo test $(RELEASE) --test oracle --test independence -- --nocapture
 
 hostile: export SUTURE_HOSTILE_CASES ?= 10000
 hostile: export SUTURE_HOSTILE_SECONDS ?= 1800
@@ -80,7 +90,7 @@ hostile: export MIMALLOC_PURGE_DELAY ?= 0
 hostile: export MIMALLOC_ABANDONED_PAGE_PURGE ?= 1
 hostile: export MIMALLOC_ABANDONED_RECLAIM_ON_FREE ?= 1
 hostile: $(Z3) ## feeds malformed and oversized input, SUTURE_HOSTILE_CASES cases [10000], and SUTURE_HOSTILE_SECONDS [1800]
-	cargo test --release --locked --package suture-tests --test hostile --test deadline -- --nocapture
+	cargo test $(RELEASE) --test hostile --test deadline -- --nocapture
 
 controlplane: plane ## starts a real control plane with SUTURE_NODES nodes and kubeconfigs to try it, until Ctrl-C
 	cargo run --locked --package suture-e2e --bin controlplane -- $(SUTURE_NODES)
