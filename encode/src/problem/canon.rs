@@ -16,7 +16,7 @@ use crate::term::{Assignment, Bool, Int, Kind, Lin, TermError, VarId, Vars};
 
 /// Refinement rounds before the remaining ties are broken by the caller's order: bounds the time to rounds × nodes. A problem takes
 /// two or three rounds, and about two more for each pair of interchangeable variables.
-const ROUNDS_MAX: usize = 512;
+const ROUNDS_MAX: usize = 64;
 
 /// First byte of every key; changes whenever the writing does.
 const KEY_FORMAT: u8 = 1;
