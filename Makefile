@@ -40,6 +40,7 @@ demo: $(Z3) ## shows a stale operator's deletion of a live claim being denied
 test: $(Z3) ## runs unit tests and suites, all that needs no control plane and little time
 	cargo test --locked --workspace --exclude suture-e2e --lib --bins $(addprefix --test ,$(filter-out $(LONG),$(TESTS)))
 
+long: export SUTURE_ORACLE_CASES ?= 10000
 long: $(Z3) ## runs the other tests that need no control plane: many random cases, large objects, everything in every order
 	cargo test $(RELEASE) $(addprefix --test ,$(LONG))
 

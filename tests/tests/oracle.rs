@@ -25,7 +25,7 @@ use universe::{Case, Size, number};
 /// How many cases are compared where nothing else is said.
 const CASES: u64 = 2_000;
 /// How many worlds of a case are looked at; a larger universe is drawn again, smaller.
-const WORLDS_MAX: u64 = 6_000;
+const WORLDS_MAX: u64 = if cfg!(debug_assertions) { 300 } else { 6_000 };
 /// How often a universe is drawn again before the case is skipped.
 const DRAWS_MAX: u64 = 6;
 /// How many differences are shrunk and printed.
