@@ -5,6 +5,7 @@ PYTHON ?= python3
 SUTURE_NODES ?= 5
 
 SUTURE := target/release/suture
+TEST := cargo test --locked --workspace --exclude suture-e2e
 # with the features of what tests it: nothing is compiled twice
 RELEASE := --release --locked --package suture-service --package suture-tests
 # the tests of all crates, each a file or a folder
@@ -38,11 +39,13 @@ demo: $(Z3) ## shows a stale operator's deletion of a live claim being denied
 	if [ $$code -ne 1 ]; then echo "demo: expected a denial (exit code 1), got exit code $$code" >&2; exit 1; fi
 
 test: $(Z3) ## runs unit tests and suites, all that needs no control plane and little time
-	cargo test --locked --workspace --exclude suture-e2e --lib --bins $(addprefix --test ,$(filter-out $(LONG),$(TESTS)))
+	$(TEST) --lib --bins $(addprefix --test ,$(filter-out $(LONG),$(TESTS)))
 
 long: export SUTURE_ORACLE_CASES ?= 10000
 long: $(Z3) ## runs the other tests that need no control plane: many random cases, large objects, everything in every order
 	cargo test $(RELEASE) $(addprefix --test ,$(LONG))
+	@# a few again with debug assertions, which a release leaves out
+	SUTURE_ORACLE_CASES=1000 $(TEST) --test oracle --test laws
 
 lint: $(Z3) ## checks format, lints and documentation
 	cargo fmt --all --check
