@@ -11,6 +11,7 @@ use suture_model::effects::at_risk;
 use suture_model::fields::has_deadline;
 use suture_model::futures::{FateKind, Group, Step};
 use suture_model::interpret::{Choice, realize};
+use suture_model::kinds::KindTraits;
 use suture_model::land::describe;
 use suture_model::navigate;
 use suture_model::node_names::NodeNames;
@@ -28,8 +29,6 @@ use crate::written::describe_changes;
 
 /// How many steps a message tells at most: beside them a denial has its promise, and what would be allowed.
 const STEPS_MAX: usize = 6;
-/// What controllers write for an owner and about it: it goes with the owner, and is nothing that anybody looks for.
-const RECORDS: [&str; 3] = ["ControllerRevision", "EndpointSlice", "Endpoints"];
 /// How many nodes that are alike are named.
 const NODES_MAX: usize = 3;
 
@@ -173,7 +172,7 @@ fn future(instance: &Instance<'_, '_>, violation: &Violation<'_, '_>) -> Violati
         groups.iter().flat_map(|(group, choice)| events(group, choice, scene.scenario).into_values().flatten());
     let failing = scene.view.outage.nodes.iter().map(|node| Key::of("Node", "", node));
     let named = [instance.object.key.clone()].into_iter().chain(asked).chain(happens).chain(failing);
-    let is_told = |key: &Key| *key == instance.object.key || !RECORDS.iter().any(|kind| key.kind.is(kind));
+    let is_told = |key: &Key| *key == instance.object.key || !key.kind.has(KindTraits::is_record);
     ViolatingFuture::of(named.filter(is_told), &world)
 }
 
@@ -210,8 +209,8 @@ fn steps(violation: &Violation<'_, '_>, context: &DecisionContext<'_, '_>, cache
 /// with their owners is not told.
 fn requested_and_closed(scenario: &Scenario<'_>, context: &DecisionContext<'_, '_>) -> Vec<Arc<StepReport>> {
     let requests = &context.input.change.requests;
-    let is_record = |key: &Key| RECORDS.iter().any(|kind| key.kind.is(kind));
-    let is_told = |key: &&Key| !is_record(key) || requests.iter().any(|request| request.target == **key);
+    let is_told =
+        |key: &&Key| !key.kind.has(KindTraits::is_record) || requests.iter().any(|request| request.target == **key);
     let mut steps = Vec::new();
     for Step { effect, objects } in &scenario.steps {
         let mut same = requests.iter().filter(|request| describe(request) == *effect);

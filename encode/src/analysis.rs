@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use suture_model::kinds::Kind;
+use suture_model::kinds::{Kind, KindTraits};
 use suture_model::object::{Object, Owner};
 use suture_specs::compile::{CompiledInvariant, Kinds};
 use suture_specs::eval::{Env, eval_bool};
@@ -46,9 +46,6 @@ pub struct Analysis {
     kinds: Mutex<BTreeMap<Kind, KindAnalysis>>,
 }
 
-/// The kinds whose controllers give each pod a name of its own.
-const RENAMING: [&str; 4] = ["ReplicaSet", "ReplicationController", "Job", "DaemonSet"];
-
 /// What is known of the instances of a kind.
 #[derive(Clone, Copy, Debug)]
 struct KindAnalysis {
@@ -83,7 +80,7 @@ impl Analysis {
     /// Whether no more is to be known of an object, in every future that has one of its name.
     fn stays_itself(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         let is_followed = || {
-            let renames = |owner: &Owner| RENAMING.iter().any(|kind| owner.kind.is(kind));
+            let renames = |owner: &Owner| owner.kind.has(KindTraits::generates_names);
             self.compiled.remade || !object.controller().is_none_or(renames)
         };
         let kind = &object.key.kind;

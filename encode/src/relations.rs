@@ -11,6 +11,7 @@
 //! | detail | how much of the instance is read (`analysis`) |
 //! | annotations | which annotations a verdict may depend on (`analysis/annotations.rs`) |
 
+use suture_model::kinds::KindTraits;
 use suture_model::object::Object;
 use suture_specs::functions::Func;
 
@@ -38,7 +39,7 @@ pub struct Relations {
 }
 
 /// Something that a function reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Read {
     /// What becomes of pods: they, what makes them, and where they run.
     Pods,
@@ -46,8 +47,8 @@ pub enum Read {
     Adapted,
     /// Objects of any custom resource.
     Customs,
-    /// Routes, and what decides which class they have.
-    Hosts,
+    /// Objects of the built-in kinds of which this is true.
+    Playing(IsPlayed),
     /// Objects of these built-in kinds.
     Kinds(&'static [&'static str]),
     /// Whatever may refer to the instance.
@@ -56,8 +57,11 @@ pub enum Read {
     Referred,
 }
 
+/// Whether a built-in kind plays a role.
+pub type IsPlayed = fn(&KindTraits) -> bool;
+
 /// Where the objects that a function gives come from, and what of a state it asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// From its arguments; it asks for no state.
     Arguments,
@@ -75,11 +79,20 @@ pub enum Source {
     InNamespace(KindArgument),
     /// No object: what objects of these kinds say about the one that it is about, in its namespace, or in none if they are
     /// in none.
-    Beside(&'static [&'static str]),
+    Beside(Beside),
     /// No object: whether the state has one of the kind that its second argument names.
     Lookup,
     /// A node, of a pod.
     Node,
+}
+
+/// Which kinds say something about an object beside them.
+#[derive(Clone, Copy, Debug)]
+pub enum Beside {
+    /// This one, or [`WORKLOAD`].
+    Kind(&'static str),
+    /// The built-in kinds of which this is true.
+    Playing(IsPlayed),
 }
 
 /// How a function names a kind.
@@ -341,7 +354,7 @@ const fn within(reads: &'static [Read], kind: &'static str, lift: Lift) -> Relat
 }
 
 /// What objects of these kinds beside an object say about it.
-const fn beside(reads: &'static [Read], kinds: &'static [&'static str], lift: Lift) -> Relations {
+const fn beside(reads: &'static [Read], kinds: Beside, lift: Lift) -> Relations {
     let source = Source::Beside(kinds);
     Relations { source, ..object(reads, Inverse::Lists, lift) }
 }
@@ -352,11 +365,10 @@ const fn of_reference(reads: &'static [Read], lift: Lift, detail: Detail) -> Rel
 }
 
 const ADAPTED: &[Read] = &[Read::Adapted];
-const GROUPS: &[Read] =
-    &[Read::Adapted, Read::Kinds(&["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"])];
+const GROUPS: &[Read] = &[Read::Adapted, Read::Playing(KindTraits::decides)];
 const PODS: &[Read] = &[Read::Pods];
 const NODES: &[Read] = &[Read::Kinds(&["Node"])];
-const HOSTS: &[Read] = &[Read::Hosts, Read::Kinds(&["GatewayClass"])];
+const HOSTS: &[Read] = &[Read::Playing(KindTraits::claims_hosts), Read::Kinds(&["GatewayClass"])];
 const VOLUMES: &[Read] = &[Read::Kinds(&["PersistentVolume", "PersistentVolumeClaim"])];
 /// Namespaces and definitions may be confirmed for what is in them.
 const CONFIRMING: &[Read] = &[Read::Pods, Read::Adapted, Read::Kinds(&["Namespace", "CustomResourceDefinition"])];
@@ -368,62 +380,35 @@ const WANTED: &[Read] = &[Read::Kinds(&["Node"]), Read::Adapted];
 const WORKLOADS: &[Read] = &[
     Read::Pods,
     Read::Adapted,
-    Read::Kinds(&["Node", "Job", "CronJob", "HorizontalPodAutoscaler", "ReplicationController"]),
+    Read::Kinds(&["Node"]),
+    Read::Playing(KindTraits::runs_pods),
+    Read::Playing(KindTraits::scales),
 ];
-const ADMISSION: &[Read] = &[Read::Adapted, Read::Kinds(&["LimitRange", "ResourceQuota", "PriorityClass"])];
-/// The kinds that decide about pods as they are admitted.
-const ADMITTING: &[&str] = &["LimitRange", "ResourceQuota", "PriorityClass"];
+const ADMISSION: &[Read] = &[Read::Adapted, Read::Playing(KindTraits::decides_admission)];
 const REFERRED: &[Read] = &[Read::Referred, Read::Adapted];
-const RIGHTS: &[Read] = &[
-    Read::Adapted,
-    Read::Kinds(&["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "CustomResourceDefinition"]),
-];
-const PLACES: &[Read] = &[
-    Read::Pods,
-    Read::Adapted,
-    Read::Kinds(&["Node", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "Job", "CronJob"]),
-];
+const RIGHTS: &[Read] =
+    &[Read::Adapted, Read::Playing(KindTraits::grants_rights), Read::Kinds(&["CustomResourceDefinition"])];
+const PLACES: &[Read] =
+    &[Read::Pods, Read::Adapted, Read::Playing(KindTraits::runs_pods), Read::Playing(KindTraits::decides_places)];
 /// What decides whether pods find a place, and which have to go for others.
 const ROOM: &[Read] = &[
     Read::Pods,
     Read::Adapted,
-    Read::Kinds(&[
-        "Node",
-        "Namespace",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "StorageClass",
-        "Job",
-        "CronJob",
-        "LimitRange",
-        "RuntimeClass",
-        "PriorityClass",
-        "PodDisruptionBudget",
-    ]),
+    Read::Playing(KindTraits::runs_pods),
+    Read::Playing(KindTraits::decides_room),
+    Read::Kinds(&["PodDisruptionBudget"]),
 ];
 const PODS_WANTED: &[Read] = &[Read::Pods, Read::Kinds(&["Node"]), Read::Adapted];
-const DISRUPTIONS: &[Read] =
-    &[Read::Pods, Read::Adapted, Read::Kinds(&["HorizontalPodAutoscaler", "CustomResourceDefinition", "CronJob"])];
-
-/// What has a selector of pods.
-const SELECTING: &[Read] = &[
+const DISRUPTIONS: &[Read] = &[
+    Read::Pods,
     Read::Adapted,
-    Read::Kinds(&[
-        "Service",
-        "PodDisruptionBudget",
-        "NetworkPolicy",
-        "Deployment",
-        "ReplicaSet",
-        "StatefulSet",
-        "DaemonSet",
-        "Job",
-        "CronJob",
-        "ReplicationController",
-    ]),
+    Read::Playing(KindTraits::scales),
+    Read::Kinds(&["CustomResourceDefinition", "CronJob"]),
 ];
-const SCALERS: &[Read] = &[Read::Adapted, Read::Kinds(&["HorizontalPodAutoscaler"])];
-const SCALED: &[Read] =
-    &[Read::Adapted, Read::Kinds(&["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"])];
+/// What has a selector of pods.
+const SELECTING: &[Read] = &[Read::Adapted, Read::Playing(KindTraits::selects_pods), Read::Kinds(&["CronJob"])];
+const SCALERS: &[Read] = &[Read::Adapted, Read::Playing(KindTraits::scales)];
+const SCALED: &[Read] = &[Read::Adapted, Read::Playing(KindTraits::has_scale)];
 /// An operator may make and delete objects of any kind.
 const CASCADED: &[Read] = &[Read::Adapted, Read::Referred];
 
@@ -460,9 +445,11 @@ pub const fn relations(func: Func) -> Relations {
         HostClaimants => state(HOSTS, Source::After(HostClaims), Inverse::Hosts, Lift::Claimants),
         Workloads => within(WORKLOADS, WORKLOAD, Lift::Workloads),
         PodsWanted => within(PODS_WANTED, WORKLOAD, Lift::Counted),
-        MostWanted => Relations { inverse: Inverse::Wanting, ..beside(WORKLOADS, &[WORKLOAD], Lift::Deciding) },
-        Usage | Counts | Refusals => beside(ADMISSION, ADMITTING, Lift::Admission),
-        ListedEndpoints => beside(LISTED_ENDPOINTS, &["EndpointSlice"], Lift::Slices),
+        MostWanted => {
+            Relations { inverse: Inverse::Wanting, ..beside(WORKLOADS, Beside::Kind(WORKLOAD), Lift::Deciding) }
+        }
+        Usage | Counts | Refusals => beside(ADMISSION, Beside::Playing(KindTraits::decides_admission), Lift::Admission),
+        ListedEndpoints => beside(LISTED_ENDPOINTS, Beside::Kind("EndpointSlice"), Lift::Slices),
         At => swapped(&[], Source::Itself, Inverse::Itself, Lift::Itself, Detail::Names),
         ExistsIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Exists, Detail::Presence),
         LiveIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Lives, Detail::Presence),
@@ -485,7 +472,9 @@ pub const fn relations(func: Func) -> Relations {
         Unplaced | Obstacles => object(ROOM, Inverse::Room, Lift::Scenario),
         RolloutObstacles => object(ROOM, Inverse::Itself, Lift::Scenario),
         // of the pods that there are as well
-        Priority => Relations { inverse: Inverse::Selecting, ..beside(ROOM, &["PriorityClass"], Lift::Priority) },
+        Priority => {
+            Relations { inverse: Inverse::Selecting, ..beside(ROOM, Beside::Kind("PriorityClass"), Lift::Priority) }
+        }
         Preempted | Preemptors => object(ROOM, Inverse::Preemption, Lift::Listed(Held::Live)),
         PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
         PodSpec | ReplicaRange | SameTemplate => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),

@@ -9,7 +9,7 @@ use crate::value::Str;
 mod roles;
 mod table;
 
-pub use roles::{Adopts, Controller, KindTraits, Makes, Role, TakesAlong, Watched};
+pub use roles::{Adopts, Controller, KindTraits, Makes, RbacKind, Requirement, Role, TakesAlong, Watched};
 
 /// A kind in its API group; the version does not matter to identity. Built-in kinds share their texts, so that comparing
 /// them rarely reads any.

@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use suture_model::apply::has_scale;
 use suture_model::change::{Preconditions, Request, User};
+use suture_model::fields::selected_labels;
+use suture_model::kinds::KindTraits;
 use suture_model::navigate::wanted_replicas;
 use suture_model::object::Object;
 use suture_model::state::State;
@@ -30,12 +32,6 @@ pub mod side;
 const SCALES_ALL_MAX: i64 = 32;
 /// Integers deeper in a spec are not looked for.
 const DEPTH_MAX: usize = 6;
-/// Where the selectors stand that an update may change (`pkg/apis/{core,policy,networking}/validation`).
-const SELECTORS: [(&str, &[&str]); 3] = [
-    ("Service", &["spec", "selector"]),
-    ("PodDisruptionBudget", &["spec", "selector", "matchLabels"]),
-    ("NetworkPolicy", &["spec", "podSelector", "matchLabels"]),
-];
 /// What a value is made that is to select something else.
 const OTHER: &str = "-other";
 
@@ -226,8 +222,12 @@ impl Steps<'_, '_> {
         }
     }
 
+    /// An update may change the selector of what makes no pods (`pkg/apis/{core,policy,networking}/validation`).
     fn selectors(&mut self) {
-        let Some((_, path)) = SELECTORS.iter().find(|(kind, _)| self.object.key.kind.is(kind)) else { return };
+        if !self.object.key.kind.has(KindTraits::only_selects_pods) {
+            return;
+        }
+        let path = selected_labels(self.object);
         let Some(selector) = self.val.at(path).cloned() else { return };
         for (key, value) in selector.entries() {
             let Some(value) = value.as_str() else { continue };

@@ -534,7 +534,7 @@ impl<'e> Walk<'e> {
             Detail::Marks => is_of_owner || plain,
             Detail::Count | Detail::Nodes | Detail::All => plain,
         };
-        let is_itself = row.source == Source::Itself;
+        let is_itself = matches!(row.source, Source::Itself);
         let of_instance = parts.first().is_some_and(|part| part.is_name && part.origin == Origin::Instance);
         Part {
             blind,

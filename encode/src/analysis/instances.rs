@@ -74,7 +74,7 @@ fn never(expr: &Expr, var: &str, env: &Env) -> bool {
 fn is_instance(expr: &Expr, var: &str) -> bool {
     match &expr.node {
         Node::Var(name) => &**name == var,
-        Node::Call { func, args } if relations(*func).source == Source::Itself => {
+        Node::Call { func, args } if matches!(relations(*func).source, Source::Itself) => {
             args.first().is_some_and(|object| is_instance(object, var))
         }
         _ => false,

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use suture_model::kinds::{Kind, KindTraits};
+use suture_model::kinds::{Kind, KindTraits, RbacKind};
 use suture_model::value::Str;
 use suture_specs::compile::{CompiledInvariant, Kinds};
 use suture_specs::functions::Func;
@@ -22,11 +22,6 @@ use crate::relations::{Inverse, Read, WORKLOAD, relations};
 
 /// The group of kinds whose group is not known.
 pub const ANY_GROUP: &str = "*";
-
-/// What a binding of roles refers to.
-const ROLES: [&str; 2] = ["Role", "ClusterRole"];
-/// What refers to roles and service accounts.
-const ROLE_BINDINGS: [&str; 2] = ["RoleBinding", "ClusterRoleBinding"];
 
 /// What is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,8 +139,13 @@ impl Reads {
         reads
     }
 
-    fn has_instance(&self, kinds: &[&str]) -> bool {
-        self.instances.iter().any(|instance| kinds.iter().any(|kind| instance.is(kind)))
+    fn has_instance(&self, kind: &str) -> bool {
+        self.instances.iter().any(|instance| instance.is(kind))
+    }
+
+    /// Whether instances grant rights in this way.
+    fn has_rbac(&self, kind: RbacKind) -> bool {
+        self.instances.iter().any(|instance| instance.has(|traits| traits.rbac() == Some(kind)))
     }
 
     /// What the fields and faults of an invariant add.
@@ -186,7 +186,7 @@ impl Reads {
                 Read::Pods => self.pods = true,
                 Read::Adapted => self.adapted = true,
                 Read::Customs => self.customs = true,
-                Read::Hosts => self.playing(KindTraits::claims_hosts),
+                Read::Playing(is_played) => self.playing(is_played),
                 Read::Kinds(names) => self.named(names),
                 Read::Referring => self.referring(),
                 Read::Referred => self.referred(),
@@ -202,19 +202,19 @@ impl Reads {
         } else {
             self.playing(|traits| traits.refers);
         }
-        if self.has_instance(&["ServiceAccount"]) || self.has_instance(&ROLES) {
-            self.named(&ROLE_BINDINGS);
+        if self.has_instance("ServiceAccount") || self.has_rbac(RbacKind::Role) {
+            self.playing(|traits| traits.rbac() == Some(RbacKind::Binding));
         }
     }
 
     /// What an instance may refer to.
     fn referred(&mut self) {
         self.playing(|traits| traits.referred);
-        if self.has_instance(&["HorizontalPodAutoscaler"]) {
+        if self.instances.iter().any(|instance| instance.has(KindTraits::scales)) {
             self.playing(KindTraits::has_scale);
         }
-        if self.has_instance(&ROLE_BINDINGS) {
-            self.named(&ROLES);
+        if self.has_rbac(RbacKind::Binding) {
+            self.playing(|traits| traits.rbac() == Some(RbacKind::Role));
         }
     }
 }

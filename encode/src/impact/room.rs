@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use suture_model::effects::not_ready;
+use suture_model::kinds::KindTraits;
 use suture_model::navigate;
 use suture_model::object::{Key, Object};
 use suture_model::placement::{self, Lacking};
@@ -24,11 +25,10 @@ pub(super) enum Changed {
 
 /// What the change does to places that matters to workloads which it is not about.
 pub(super) fn changed(seeds: &Seeds<'_, '_>) -> Changed {
-    let asks = |key: &Key| ["LimitRange", "RuntimeClass", "StorageClass"].iter().any(|kind| key.kind.is(kind));
     // a class that is as it was to pods is none that pods are placed by otherwise; with a namespace goes what is in it
     let decides = |key: &Key| match key.kind.is("Namespace") {
         true => seeds.before.get(key).is_none() || is_relabelled(seeds.versions(key)),
-        false => asks(key) && differs(seeds.versions(key)),
+        false => key.kind.has(KindTraits::decides_requests) && differs(seeds.versions(key)),
     };
     if seeds.touched().any(decides) {
         return Changed::Everything;

@@ -31,6 +31,7 @@ pub use scheduling::{
     HOSTNAME, NodeConstraint, anti_affinity, hard_spreads, lists_namespace, names_nodes, node_constraint, node_matches,
     node_zone, pod_terms, reaches, restricts_nodes, volume_admits, volume_affinity,
 };
+pub use selector::selected_labels;
 pub(crate) use selector::{selector_by, selector_parts};
 pub use storage::{
     claim_ordinal, claims_wanted, class_named, deletes_when_deleted, deletes_when_scaled, gives_up, wants_claim,

@@ -36,6 +36,15 @@ fn pairs(selector: Option<&Val>) -> Option<Selector> {
     selector.map(Selector::from_pairs).filter(|s| !s.is_empty())
 }
 
+/// Where the labels stand that an object's selector is written with.
+pub fn selected_labels(object: &Object) -> &'static [&'static str] {
+    match (&*object.key.kind.group, &*object.key.kind.kind) {
+        ("", "Service" | "ReplicationController") => &["spec", "selector"],
+        ("networking.k8s.io", "NetworkPolicy") => &["spec", "podSelector", "matchLabels"],
+        _ => &["spec", "selector", "matchLabels"],
+    }
+}
+
 /// The labels, and the expressions about labels, that an object's selector is written with.
 pub(crate) fn selector_parts(object: &Object) -> Option<(Val, Val)> {
     let selector =

@@ -3,8 +3,8 @@
 //! Each list of kinds is a question about a row. A question is a `match` over all roles: a new role has to answer it.
 
 use Role::{
-    Budget, Claim, Controller as Controls, Definition, Namespace, Node, Other, Pod, PodTemplate, Route, RouteClass,
-    Scaler, Selector,
+    Budget, Claim, Controller as Controls, Definition, Namespace, Node, Other, Pod, PodTemplate, Rbac, Record,
+    Requirement as Requires, Route, RouteClass, Scaler, Selector,
 };
 
 /// What is known of a built-in kind.
@@ -95,8 +95,40 @@ pub enum Role {
     Route,
     /// Decides which class a route has, and with it what it claims.
     RouteClass,
+    /// Decides what pods ask for, whether they are admitted, or on which nodes they may be.
+    Requirement(Requirement),
+    /// Grants rights.
+    Rbac(RbacKind),
+    /// Controllers write it for its owner, and about it.
+    Record,
     /// None of these.
     Other,
+}
+
+/// What pods depend on by what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requirement {
+    /// A volume, and the nodes that reach it.
+    Volume,
+    /// When and how volumes are made, and on which nodes.
+    StorageClass,
+    /// Defaults and limits of what pods ask for.
+    Limits,
+    /// Limits of what a namespace asks for.
+    Quota,
+    /// The priority of pods.
+    Priority,
+    /// What a runtime adds to what pods ask for, and on which nodes it is.
+    Runtime,
+}
+
+/// How rights are granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RbacKind {
+    /// It says which rights.
+    Role,
+    /// It says who has those of a role.
+    Binding,
 }
 
 /// What makes pods.
@@ -150,7 +182,7 @@ impl KindTraits {
         match self.role {
             Controls(controller) => Some(controller),
             Pod | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route
-            | RouteClass | Other => None,
+            | RouteClass | Requires(_) | Rbac(_) | Record | Other => None,
         }
     }
 
@@ -159,9 +191,8 @@ impl KindTraits {
         match self.role {
             Controls(controller) => Some(controller.template),
             PodTemplate => Some(&["template"]),
-            Pod | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass | Other => {
-                None
-            }
+            Pod | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass
+            | Requires(_) | Rbac(_) | Record | Other => None,
         }
     }
 
@@ -170,7 +201,7 @@ impl KindTraits {
         match self.role {
             Pod | Controls(_) => true,
             PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass
-            | Other => false,
+            | Requires(_) | Rbac(_) | Record | Other => false,
         }
     }
 
@@ -178,9 +209,8 @@ impl KindTraits {
     pub const fn decides_which_pods(&self) -> bool {
         match self.role {
             Pod | Controls(_) | Scaler => true,
-            PodTemplate | Selector | Budget | Node | Namespace | Definition | Claim | Route | RouteClass | Other => {
-                false
-            }
+            PodTemplate | Selector | Budget | Node | Namespace | Definition | Claim | Route | RouteClass
+            | Requires(_) | Rbac(_) | Record | Other => false,
         }
     }
 
@@ -200,7 +230,8 @@ impl KindTraits {
         match self.role {
             Controls(_) => self.makes_pods(),
             Selector | Budget => true,
-            Pod | PodTemplate | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass | Other => false,
+            Pod | PodTemplate | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass | Requires(_)
+            | Rbac(_) | Record | Other => false,
         }
     }
 
@@ -214,7 +245,7 @@ impl KindTraits {
         match self.role {
             Pod | Scaler | Node | Namespace | Definition => true,
             Controls(_) | Selector | Budget => self.selects_pods(),
-            PodTemplate | Claim | Route | RouteClass | Other => false,
+            PodTemplate | Claim | Route | RouteClass | Requires(_) | Rbac(_) | Record | Other => false,
         }
     }
 
@@ -223,7 +254,9 @@ impl KindTraits {
         match self.role {
             Controls(controller) => controller.decides,
             Pod | Scaler | Node | Namespace | Definition => true,
-            PodTemplate | Selector | Budget | Claim | Route | RouteClass | Other => false,
+            PodTemplate | Selector | Budget | Claim | Route | RouteClass | Requires(_) | Rbac(_) | Record | Other => {
+                false
+            }
         }
     }
 
@@ -237,7 +270,8 @@ impl KindTraits {
         match self.role {
             Controls(_) => self.makes_pods(),
             Pod | Budget | Node | Claim => true,
-            PodTemplate | Selector | Scaler | Namespace | Definition | Route | RouteClass | Other => false,
+            PodTemplate | Selector | Scaler | Namespace | Definition | Route | RouteClass | Requires(_) | Rbac(_)
+            | Record | Other => false,
         }
     }
 
@@ -246,7 +280,7 @@ impl KindTraits {
         match self.role {
             Scaler => true,
             Pod | Controls(_) | PodTemplate | Selector | Budget | Node | Namespace | Definition | Claim | Route
-            | RouteClass | Other => false,
+            | RouteClass | Requires(_) | Rbac(_) | Record | Other => false,
         }
     }
 
@@ -255,7 +289,7 @@ impl KindTraits {
         match self.role {
             Pod | Namespace => false,
             Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Definition | Claim | Route | RouteClass
-            | Other => true,
+            | Requires(_) | Rbac(_) | Record | Other => true,
         }
     }
 
@@ -264,7 +298,7 @@ impl KindTraits {
         match self.role {
             Route => true,
             Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
-            | RouteClass | Other => false,
+            | RouteClass | Requires(_) | Rbac(_) | Record | Other => false,
         }
     }
 
@@ -273,7 +307,7 @@ impl KindTraits {
         match self.role {
             RouteClass => true,
             Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
-            | Route | Other => false,
+            | Route | Requires(_) | Rbac(_) | Record | Other => false,
         }
     }
 
@@ -282,12 +316,90 @@ impl KindTraits {
         self.is_route() || self.is_route_class()
     }
 
+    /// Whether it decides on which nodes pods may be.
+    pub const fn decides_places(&self) -> bool {
+        match self.role {
+            Node | Claim => true,
+            Requires(requirement) => match requirement {
+                Requirement::Volume | Requirement::StorageClass => true,
+                Requirement::Limits | Requirement::Quota | Requirement::Priority | Requirement::Runtime => false,
+            },
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Namespace | Definition | Route
+            | RouteClass | Rbac(_) | Record | Other => false,
+        }
+    }
+
+    /// Whether it decides, beside the pods that there are, whether pods find a place.
+    pub const fn decides_room(&self) -> bool {
+        match self.role {
+            Node | Claim | Namespace => true,
+            Requires(requirement) => match requirement {
+                Requirement::Volume
+                | Requirement::StorageClass
+                | Requirement::Limits
+                | Requirement::Priority
+                | Requirement::Runtime => true,
+                Requirement::Quota => false,
+            },
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Definition | Route | RouteClass
+            | Rbac(_) | Record | Other => false,
+        }
+    }
+
+    /// Whether it decides about pods as they are admitted.
+    pub const fn decides_admission(&self) -> bool {
+        match self.role {
+            Requires(requirement) => match requirement {
+                Requirement::Limits | Requirement::Quota | Requirement::Priority => true,
+                Requirement::Volume | Requirement::StorageClass | Requirement::Runtime => false,
+            },
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
+            | Route | RouteClass | Rbac(_) | Record | Other => false,
+        }
+    }
+
+    /// Whether it decides what pods, or their claims, ask for where they do not say so.
+    pub const fn decides_requests(&self) -> bool {
+        match self.role {
+            Requires(requirement) => match requirement {
+                Requirement::StorageClass | Requirement::Limits | Requirement::Runtime => true,
+                Requirement::Volume | Requirement::Quota | Requirement::Priority => false,
+            },
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
+            | Route | RouteClass | Rbac(_) | Record | Other => false,
+        }
+    }
+
+    /// How it grants rights, if it does.
+    pub const fn rbac(&self) -> Option<RbacKind> {
+        match self.role {
+            Rbac(kind) => Some(kind),
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
+            | Route | RouteClass | Requires(_) | Record | Other => None,
+        }
+    }
+
+    /// Whether it grants rights.
+    pub const fn grants_rights(&self) -> bool {
+        self.rbac().is_some()
+    }
+
+    /// Whether controllers write it for its owner, and about it: it goes with the owner, and is nothing that anybody looks
+    /// for.
+    pub const fn is_record(&self) -> bool {
+        match self.role {
+            Record => true,
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
+            | Route | RouteClass | Requires(_) | Rbac(_) | Other => false,
+        }
+    }
+
     /// Whether the language calls its objects workloads (`Workload` in `forEach`).
     pub const fn is_workload(&self) -> bool {
         match self.role {
             Pod | Controls(_) => true,
             PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass
-            | Other => false,
+            | Requires(_) | Rbac(_) | Record | Other => false,
         }
     }
 
@@ -309,6 +421,16 @@ impl KindTraits {
     /// Whether it replaces its pods when their template is another one.
     pub fn rolls_out(&self) -> bool {
         self.controller().is_some_and(|controller| controller.rolls_out)
+    }
+
+    /// Whether its pods stay as they are when their template is another one, as a pod does: new ones follow it.
+    pub fn keeps_pods(&self) -> bool {
+        match self.role {
+            Pod => true,
+            Controls(controller) => controller.makes == Makes::Pods && !controller.rolls_out,
+            PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim | Route | RouteClass
+            | Requires(_) | Rbac(_) | Record | Other => false,
+        }
     }
 
     /// Whether the names of its pods are made up, so that none comes back.

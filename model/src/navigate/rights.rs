@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::template::pod_spec;
 use crate::fields::Accounts;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits, RbacKind};
 use crate::object::{Key, Object};
 use crate::references::references;
 use crate::selector::Selector;
@@ -190,13 +190,10 @@ fn add(found: &mut BTreeSet<Right>, rule: &Val, of: &Right) {
 /// The namespaces of the accounts that an object's bindings mean: itself, those to it, those to a role that is made of it;
 /// `None` for all of them. What was not read may bind a role that there was to any.
 pub fn entitled(state: &State, changed: &Object) -> Option<BTreeSet<Str>> {
-    let binding: &[&str] = match &*changed.key.kind.kind {
-        "Role" => &["RoleBinding"],
-        "ClusterRole" => &["RoleBinding", "ClusterRoleBinding", "ClusterRole"],
-        _ => &[],
-    };
     let unknown = state.base().unknown();
-    if binding.iter().any(|kind| unknown.contains(*kind)) && state.base().get(&changed.key).is_some() {
+    let unread = || Kind::with(KindTraits::grants_rights).any(|kind| unknown.contains(&*kind.kind));
+    let is_role = changed.key.kind.has(|traits| traits.rbac() == Some(RbacKind::Role));
+    if is_role && !unknown.is_empty() && unread() && state.base().get(&changed.key).is_some() {
         return None;
     }
     let mut bindings: Vec<&Arc<Object>> = state.referrers(&changed.key);
@@ -223,6 +220,5 @@ pub fn entitled(state: &State, changed: &Object) -> Option<BTreeSet<Str>> {
 
 /// All roles and bindings.
 pub fn granting<'s>(state: &'s State) -> Vec<&'s Arc<Object>> {
-    let kinds = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"].into_iter();
-    kinds.flat_map(|kind| state.list(&Kind::new(GROUP, kind), None)).collect()
+    Kind::with(KindTraits::grants_rights).flat_map(|kind| state.list(&kind, None)).collect()
 }

@@ -10,7 +10,7 @@ use crate::effects::scheduling::template::Template;
 use crate::fields::{
     SCHEDULING, Tolerance, class_named, daemon_pod_spec, node_constraint, node_matches, tolerance, volume_admits,
 };
-use crate::kinds::Kind;
+use crate::kinds::{Kind, KindTraits};
 use crate::navigate;
 use crate::object::{Body, Key, Object};
 use crate::state::State;
@@ -236,8 +236,9 @@ pub fn is_kept(object: &Object, pod: &Object) -> bool {
     let on_delete = strategy(&["type"]).is_some_and(|kind| kind == Val::str("OnDelete"));
     let partition = || object.val().int_at(&["spec", "updateStrategy", "rollingUpdate", "partition"]).unwrap_or(0);
     let below = || pod_ordinal(object, &pod.key.name).is_some_and(|ordinal| ordinal < partition());
-    let once = matches!(&*object.key.kind.kind, "ReplicaSet" | "Job" | "ReplicationController" | "Pod");
-    once || (is_rolled && on_delete) || (object.key.kind.is("StatefulSet") && below())
+    object.key.kind.has(KindTraits::keeps_pods)
+        || (is_rolled && on_delete)
+        || (object.key.kind.is("StatefulSet") && below())
 }
 
 /// Whether a pod asks for what new ones ask for, so that its place is one for them.

@@ -128,8 +128,7 @@ impl Known {
 /// Whether objects of a kind are of no matter to what lacks pods, but as owners.
 pub(super) fn is_plain(kind: &Kind) -> bool {
     let decides = |traits: &KindTraits| traits.concerns_pods() || traits.scales();
-    let elsewhere = ["Node", "Namespace", "CustomResourceDefinition"].iter().any(|name| kind.is(name));
-    kind.builtin_namespaced().is_some() && !kind.has(decides) && !elsewhere
+    kind.builtin_namespaced().is_some() && !kind.has(decides)
 }
 
 /// The kinds of the workloads that are meant.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 use suture_checker::decision::Counterexample;
 use suture_checker::involved::{InvolvedEdge, InvolvedObject, Relation};
+use suture_model::kinds::{KindTraits, Makes, Role};
 
 use crate::output::visible as shown;
 
@@ -325,14 +326,18 @@ fn kind(name: &str) -> &str {
 
 /// In which row objects of a kind stand, from the top.
 fn row(kind: &str) -> u8 {
-    match kind {
-        "Pod" => 4,
-        "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" | "ReplicationController" => 3,
-        "Deployment" | "CronJob" | "Service" | "PodDisruptionBudget" | "HorizontalPodAutoscaler" => 2,
-        "Ingress" | "Namespace" => 1,
-        "Node" | "PersistentVolumeClaim" | "Secret" | "ConfigMap" | "ServiceAccount" => 5,
-        "PersistentVolume" | "StorageClass" => 6,
-        _ => 0,
+    let Some(traits) = KindTraits::named(kind) else { return 0 };
+    match traits.role {
+        Role::Definition | Role::Rbac(_) => 0,
+        Role::Route | Role::RouteClass | Role::Namespace => 1,
+        Role::Controller(controller) if controller.makes == Makes::Pods => 3,
+        Role::Controller(_) | Role::Selector | Role::Budget | Role::Scaler => 2,
+        Role::Pod | Role::PodTemplate => 4,
+        Role::Node | Role::Claim => 5,
+        Role::Requirement(_) => 6,
+        // what pods name
+        Role::Other if traits.referred && traits.namespaced => 5,
+        Role::Record | Role::Other => 0,
     }
 }
 

@@ -292,14 +292,15 @@ fn rights_lost(before: &State, state: &State, o: &Object) -> Answer {
     adapter(before, o)?;
     adapter(state, o)?;
     for state in [before, state] {
-        all_known(state, &["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "CustomResourceDefinition"])?;
+        with_known(state, KindTraits::grants_rights)?;
+        all_known(state, &["CustomResourceDefinition"])?;
     }
     Ok(Value::list(navigate::rights_lost(before, state, o).into_iter().map(Value::str).collect()))
 }
 
 fn possible_nodes(state: &State, o: &Object) -> Answer {
     adapter(state, o)?;
-    all_known(state, &["Node", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"])?;
+    with_known(state, KindTraits::decides_places)?;
     if navigate::follows_pods(state, o) {
         all_known(state, &["Pod"])?;
         makers_known(state)?;

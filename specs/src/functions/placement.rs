@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use suture_model::kinds::KindTraits;
 use suture_model::object::Object;
 use suture_model::placement::{self, Question, TooHard};
 use suture_model::state::State;
 
 use super::Func;
 use super::answer::{Answer, no_overload};
-use super::known::{adapter, all_known, makers_known, told_by_all};
+use super::known::{adapter, all_known, makers_known, told_by_all, with_known};
 use super::pure::label_selector;
 use crate::error::EvalError;
 use crate::value::Value;
@@ -55,9 +56,8 @@ pub(super) fn priorities(func: Func, o: &Arc<Object>, state: &State) -> Answer {
 /// The error of the first kind that decides about places and was not read.
 fn places_known(state: &State, o: &Object) -> Result<(), EvalError> {
     adapter(state, o)?;
-    let kinds = ["Node", "Pod", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"];
-    all_known(state, &kinds)?;
-    all_known(state, &["LimitRange", "RuntimeClass", "Namespace", "PriorityClass"])?;
+    all_known(state, &["Pod"])?;
+    with_known(state, KindTraits::decides_room)?;
     makers_known(state)?;
     told_by_all(state, &o.key, &["selector", "template"])
 }

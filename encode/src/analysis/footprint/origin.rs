@@ -12,7 +12,7 @@ use suture_specs::value::{Value, World};
 use super::{FieldOf, Part, Walk, holds_objects, join};
 use crate::analysis::guards::Guard;
 use crate::analysis::uses::{Origin, Place};
-use crate::relations::{Inverse, KindArgument, Lift, Relations, Source, WORKLOAD, relations};
+use crate::relations::{Beside, Inverse, KindArgument, Lift, Relations, Source, WORKLOAD, relations};
 
 impl<'e> Walk<'e> {
     /// Notes whether a question about places is also one about nodes that are lost.
@@ -59,14 +59,15 @@ impl<'e> Walk<'e> {
                 self.listed(origin, now)
             }
             Source::Beside(kinds) => {
+                let kinds = names(kinds);
                 match &about {
                     // who it is of is found from what changes, if that is in a namespace
                     Origin::Instance if row.inverse != Inverse::Lists => {
                         if now {
                             self.uses.function(func);
                         }
-                        let global: Vec<&str> = kinds.iter().copied().filter(|kind| is_global(kind)).collect();
-                        self.beside(&about, &global, now);
+                        let global: Vec<Str> = kinds.into_iter().filter(|kind| is_global(kind)).collect();
+                        self.beside(&about, global, now);
                     }
                     _ => self.beside(&about, kinds, now),
                 }
@@ -162,14 +163,13 @@ impl<'e> Walk<'e> {
     }
 
     /// Notes that objects of these kinds are read in the namespace of an object, or in none if they are in none.
-    fn beside(&mut self, about: &Origin, kinds: &[&str], now: bool) {
+    fn beside(&mut self, about: &Origin, kinds: Vec<Str>, now: bool) {
         let places = match about {
             Origin::Instance => Some([Place::Own].into()),
             Origin::Within(_, places) => Some(places.clone()),
             _ => None,
         };
         for kind in kinds {
-            let kind = Str::from(*kind);
             let origin = match &places {
                 _ if is_global(&kind) || matches!(about, Origin::Named(_)) => {
                     if now && *kind == *"PriorityClass" {
@@ -197,7 +197,7 @@ impl<'e> Walk<'e> {
     /// Notes which items of a list of the future are read, where a macro says so.
     pub(super) fn guard(&mut self, range: &Expr, origin: &Origin, guard: Option<Guard>) {
         let Node::Call { func, args } = &range.node else { return };
-        if relations(*func).source == Source::OfKind
+        if matches!(relations(*func).source, Source::OfKind)
             && args.iter().any(Expr::is_now)
             && let (Some(kind), Some(guard)) = (of_kind(origin), guard)
         {
@@ -229,6 +229,13 @@ impl<'e> Walk<'e> {
 }
 
 /// Whether objects of a built-in kind are in no namespace.
+fn names(kinds: Beside) -> Vec<Str> {
+    match kinds {
+        Beside::Kind(name) => vec![name.into()],
+        Beside::Playing(is_played) => Kind::with(is_played).map(|kind| kind.kind).collect(),
+    }
+}
+
 fn is_global(kind: &str) -> bool {
     Kind::builtin(kind).and_then(|kind| kind.builtin_namespaced()) == Some(false)
 }

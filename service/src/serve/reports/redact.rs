@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde_json::Value as Json;
+use suture_model::kinds::KindTraits;
 
 /// What is said in place of an object.
 const ELSEWHERE: &str = "an object in another namespace";
@@ -17,8 +18,6 @@ const ELSEWHERE: &str = "an object in another namespace";
 const OUTSIDE: &str = "an object of the cluster";
 /// In place of a name that stands alone.
 const HIDDEN: &str = "(hidden)";
-/// Kinds in no namespace that pods and claims name themselves, and those that say what is allowed.
-const SHOWN: [&str; 5] = ["Node", "PersistentVolume", "StorageClass", "OperatorGrant", "Exemption"];
 
 /// The pattern is one of this file: it compiles (`patterns_compile`), else nothing would match and all texts be hidden.
 fn pattern(text: &str) -> Option<Regex> {
@@ -58,6 +57,11 @@ pub fn redacted(json: Json, may_read: &dyn Fn(&str) -> bool) -> Json {
     map(json, &|text| hidden.without(text))
 }
 
+/// Whether objects of a kind in no namespace are shown: pods and claims name them themselves, or they say what is allowed.
+fn is_shown(kind: &str) -> bool {
+    kind == "OperatorGrant" || kind == "Exemption" || KindTraits::named(kind).is_some_and(KindTraits::decides_places)
+}
+
 /// What may not be seen.
 #[derive(Debug, Default)]
 struct Hidden {
@@ -79,7 +83,7 @@ impl Hidden {
             let (is_hidden, said) = match &name {
                 Some(_) => (!may_read(&second), ELSEWHERE),
                 None if kind == "Namespace" => (!may_read(&second), "another namespace"),
-                None => (!may_read("") && !SHOWN.contains(&kind.as_str()), OUTSIDE),
+                None => (!may_read("") && !is_shown(&kind), OUTSIDE),
             };
             match (is_hidden, name) {
                 (true, name) => {
