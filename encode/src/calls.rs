@@ -2,7 +2,7 @@
 //! one of terms becomes a linear term, or is enumerated over the values that its arguments can take.
 
 use suture_specs::error::EvalError;
-use suture_specs::functions::{Func, Worlds, call_nav};
+use suture_specs::functions::{Comparison, Func, Worlds, call_nav};
 use suture_specs::members::Members;
 use suture_specs::value::{Value, World};
 
@@ -70,45 +70,44 @@ where
         if let [a, b] = args.as_slice()
             && let (Some(x), Some(y)) = (a.as_int(), b.as_int())
         {
-            let compared = match func {
-                Func::Lt => Some(Bool::lt(&x, &y, vars)?),
-                Func::Le => Some(Bool::le(&x, &y, vars)?),
-                Func::Gt => Some(Bool::gt(&x, &y, vars)?),
-                Func::Ge => Some(Bool::ge(&x, &y, vars)?),
-                Func::Eq => Some(Bool::eq(&x, &y, vars)?),
-                Func::Ne => Some(Bool::ne(&x, &y, vars)?),
-                _ => None,
-            };
-            if let Some(compared) = compared {
-                return Ok(Sym::truth(compared));
+            if let Some(comparison) = func.comparison() {
+                return Ok(Sym::truth(match comparison {
+                    Comparison::Less => Bool::lt(&x, &y, vars)?,
+                    Comparison::LessOrEqual => Bool::le(&x, &y, vars)?,
+                    Comparison::Greater => Bool::gt(&x, &y, vars)?,
+                    Comparison::GreaterOrEqual => Bool::ge(&x, &y, vars)?,
+                    Comparison::Equal => Bool::eq(&x, &y, vars)?,
+                    Comparison::Different => Bool::ne(&x, &y, vars)?,
+                }));
             }
-            match func {
-                Func::Add => return Ok(Sym::int(x.add(&y)?)),
-                Func::Sub => return Ok(Sym::int(x.sub(&y)?)),
-                Func::Mul => match (x.as_constant(), y.as_constant()) {
-                    (Some(k), _) => return Ok(Sym::int(y.scale(k)?)),
-                    (_, Some(k)) => return Ok(Sym::int(x.scale(k)?)),
-                    _ => {}
-                },
-                _ => {}
+            if let Some(result) = arithmetic(func, &x, &y)? {
+                return Ok(Sym::int(result));
             }
         }
-        if let [Sym::Bag(items)] = args.as_slice() {
-            return self.of_bag(func, items);
-        }
-        if let (Func::Without, [items, others]) = (func, args.as_slice())
-            && let (Some(items), Some(others)) = (as_bag(items), as_bag(others))
-        {
-            return self.without(&items, &others);
-        }
+        self.of_lists(func, args)
+    }
+
+    /// A call with a bag, or with truths or numbers that are not linear.
+    fn of_lists(&mut self, func: Func, args: Vec<Sym>) -> Answer {
         match (func, args.as_slice()) {
-            (Func::Neg, [Sym::Int(x)]) => return Ok(Sym::int(x.scale(-1)?)),
-            (Func::Add, [a, b]) => {
+            (Func::Size, [Sym::Bag(items)]) => return Ok(Sym::int(Int::sum(items.iter().map(|i| &i.count))?)),
+            (Func::Sum, [Sym::Bag(items)]) => return self.sum(items),
+            (Func::Distinct, [Sym::Bag(items)]) => return self.distinct(items),
+            // the order is not kept, and nothing that is decided reads it
+            (Func::Sort, [Sym::Bag(items)]) => return self.ordered(func, items).map(|_| Sym::Bag(items.clone())),
+            (Func::Min | Func::Least, [Sym::Bag(items)]) => return self.extreme(func, items, false),
+            (Func::Max | Func::Greatest, [Sym::Bag(items)]) => return self.extreme(func, items, true),
+            (_, [Sym::Bag(_)]) => return Err(not_linear(func.name())),
+            (Func::Without | Func::Add, [a, b]) => {
                 if let (Some(mut a), Some(b)) = (as_bag(a), as_bag(b)) {
+                    if func == Func::Without {
+                        return self.without(&a, &b);
+                    }
                     a.extend(b);
                     return Ok(Sym::Bag(a));
                 }
             }
+            (Func::Neg, [Sym::Int(x)]) => return Ok(Sym::int(x.scale(-1)?)),
             (Func::Eq | Func::Ne, [a, b]) => {
                 if let Some(equal) = self.bag_equality(a, b)? {
                     let truth = Truth::of(equal);
@@ -135,19 +134,6 @@ where
             _ => {}
         }
         self.enumerate(func, args)
-    }
-
-    /// A function of one bag.
-    fn of_bag(&mut self, func: Func, items: &[Item]) -> Answer {
-        match func {
-            Func::Size => Ok(Sym::int(Int::sum(items.iter().map(|i| &i.count))?)),
-            Func::Sum => self.sum(items),
-            Func::Distinct => self.distinct(items),
-            // the order is not kept, and nothing that is decided reads it
-            Func::Sort => self.ordered(func, items).map(|_| Sym::Bag(items.to_vec())),
-            Func::Min | Func::Least | Func::Max | Func::Greatest => self.extreme(func, items),
-            _ => Err(not_linear(func.name())),
-        }
     }
 
     /// The sum of a bag of integers.
@@ -245,9 +231,9 @@ where
     }
 
     /// The smallest or the largest value of a bag: the first one that is there.
-    fn extreme(&mut self, func: Func, items: &[Item]) -> Answer {
+    fn extreme(&mut self, func: Func, items: &[Item], largest: bool) -> Answer {
         let mut ordered = self.ordered(func, items)?;
-        if matches!(func, Func::Max | Func::Greatest) {
+        if largest {
             ordered.reverse();
         }
         let (mut alternatives, mut none_yet) = (Vec::new(), Bool::truth(true));
@@ -314,4 +300,18 @@ fn as_bag(sym: &Sym) -> Option<Vec<Item>> {
         }
         _ => None,
     }
+}
+
+/// What linear arithmetic makes of two terms, if it is linear.
+fn arithmetic(func: Func, x: &Int, y: &Int) -> Result<Option<Int>, TermError> {
+    Ok(match func {
+        Func::Add => Some(x.add(y)?),
+        Func::Sub => Some(x.sub(y)?),
+        Func::Mul => match (x.as_constant(), y.as_constant()) {
+            (Some(k), _) => Some(y.scale(k)?),
+            (_, Some(k)) => Some(x.scale(k)?),
+            _ => None,
+        },
+        _ => None,
+    })
 }

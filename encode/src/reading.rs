@@ -58,7 +58,7 @@ pub(crate) fn never_fails(predicate: &Expr) -> bool {
         Node::HasField { base, .. } => is_name(base),
         Node::Not(a) => never_fails(a),
         Node::And(a, b) | Node::Or(a, b) => never_fails(a) && never_fails(b),
-        Node::Call { func: Func::Ready | Func::ExistsIn, args } => args.iter().all(is_name),
+        Node::Call { func, args } if func.never_fails() => args.iter().all(is_name),
         Node::Comprehension { kind: Comprehension::Exists, range, filter: None, body, .. } => {
             is_list_of_fields(range) && never_fails(body)
         }

@@ -10,9 +10,13 @@
 //! | tells | whether interchangeable objects can be taken together (`eval.rs`, `analysis/footprint.rs`) |
 //! | detail | how much of the instance is read (`analysis`) |
 //! | annotations | which annotations a verdict may depend on (`analysis/annotations.rs`) |
+//! | alone | what an instance decides by itself (`analysis/by_itself.rs`) |
 
 use suture_model::kinds::KindTraits;
+use suture_model::navigate;
 use suture_model::object::Object;
+use suture_model::state::State;
+use suture_model::value::Str;
 use suture_specs::functions::Func;
 
 /// Stands for every kind that makes pods, or says how many: as in `forEach`, with autoscalers and all custom resources that
@@ -36,6 +40,25 @@ pub struct Relations {
     pub detail: Detail,
     /// Which annotations it reads of its arguments.
     pub annotations: AnnotationUse,
+    /// What it reads of the object that it is about, beside its other arguments.
+    pub alone: Alone,
+}
+
+impl Relations {
+    /// The same row of a function that reads no more of the object that it is about.
+    const fn alone(self, alone: Alone) -> Self {
+        Self { alone, ..self }
+    }
+
+    /// The same row of a function that a change reaches otherwise.
+    const fn inverse(self, inverse: Inverse) -> Self {
+        Self { inverse, ..self }
+    }
+
+    /// Whether it says that the object that it is about restricts its nodes.
+    pub fn restricts_nodes(&self) -> bool {
+        self.detail == Detail::Nodes && self.lift == Lift::Values
+    }
 }
 
 /// Something that a function reads.
@@ -314,6 +337,28 @@ pub enum AnnotationUse {
     All,
 }
 
+/// What a function reads of the object that it is about, if that decides what it says.
+#[derive(Clone, Copy, Debug)]
+pub enum Alone {
+    /// Other objects decide as well, or its status.
+    No,
+    /// Its labels, annotations, owner references and `spec`.
+    Body,
+    /// A text of it, by the name in the next argument.
+    Text(TextOf),
+    /// Its owner references.
+    Owners,
+    /// Whether a state has it.
+    Exists,
+    /// Whether a state has it, and it is not being deleted.
+    Lives,
+    /// Its label and its kind, and its controller's: whether its pods vote.
+    Votes,
+}
+
+/// A text of an object by its name.
+pub type TextOf = fn(&State, &Object, &str) -> Option<Str>;
+
 /// A function of values: an object among them is one value as a whole.
 const fn values(detail: Detail, annotations: AnnotationUse) -> Relations {
     part(&[], Tells::Identity, detail, annotations)
@@ -322,25 +367,30 @@ const fn values(detail: Detail, annotations: AnnotationUse) -> Relations {
 /// A function of a part of an object that asks for no state.
 const fn part(reads: &'static [Read], tells: Tells, detail: Detail, annotations: AnnotationUse) -> Relations {
     let (source, inverse, lift) = (Source::Arguments, Inverse::Itself, Lift::Values);
-    Relations { reads, source, inverse, lift, tells, detail, annotations }
+    Relations { reads, source, inverse, lift, tells, detail, annotations, alone: Alone::No }
 }
 
 /// A function of a state.
 const fn state(reads: &'static [Read], source: Source, inverse: Inverse, lift: Lift) -> Relations {
     let (tells, detail, annotations) = (Tells::Identity, Detail::All, AnnotationUse::None);
-    Relations { reads, source, inverse, lift, tells, detail, annotations }
+    Relations { reads, source, inverse, lift, tells, detail, annotations, alone: Alone::No }
 }
 
 /// A function of an object, or a reference, in a state that a swap of two objects leaves as it is.
 const fn swapped(reads: &'static [Read], source: Source, inverse: Inverse, lift: Lift, detail: Detail) -> Relations {
     let (tells, annotations) = (Tells::NothingSwapped, AnnotationUse::None);
-    Relations { reads, source, inverse, lift, tells, detail, annotations }
+    Relations { reads, source, inverse, lift, tells, detail, annotations, alone: Alone::No }
+}
+
+/// Whether a state has an object.
+const fn presence(lift: Lift) -> Relations {
+    swapped(&[], Source::Presence, Inverse::Itself, lift, Detail::Presence)
 }
 
 /// What a state relates to an object.
 const fn related(reads: &'static [Read], inverse: Inverse, lift: Lift, tells: Tells, detail: Detail) -> Relations {
     let (source, annotations) = (Source::Object, AnnotationUse::None);
-    Relations { reads, source, inverse, lift, tells, detail, annotations }
+    Relations { reads, source, inverse, lift, tells, detail, annotations, alone: Alone::No }
 }
 
 /// The same, where it tells objects apart and may read all of them.
@@ -364,6 +414,8 @@ const fn of_reference(reads: &'static [Read], lift: Lift, detail: Detail) -> Rel
     swapped(reads, Source::After(Func::References), Inverse::References, lift, detail)
 }
 
+/// A function that hands an object on as it is.
+const HANDED_ON: Relations = values(Detail::All, AnnotationUse::None);
 const ADAPTED: &[Read] = &[Read::Adapted];
 const GROUPS: &[Read] = &[Read::Adapted, Read::Playing(KindTraits::decides)];
 const PODS: &[Read] = &[Read::Pods];
@@ -423,14 +475,13 @@ pub const fn relations(func: Func) -> Relations {
         | ToUInt | ToDouble | ToString | ToBytes | ToBool | ToTimestamp | ToDuration | TypeOf | GetFullYear
         | GetMonth | GetDate | GetDayOfMonth | GetDayOfWeek | GetDayOfYear | GetHours | GetMinutes | GetSeconds
         | GetMilliseconds | DueWithin | OptionalOfNonZero | Floor | Amount => values(Detail::All, AllAnnotations),
-        // these hand an object on as it is
-        Flatten | OptionalOf | OptionalNone | HasValue | OptionalValue | OrOptional | OrValue => {
-            values(Detail::All, NoAnnotations)
-        }
+        Flatten | OptionalOf | OptionalNone | HasValue | OptionalValue | OrOptional | OrValue => HANDED_ON,
         Size => values(Detail::Count, NoAnnotations),
-        Live | Terminating | Label | IsSelectedBy => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations),
-        Annotation => part(&[], Tells::Nothing, Detail::Marks, Key(1)),
-        Owners => part(&[], Tells::Nothing, Detail::Names, NoAnnotations),
+        Live | Terminating => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations),
+        IsSelectedBy => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations).alone(Alone::Body),
+        Label => part(&[], Tells::Nothing, Detail::Marks, NoAnnotations).alone(Alone::Text(label)),
+        Annotation => part(&[], Tells::Nothing, Detail::Marks, Key(1)).alone(Alone::Text(annotation)),
+        Owners => part(&[], Tells::Nothing, Detail::Names, NoAnnotations).alone(Alone::Owners),
         Surge | Taken => part(&[], Tells::Nothing, Detail::All, NoAnnotations),
         Ready => part(PODS, Tells::Nothing, Detail::All, NoAnnotations),
         Requests => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
@@ -445,14 +496,12 @@ pub const fn relations(func: Func) -> Relations {
         HostClaimants => state(HOSTS, Source::After(HostClaims), Inverse::Hosts, Lift::Claimants),
         Workloads => within(WORKLOADS, WORKLOAD, Lift::Workloads),
         PodsWanted => within(PODS_WANTED, WORKLOAD, Lift::Counted),
-        MostWanted => {
-            Relations { inverse: Inverse::Wanting, ..beside(WORKLOADS, Beside::Kind(WORKLOAD), Lift::Deciding) }
-        }
+        MostWanted => beside(WORKLOADS, Beside::Kind(WORKLOAD), Lift::Deciding).inverse(Inverse::Wanting),
         Usage | Counts | Refusals => beside(ADMISSION, Beside::Playing(KindTraits::decides_admission), Lift::Admission),
         ListedEndpoints => beside(LISTED_ENDPOINTS, Beside::Kind("EndpointSlice"), Lift::Slices),
         At => swapped(&[], Source::Itself, Inverse::Itself, Lift::Itself, Detail::Names),
-        ExistsIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Exists, Detail::Presence),
-        LiveIn => swapped(&[], Source::Presence, Inverse::Itself, Lift::Lives, Detail::Presence),
+        ExistsIn => presence(Lift::Exists).alone(Alone::Exists),
+        LiveIn => presence(Lift::Lives).alone(Alone::Lives),
         // owners are of any kind, and are watched as they are seen; parents have an adapter
         OwnersIn => swapped(ADAPTED, Source::Object, Inverse::Owners, Lift::Listed(Held::Owner), Detail::Owners),
         UnresolvedOwners => swapped(ADAPTED, Source::Object, Inverse::Owners, Lift::Dangling, Detail::Names),
@@ -466,17 +515,14 @@ pub const fn relations(func: Func) -> Relations {
         Autoscalers => object(SCALERS, Inverse::References, Lift::Listed(Held::There)),
         Scaled => object(SCALED, Inverse::References, Lift::Listed(Held::There)),
         Cascaded => object(CASCADED, Inverse::Deleting, Lift::Listed(Held::There)),
-        Unscaled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
         RightsLost => object(RIGHTS, Inverse::Rights, Lift::Rights),
         PossibleNodes => object(PLACES, Inverse::Placement, Lift::Places),
         Unplaced | Obstacles => object(ROOM, Inverse::Room, Lift::Scenario),
         RolloutObstacles => object(ROOM, Inverse::Itself, Lift::Scenario),
         // of the pods that there are as well
-        Priority => {
-            Relations { inverse: Inverse::Selecting, ..beside(ROOM, Beside::Kind("PriorityClass"), Lift::Priority) }
-        }
+        Priority => beside(ROOM, Beside::Kind("PriorityClass"), Lift::Priority).inverse(Inverse::Selecting),
         Preempted | Preemptors => object(ROOM, Inverse::Preemption, Lift::Listed(Held::Live)),
-        PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
+        PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations).alone(Alone::Text(pod_label)),
         PodSpec | ReplicaRange | SameTemplate => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),
         References => related(ADAPTED, Inverse::References, Lift::Values, Tells::OwnNames, Detail::Names),
         HasSelector => related(ADAPTED, Inverse::Selecting, Lift::Scenario, Tells::Nothing, Detail::All),
@@ -490,10 +536,22 @@ pub const fn relations(func: Func) -> Relations {
         StandingSelector => object(PODS, Inverse::Everything, Lift::Refused),
         WantedReplicas => object(WANTED, Inverse::Selecting, Lift::Scenario),
         // by its controller's label as well
-        IsQuorumGroup => object(GROUPS, Inverse::Owners, Lift::Scenario),
-        DisruptionsWhenSettled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
+        IsQuorumGroup => object(GROUPS, Inverse::Owners, Lift::Scenario).alone(Alone::Votes),
+        Unscaled | DisruptionsWhenSettled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
         Instances => object(INSTANCES, Inverse::Definitions, Lift::Listed(Held::There)),
         Volume => object(VOLUMES, Inverse::Volumes, Lift::Listed(Held::There)),
         HostClaims => object(HOSTS, Inverse::Hosts, Lift::Claims),
     }
+}
+
+fn label(_: &State, object: &Object, name: &str) -> Option<Str> {
+    object.label(name).cloned()
+}
+
+fn annotation(_: &State, object: &Object, name: &str) -> Option<Str> {
+    object.annotation(name).cloned()
+}
+
+fn pod_label(state: &State, object: &Object, name: &str) -> Option<Str> {
+    navigate::template_labels(state, object)?.str_at(&[name]).cloned()
 }

@@ -284,15 +284,10 @@ fn collect(compiled: &mut CompiledInvariant) {
                 _ => None,
             };
             let named = |kind: Str| Kind::builtin(&kind).unwrap_or_else(|| Kind::new("", &kind));
-            match (func, args.len()) {
-                (Func::Objects, 3) => {
-                    if let (Some(group), Some(kind)) = (text(1), text(2)) {
-                        kinds.insert(Kind::new(&group, &kind));
-                    }
-                }
-                (Func::Objects, 2) | (Func::HasObject, _) => kinds.extend(text(1).map(named)),
-                (Func::InNamespace, _) => kinds.extend(text(2).map(named)),
-                _ => {}
+            let Some(at) = func.kind_argument(args.len()) else { return };
+            match *func == Func::Objects && at > 1 {
+                true => kinds.extend(text(at - 1).zip(text(at)).map(|(group, kind)| Kind::new(&group, &kind))),
+                false => kinds.extend(text(at).map(named)),
             }
         });
     }

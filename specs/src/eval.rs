@@ -304,7 +304,7 @@ impl<'e, 'a: 'e> Evaluator<'e, 'a> {
     }
 
     fn apply(&mut self, func: Func, args: &[Value]) -> Answer {
-        if !matches!(func, Func::Size | Func::HasValue | Func::OrValue | Func::At | Func::OptionalOf) {
+        if !func.hands_on() {
             let weight = args.iter().fold(0, |sum, a| sum + weight(a, self.env.steps_max));
             self.charge(weight)?;
         }

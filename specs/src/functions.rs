@@ -61,6 +61,58 @@ impl Func {
     }
 }
 
+impl Func {
+    /// Which order or equality of its two arguments it tells.
+    pub const fn comparison(self) -> Option<Comparison> {
+        match self {
+            Self::Eq => Some(Comparison::Equal),
+            Self::Ne => Some(Comparison::Different),
+            Self::Lt => Some(Comparison::Less),
+            Self::Le => Some(Comparison::LessOrEqual),
+            Self::Gt => Some(Comparison::Greater),
+            Self::Ge => Some(Comparison::GreaterOrEqual),
+            _ => None,
+        }
+    }
+
+    /// Which of so many arguments names a kind. Of [`Self::Objects`] the one before it may name the group.
+    pub const fn kind_argument(self, arguments: usize) -> Option<usize> {
+        match self {
+            Self::Objects => arguments.checked_sub(1),
+            Self::HasObject => Some(1),
+            Self::InNamespace => Some(2),
+            _ => None,
+        }
+    }
+
+    /// Whether it has a value for every object.
+    pub const fn never_fails(self) -> bool {
+        matches!(self, Self::Ready | Self::ExistsIn)
+    }
+
+    /// Whether it costs no more for large arguments than for small ones: it hands them on, or asks how many items there are.
+    pub const fn hands_on(self) -> bool {
+        matches!(self, Self::Size | Self::HasValue | Self::OrValue | Self::At | Self::OptionalOf)
+    }
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==`.
+    Equal,
+    /// `!=`.
+    Different,
+    /// `<`.
+    Less,
+    /// `<=`.
+    LessOrEqual,
+    /// `>`.
+    Greater,
+    /// `>=`.
+    GreaterOrEqual,
+}
+
 /// What a NamespacedInvariant may read by a function. What an object refers to, who refers to it, its owners, its node and
 /// its volume may be in another namespace; selectors, owners of pods and endpoints never reach one. What nodes or
 /// autoscalers make of how many pods are wanted, or may be disrupted, is a number and no object.

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use suture_model::kinds::Kind;
-use suture_model::navigate;
 use suture_model::object::{Object, Owner};
 use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
@@ -19,6 +18,8 @@ use suture_specs::functions::{Func, QUORUM, Worlds};
 use suture_specs::ir::{Expr, Node};
 use suture_specs::value::{Value, World};
 
+use crate::relations::{Alone, Source, relations};
+
 /// Names that no expression can have: the instance as the future has it, whether it is there and live, and anything else.
 const HERE: &str = "\u{1}here";
 const EXISTS: &str = "\u{1}exists";
@@ -27,8 +28,6 @@ const QUORUM_GROUP: &str = "\u{1}quorum group";
 const UNKNOWN: &str = "\u{1}unknown";
 /// By which names an expression reads what is asked for: the first request, and all of them.
 pub(super) const REQUEST: [&str; 2] = ["request", "requests"];
-/// The functions that read no more of an object.
-const READ_BODY: [Func; 5] = [Func::Label, Func::PodLabel, Func::Annotation, Func::IsSelectedBy, Func::Owners];
 /// Of so many combinations of what is read it is kept what follows.
 const KNOWN_MAX: usize = 4_096;
 /// It is kept of values of no more bytes together, and of no more owners: whoever writes an object chooses how long they are.
@@ -139,10 +138,9 @@ impl ByItself {
 
     fn is_known_to_hold(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         let Some(named) = &self.named else { return self.is_so(object, object, worlds) };
-        let value = |(func, name): &(Func, Str)| match func {
-            Func::Label => object.label(name).cloned(),
-            Func::Annotation => object.annotation(name).cloned(),
-            _ => navigate::template_labels(worlds.before, object)?.str_at(&[name]).cloned(),
+        let value = |(func, name): &(Func, Str)| match relations(*func).alone {
+            Alone::Text(text) => text(worlds.before, object, name),
+            Alone::No | Alone::Body | Alone::Owners | Alone::Exists | Alone::Lives | Alone::Votes => None,
         };
         let owners = if named.owners { object.owners() } else { &[] };
         let values: Vec<Option<Str>> = named.values.iter().map(value).collect();
@@ -198,18 +196,13 @@ fn named<'e>(exprs: impl Iterator<Item = &'e Expr>, var: &Str, params: &Value) -
             met += usize::from(is_instance(part));
             match &part.node {
                 Node::Select { base, field } if is_instance(base) && **field == *"kind" => told += 1,
-                Node::Call { func: func @ (Func::Label | Func::PodLabel | Func::Annotation), args } => {
-                    let [object, name] = args.as_slice() else { return };
-                    if let Ok(Value::String(name)) = eval(name, &env)
-                        && is_instance(object)
-                    {
-                        told += 1;
-                        found.values.push((*func, name));
+                Node::Call { func, args } if args.first().is_some_and(is_instance) => {
+                    match (relations(*func).alone, args.get(1).map(|name| eval(name, &env))) {
+                        (Alone::Text(_), Some(Ok(Value::String(name)))) => found.values.push((*func, name)),
+                        (Alone::Owners, _) => found.owners = true,
+                        _ => return,
                     }
-                }
-                Node::Call { func: Func::Owners, args } if args.first().is_some_and(is_instance) => {
                     told += 1;
-                    found.owners = true;
                 }
                 Node::Var(name) if **name == *QUORUM_GROUP => found.values.push((Func::Label, QUORUM.into())),
                 _ => {}
@@ -256,7 +249,8 @@ fn keep_known(expr: &mut Expr, var: &Str, spec: bool) {
             }
         }
         Node::Call { func, args } => {
-            let of_instance = READ_BODY.contains(func) && args.first_mut().is_some_and(|arg| is_instance(arg, var));
+            let reads_body = matches!(relations(*func).alone, Alone::Body | Alone::Text(_) | Alone::Owners);
+            let of_instance = reads_body && args.first_mut().is_some_and(|arg| is_instance(arg, var));
             if of_instance {
                 args.iter_mut().skip(1).for_each(|arg| keep_known(arg, var, spec));
                 return;
@@ -275,10 +269,10 @@ fn keep_known(expr: &mut Expr, var: &Str, spec: bool) {
 fn presence(expr: &Expr, var: &Str) -> Option<&'static str> {
     let Node::Call { func, args } = &expr.node else { return None };
     let is_about_it = || args.first().cloned().is_some_and(|mut of| is_instance(&mut of, var));
-    match (func, is_of_future(args, var)) {
-        (Func::ExistsIn, true) => Some(EXISTS),
-        (Func::LiveIn, true) => Some(LIVES),
-        (Func::IsQuorumGroup, _) if is_about_it() => Some(QUORUM_GROUP),
+    match (relations(*func).alone, is_of_future(args, var)) {
+        (Alone::Exists, true) => Some(EXISTS),
+        (Alone::Lives, true) => Some(LIVES),
+        (Alone::Votes, _) if is_about_it() => Some(QUORUM_GROUP),
         _ => None,
     }
 }
@@ -298,7 +292,8 @@ fn is_read_whole(base: &mut Expr, field: &str, var: &Str, spec: bool) -> bool {
 
 /// Whether an expression is the instance, as it is or as the future has it, which is then named so.
 fn is_instance(expr: &mut Expr, var: &Str) -> bool {
-    let is_here = matches!(&expr.node, Node::Call { func: Func::At, args } if is_of_future(args, var));
+    let is_here = matches!(&expr.node, Node::Call { func, args }
+        if matches!(relations(*func).source, Source::Itself) && is_of_future(args, var));
     if is_here {
         expr.node = Node::Var(HERE.into());
     }

@@ -8,11 +8,11 @@ use suture_model::object::Object;
 use suture_model::state::State;
 use suture_model::value::Str;
 use suture_specs::eval::{Env, eval_bool};
-use suture_specs::functions::Func;
+use suture_specs::functions::{Comparison, Func};
 use suture_specs::ir::{Comprehension, Expr, Node};
 use suture_specs::value::Value;
 
-use crate::relations::{Inverse, relations};
+use crate::relations::{Detail, Inverse, Source, relations};
 
 /// What an object has to be for the objects of its kind to be looked at.
 #[derive(Clone, Debug)]
@@ -71,12 +71,15 @@ pub(super) fn restricts_nodes(expr: &Expr, instance: &str) -> bool {
     let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if **name == *instance);
     match &expr.node {
         Node::And(a, b) => restricts_nodes(a, instance) || restricts_nodes(b, instance),
-        Node::Call { func: Func::RestrictsNodes, args } => args.first().is_some_and(|about| match &about.node {
-            Node::Call { func: Func::At, args } => {
-                args.first().is_some_and(is_instance) && args.iter().any(Expr::is_now)
-            }
-            _ => false,
-        }),
+        Node::Call { func, args } if relations(*func).restricts_nodes() => {
+            args.first().is_some_and(|about| match &about.node {
+                Node::Call { func, args } => {
+                    let is_itself = matches!(relations(*func).source, Source::Itself);
+                    is_itself && args.first().is_some_and(is_instance) && args.iter().any(Expr::is_now)
+                }
+                _ => false,
+            })
+        }
         _ => false,
     }
 }
@@ -93,12 +96,14 @@ pub(super) fn is_free(expr: &Expr, instance: &str) -> bool {
 /// Whether a call is `o.admittedNodes(now).size() == 0`, or the contrary.
 pub(super) fn asks_for_any_node(func: Func, args: &[Expr]) -> bool {
     let [size, zero] = args else { return false };
-    let Node::Call { func: Func::Size, args: list } = &size.node else { return false };
+    let Node::Call { func: count, args: list } = &size.node else { return false };
     let is_list = |expr: &Expr| match &expr.node {
         Node::Call { func, args } => relations(*func).inverse == Inverse::Nodes && args.iter().any(Expr::is_now),
         _ => false,
     };
-    matches!(func, Func::Eq | Func::Ne | Func::Gt)
+    let compares = matches!(func.comparison(), Some(Comparison::Equal | Comparison::Different | Comparison::Greater));
+    compares
+        && relations(*count).detail == Detail::Count
         && matches!(zero.node, Node::Const(Value::Int(0)))
         && matches!(list.as_slice(), [list] if is_list(list))
 }

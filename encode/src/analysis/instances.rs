@@ -5,12 +5,12 @@ use suture_model::kinds::Kind;
 use suture_model::object::{Key, Object};
 use suture_specs::compile::{CompiledInvariant, Kinds};
 use suture_specs::eval::{Env, eval, eval_bool};
-use suture_specs::functions::{Class, Func, may_be_quorum_group};
+use suture_specs::functions::{Class, may_be_quorum_group};
 use suture_specs::ir::{Expr, Node, Type};
 use suture_specs::value::Value;
 
 use super::footprint::holds_objects;
-use crate::relations::{Detail, Source, relations};
+use crate::relations::{Alone, Detail, Source, relations};
 
 /// Whether objects of a kind may be instances of an invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,9 @@ fn never(expr: &Expr, var: &str, env: &Env) -> bool {
             Ok(holds) => never(if holds { then } else { otherwise }, var, env),
             Err(_) => false,
         },
-        Node::Call { func: Func::IsQuorumGroup, args } if args.first().is_some_and(|o| is_instance(o, var)) => {
+        Node::Call { func, args }
+            if matches!(relations(*func).alone, Alone::Votes) && args.first().is_some_and(|o| is_instance(o, var)) =>
+        {
             let kind = env.get(var).and_then(|value| Some(value.as_ref().ok()?.as_object()?.key.kind.clone()));
             kind.is_some_and(|kind| !may_be_quorum_group(&kind))
         }

@@ -1,7 +1,7 @@
 //! What is about Namespaces only: their name is the namespace that they are.
 
 use suture_specs::compile::{CompiledInvariant, Kinds};
-use suture_specs::functions::Func;
+use suture_specs::functions::Comparison;
 use suture_specs::ir::{Expr, Node};
 use suture_specs::value::Value;
 
@@ -24,10 +24,10 @@ pub(super) fn asks_for_namespace(cond: &Expr, instance: &str) -> bool {
     match &cond.node {
         Node::And(a, b) => asks_for_namespace(a, instance) || asks_for_namespace(b, instance),
         Node::Or(a, b) => asks_for_namespace(a, instance) && asks_for_namespace(b, instance),
-        Node::Call { func, args } => match (func, args.as_slice()) {
-            (Func::Eq, [a, b]) if (is_kind(a) && is_name(b)) || (is_name(a) && is_kind(b)) => true,
+        Node::Call { func, args } => match (func.comparison(), args.as_slice()) {
+            (Some(Comparison::Equal), [a, b]) if (is_kind(a) && is_name(b)) || (is_name(a) && is_kind(b)) => true,
             // what is left of a comparison with a parameter
-            (Func::Ne, [a, b]) => match (&a.node, &b.node) {
+            (Some(Comparison::Different), [a, b]) => match (&a.node, &b.node) {
                 (Node::Const(Value::Bool(false)), _) => asks_for_namespace(b, instance),
                 (_, Node::Const(Value::Bool(false))) => asks_for_namespace(a, instance),
                 _ => false,

@@ -6,7 +6,7 @@ use suture_model::kinds::{Kind, KindTraits};
 use super::confine::confine;
 use super::error::{CelError, field_span};
 use super::lower::{Lowering, list_names, unsupported};
-use crate::functions::{Func, Param, Signature, Style, signatures};
+use crate::functions::{Comparison, Func, Param, Signature, Style, signatures};
 use crate::ir::{Expr, Node, Span, Type};
 use crate::suggest::nearest;
 use crate::value::Value;
@@ -74,11 +74,11 @@ impl Lowering<'_> {
 
     pub(super) fn operator(&mut self, func: Func, args: Vec<Expr>, span: Span) -> Lowered {
         if let [a, b] = args.as_slice() {
-            match func {
-                Func::Eq | Func::Ne => self.comparable(func, a, b, span)?,
-                Func::Lt | Func::Le | Func::Gt | Func::Ge => self.ordered(func, a, b, span)?,
-                Func::In => self.member_of(a, b, span)?,
-                _ => return self.resolve(func.name(), Style::Operator, args, span, span),
+            match func.comparison() {
+                Some(Comparison::Equal | Comparison::Different) => self.comparable(func, a, b, span)?,
+                Some(_) => self.ordered(func, a, b, span)?,
+                None if func == Func::In => self.member_of(a, b, span)?,
+                None => return self.resolve(func.name(), Style::Operator, args, span, span),
             }
             return Ok(Expr { node: Node::Call { func, args }, ty: Type::Bool, span });
         }

@@ -138,7 +138,7 @@ fn is_open(expr: &Expr, open: &[(Str, bool)]) -> bool {
             let asks = filter.iter().chain([body]).any(|part| asks_the_future_of(part, var));
             is_open(range, open) || is_of_the_future(range) || asks
         }
-        Node::Call { func: Func::Add | Func::Distinct | Func::Without | Func::Sort, args } => {
+        Node::Call { func, args } if func.takes_open_lists() && matches!(expr.ty, Type::List(_)) => {
             args.iter().any(|arg| is_open(arg, open))
         }
         Node::Cond { then, otherwise, .. } => is_open(then, open) || is_open(otherwise, open),

@@ -1,14 +1,15 @@
 //! What is counted, to compare the tree with an older one, whose root `SUTURE_TIDY_ROOT` names:
-//! `cargo test -p suture-tests --test tidy figures -- --nocapture`. What no test holds is told with its places. Lists of
-//! kinds and matches over functions are recognized by their words: a few are taken for one that are none.
+//! `cargo test -p suture-tests --test tidy figures -- --nocapture`. Lists of kinds and matches over functions, which are
+//! recognized by their words, are told with their places, and held here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::imports::{Needs, circles, crates, needs};
+use crate::known::{TELLING, Telling};
 use crate::limits::{FILE_LINES_MAX, FUNCTION_LINES_MAX, long_files, long_functions};
 use crate::syntax::{Token, closes, group, opens, skip, starts, tokens, without_tests};
-use crate::tree::sources;
+use crate::tree::{expect_none, sources};
 
 /// The crates that are the product.
 const PRODUCT: [&str; 5] = ["model/src", "specs/src", "encode/src", "checker/src", "service/src"];
@@ -42,6 +43,22 @@ fn figures() {
     println!("lists of {LIST_KINDS_MIN} or more kinds outside {KINDS}: {}", lists.len());
     println!("matches over functions outside {}: {} in {} files", TABLES.join(" and "), matches.len(), files.len());
     println!("lines of product code: {}", code.values().map(|tokens| lines(tokens)).sum::<usize>());
+}
+
+#[test]
+fn a_list_of_kinds_stands_in_the_table_of_kinds() {
+    expect_none(&kind_lists(&product(&sources())));
+}
+
+#[test]
+fn functions_are_told_apart_in_their_tables() {
+    let sources = sources();
+    let matches = function_matches(&product(&sources));
+    let is_at = |telling: &Telling, place: &String| place.split(':').next() == Some(telling.file);
+    let unknown = matches.iter().filter(|place| !TELLING.iter().any(|telling| is_at(telling, place)));
+    let settled = TELLING.iter().filter(|telling| !matches.iter().any(|place| is_at(telling, place)));
+    let settled = settled.map(|Telling { file, reason }| format!("{file} tells none apart: strike it ({reason})"));
+    expect_none(&unknown.cloned().chain(settled).collect::<Vec<_>>());
 }
 
 #[test]
