@@ -30,7 +30,8 @@
 //!
 //! Of whole lists those are left out that hold by what they are themselves ([`Analysis::holds_by_itself`]).
 //!
-//! A node that changes reaches the workloads that have pods on it, and those whose new pods a spread constraint places. Where no
+//! A node that changes reaches the workloads that have pods on it, and those whose new pods a spread constraint places over
+//! domains of which one may come or go (`domains.rs`). Where no
 //! more changes than which pods it takes from now on, it reaches those of them that may make pods. To
 //! the new pods of others all nodes are the same; that a node comes, which is one more place, is not judged for them.
 //! Of a DaemonSet whose rollout is done it reaches what is on that node: each pod fares by its own node.
@@ -42,6 +43,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use suture_model::fields::NodeConstraint;
+use suture_model::futures::Faults;
 use suture_model::kinds::{Kind, KindTraits};
 use suture_model::navigate;
 use suture_model::object::{Key, Object};
@@ -54,6 +56,7 @@ use suture_specs::functions::Worlds;
 use suture_specs::value::Value;
 
 mod counted;
+mod domains;
 mod inverse;
 mod listing;
 mod pods;
@@ -287,11 +290,16 @@ impl<'s, 'a> Impact<'s, 'a> {
         }
     }
 
-    /// Looks for the pods that may be evicted, or may not, since the change touches others under the same budget, and for all
-    /// that goes with them.
-    fn touch_budgets(&mut self) {
-        if !std::mem::replace(&mut self.looked_at_budgets, true) {
+    /// Looks for the pods that the change may touch beside these faults: those that may be evicted, or may not, since it touches
+    /// others under the same budget, and those that are spread over what is left; and for all that goes with them.
+    fn touch_pods_under(&mut self, faults: Faults) {
+        self.touch_pods();
+        let mut found = self.touch.spreading(&self.seeds, faults.nodes);
+        if faults.evictions > 0 && !std::mem::replace(&mut self.looked_at_budgets, true) {
             self.touch.budgets(&self.seeds);
+            found = true;
+        }
+        if found {
             if self.seeds.states().any(|state| state.owns(&Kind::new("", "Pod"))) {
                 let owned = inverse::below(&self.seeds, &self.touch.pods);
                 self.seeds.followers.extend(owned);
@@ -344,10 +352,7 @@ impl<'s, 'a> Impact<'s, 'a> {
         let Analysis { compiled, footprint, .. } = analysis;
         let of_pods = analysis.may_be(&Kind::new("", "Pod"), &self.adapted);
         if of_pods || footprint.uses.pods() {
-            self.touch_pods();
-            if compiled.faults.evictions > 0 {
-                self.touch_budgets();
-            }
+            self.touch_pods_under(compiled.faults);
         }
         let mut keys: BTreeSet<Key> = BTreeSet::new();
         let adapted = self.adapted.clone();

@@ -15,6 +15,7 @@ use suture_model::state::State;
 use suture_model::steps;
 use suture_model::value::{Str, Val};
 
+use super::domains::{self, Spreading};
 use super::seeds::Seeds;
 
 /// What pods have in common that differ in their header only: namespace and body, and whether they live.
@@ -45,6 +46,8 @@ pub(crate) struct Touch {
     followed: BTreeSet<Equals>,
     labelled: BTreeSet<Equals>,
     last: Option<Equals>,
+    /// How many nodes may fail where it was looked which spread constraints count otherwise; `u32::MAX` once there are no more.
+    spread: Option<u32>,
     /// The custom resources of a namespace whose adapter lists what their operator makes, by state.
     listing: BTreeMap<(usize, Str), Vec<Listing>>,
 }
@@ -88,12 +91,34 @@ impl Touch {
                 }
             }
         }
-        if seeds.moves_places() {
-            for workload in seeds.before.base().spreading() {
-                touch.placing(seeds, seeds.before, workload);
-            }
-        }
+        touch.spreading(seeds, 0);
         touch
+    }
+
+    /// Touches the pods of workloads whose spread constraints count otherwise where so many nodes may fail; whether any were looked
+    /// for that were not before.
+    pub(super) fn spreading(&mut self, seeds: &Seeds<'_, '_>, failing: u32) -> bool {
+        if self.spread.is_some_and(|looked| looked >= failing) || !seeds.moves_places() {
+            return false;
+        }
+        let mut open = Spreading::all(seeds);
+        let all = open.is_empty() || seeds.changes_classes() || !domains::has_others(seeds, failing);
+        let looked = self.spread.replace(if all { u32::MAX } else { failing });
+        if open.is_empty() || (!all && looked.is_some()) {
+            return false;
+        }
+        let pods = seeds.in_flight().flat_map(|key| seeds.versions(key)).filter(|pod| pod.key.kind.is("Pod"));
+        let in_flight: BTreeSet<(Str, Val)> = pods.map(|pod| (pod.key.ns.clone(), pod.labels().clone())).collect();
+        loop {
+            let counts = |one: &Spreading<'_>| one.counts(&self.labels) || one.counts(&in_flight);
+            let (counting, others): (Vec<_>, Vec<_>) =
+                open.into_iter().partition(|one| all || one.is_by_node() || counts(one));
+            if counting.is_empty() {
+                return true;
+            }
+            counting.iter().for_each(|one| self.placing(seeds, seeds.before, one.workload));
+            open = others;
+        }
     }
 
     /// A workload if it may make pods, to which it matters what nodes take: those that it has stay where they are. A spread

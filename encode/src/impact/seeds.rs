@@ -153,7 +153,12 @@ impl<'s, 'a> Seeds<'s, 'a> {
     /// Whether a node comes, goes or changes in what decides which pods it may take, or a class in where it provides volumes.
     pub fn moves_places(&self) -> bool {
         self.moves("Node", &[&["spec", "taints"], &["spec", "unschedulable"], &["status", "allocatable"]])
-            || self.moves("StorageClass", &[&["allowedTopologies"]])
+            || self.changes_classes()
+    }
+
+    /// Whether a class changes in where it provides volumes.
+    pub fn changes_classes(&self) -> bool {
+        self.moves("StorageClass", &[&["allowedTopologies"]])
     }
 
     /// Whether a node comes, goes or changes in what decides whether DaemonSets want a pod on it (`pkg/controller/daemon/

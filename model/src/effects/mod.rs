@@ -48,6 +48,7 @@ pub use hazard::{at_risk, not_ready};
 pub use members::{group_name, heirs, may_move_pods, namesake, released};
 pub use memo::Memo;
 pub use scheduling::classifier::{node_classes, nodes_beside_others};
+pub use scheduling::host_port::ports_of;
 pub use scheduling::new_templates::new_templates;
 pub use scheduling::node_classes::{AntiAffinityPresence, Demand, NodeClasses};
 pub(crate) use survival::ByBody;
