@@ -49,6 +49,13 @@ pub struct Settings {
     pub unmodelled: OnUndecided,
 }
 
+impl Settings {
+    /// As in a webhook.
+    pub fn webhook() -> Self {
+        Self { budget: Budget::WEBHOOK, steps: STEPS_WEBHOOK, ..Self::default() }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

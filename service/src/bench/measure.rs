@@ -264,7 +264,7 @@ fn measure(
 ) -> Result<Row, Failure> {
     let count = invariants.len();
     let millis = if count > 1 { TOGETHER_MS_MAX } else { TEMPLATE_MS_MAX };
-    let mut engine = Engine::new(invariants, Settings::default()).map_err(Failure::invalid)?;
+    let mut engine = Engine::new(invariants, Settings::webhook()).map_err(Failure::invalid)?;
     let state = State::new(snapshot);
     let moved = moved(snapshot)?;
     let mut prng = Prng::new(plan.size.seed);

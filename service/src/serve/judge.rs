@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use suture_checker::decision::{Decision, Outcome, Verdict};
-use suture_checker::engine::{Engine, STEPS_WEBHOOK, Settings};
-use suture_checker::solve::Budget;
+use suture_checker::engine::{Engine, Settings};
 use suture_model::access::Access;
 use suture_model::change::{Change, Request};
 use suture_model::object::Object;
@@ -218,13 +217,7 @@ impl SharedState {
             return Ok(engine.clone());
         }
         let unsure = matches!(self.replicas, Replicas::Announced(_));
-        let settings = Settings {
-            budget: Budget::WEBHOOK,
-            steps: STEPS_WEBHOOK,
-            unsure,
-            unmodelled: self.unmodelled,
-            ..Settings::default()
-        };
+        let settings = Settings { unsure, unmodelled: self.unmodelled, ..Settings::webhook() };
         let engine = Engine::of(view.loaded.analyses.clone(), settings).map_err(|error| error.to_string())?;
         *known = Some((generation, engine.clone()));
         Ok(engine)
