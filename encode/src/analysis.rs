@@ -65,7 +65,7 @@ impl Analysis {
 
     /// Whether an instance holds in every future by what it is itself, where no scenario changes it: the same for all of a
     /// kind and body.
-    /// Nothing is said of what adapters explain, nor of pods that others of their name may follow.
+    /// Nothing is said of custom resources that no adapter explains, nor of pods that others of their name may follow.
     pub fn holds_by_itself(&self, instance: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         let by_itself = self.by_itself.as_ref().filter(|_| self.stays_itself(instance, worlds));
         by_itself.is_some_and(|by_itself| by_itself.holds(instance, worlds))
@@ -84,8 +84,10 @@ impl Analysis {
             self.compiled.remade || !object.controller().is_none_or(renames)
         };
         let kind = &object.key.kind;
-        let is_explained = || worlds.before.adapter(object).is_some();
-        kind.builtin_namespaced().is_some() && !is_explained() && !(kind.is("Pod") && is_followed())
+        match worlds.before.adapter(object) {
+            Some(facts) => facts.errors.is_empty(),
+            None => kind.builtin_namespaced().is_some() && !(kind.is("Pod") && is_followed()),
+        }
     }
 
     /// Whether it applies to nothing, as its parameters and the requests alone tell.

@@ -145,7 +145,7 @@ impl ByItself {
         let owners = if named.owners { object.owners() } else { &[] };
         let values: Vec<Option<Str>> = named.values.iter().map(value).collect();
         let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
-        if bytes > READ_BYTES_MAX || owners.len() > READ_OWNERS_MAX {
+        if bytes > READ_BYTES_MAX || owners.len() > READ_OWNERS_MAX || adapter_says_quorum(object, worlds) {
             return self.is_so(object, object, worlds);
         }
         let read = (object.key.kind.clone(), values, owners.to_vec());
@@ -169,8 +169,8 @@ impl ByItself {
             env.bind(HERE, if exists { Ok(Value::Object(version.clone())) } else { unknown() });
             env.bind(EXISTS, Ok(Value::Bool(exists)));
             env.bind(LIVES, Ok(Value::Bool(lives)));
-            // those of a built-in workload without the label do not vote, whatever controls it
-            let is_none = exists && [object, version].into_iter().all(|object| object.label(QUORUM).is_none());
+            // without the label they do not vote, whatever controls it, unless the adapter says so
+            let is_none = exists && [object, version].into_iter().all(|object| !may_vote(object, worlds));
             env.bind(QUORUM_GROUP, if is_none { Ok(Value::Bool(false)) } else { unknown() });
             env.bind(UNKNOWN, unknown());
             for (name, expr) in &self.lets {
@@ -182,6 +182,15 @@ impl ByItself {
             required.map(|(expr, _)| eval_bool(expr, &env)).all(|holds| holds == Ok(true))
         })
     }
+}
+
+/// Whether the pods of an object may vote, as it says itself.
+fn may_vote(object: &Object, worlds: Worlds<'_>) -> bool {
+    object.label(QUORUM).is_some() || adapter_says_quorum(object, worlds)
+}
+
+fn adapter_says_quorum(object: &Object, worlds: Worlds<'_>) -> bool {
+    worlds.before.adapter(object).is_some_and(|facts| facts.quorum)
 }
 
 /// All that expressions, of which the rest is unknown, read of the instance but its kind; `None` where that is more than

@@ -4,6 +4,7 @@ use suture_model::ingest::{objects, parse_documents};
 use suture_model::snapshot::Snapshot;
 use suture_model::state::State;
 use suture_model::value::{Str, Val};
+use suture_specs::adapters::AdapterSet;
 use suture_specs::compile::compile_invariant;
 use suture_specs::library::Library;
 use suture_specs::spec::{Invariant, InvariantSpec, Origin, Spec, parse_specs};
@@ -567,5 +568,31 @@ fn a_predicate_with_a_value_for_each_object_asks_for_nothing_that_one_may_lack()
     ];
     for text in may_fail {
         assert!(!never_fails(text), "{text}");
+    }
+}
+
+#[test]
+fn a_custom_resource_holds_by_itself_unless_its_adapter_says_otherwise() {
+    let text = "apiVersion: suture.dev/v1alpha1\nkind: ResourceAdapter\nmetadata: {name: apps}\nspec:\n  \
+         group: example.com\n  kind: App\n  quorum: self.spec.votes\n";
+    let specs = parse_specs(text, "test").expect("it parses");
+    let [Spec::ResourceAdapter(adapter)] = specs.as_slice() else { panic!("an adapter") };
+    let adapters = AdapterSet::compile([&**adapter]).expect("it compiles");
+    let snapshot = Snapshot::new(Arc::new(adapters));
+    let state = State::new(&snapshot);
+    let votes = "{forEach: {var: o, kind: Adapted}, require: [{expression: \"!o.liveIn(now) || !o.at(now).isQuorumGroup(now)\"}]}";
+    let analysis = Analysis::of(of(votes).into());
+    let holds = |kind: &str, spec: Val| {
+        let meta = Val::object([("name", Val::str("x")), ("namespace", Val::str("a"))]);
+        let fields =
+            [("apiVersion", Val::str("example.com/v1")), ("kind", Val::str(kind)), ("metadata", meta), ("spec", spec)];
+        let object = Arc::new(Object::from_val(&Val::object(fields)).expect("an object"));
+        analysis.holds_by_itself(&object, Worlds { before: &state, now: &state })
+    };
+    for _ in 0..2 {
+        assert!(holds("App", Val::object([("votes", Val::Bool(false))])));
+        assert!(!holds("App", Val::object([("votes", Val::Bool(true))])), "the adapter says that its pods vote");
+        assert!(!holds("App", Val::object([("votes", Val::str("yes"))])), "the adapter fails");
+        assert!(!holds("Other", Val::object([])), "no adapter explains it");
     }
 }
