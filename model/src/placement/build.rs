@@ -18,23 +18,22 @@ use crate::value::{Str, Val};
 /// How many nodes a group is taken to grow by at most.
 const GROWTH_MAX: i64 = 64;
 
-/// How the room of nodes is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rooms {
-    /// By what all pods request, whoever owns them: no more than there is.
-    Least,
-    /// Beside those pods that stay.
-    Exact,
+/// Where few places are enough, no more nodes are looked at.
+const FEW_NODES: usize = 512;
+/// Nor more places for one combination of domains than there are new pods, and these.
+const FEW_PLACES: std::ops::RangeInclusive<i64> = 8..=256;
+
+/// Which nodes are places.
+#[derive(Clone, Copy, Debug)]
+pub enum Places<'q> {
+    /// A few of them, from some node on, of each combination of domains: pods that find a place there find one.
+    Few,
+    /// All, with those that groups of these nodes may grow by.
+    All(Option<&'q Selector>),
 }
 
-/// The nodes as places for new pods of a workload; with the nodes that groups may grow by, where `growing` means some.
-pub fn board_of(
-    cluster: &Cluster<'_, '_>,
-    object: &Object,
-    wants: &Wants,
-    growing: Option<&Selector>,
-    rooms: Rooms,
-) -> Board {
+/// The nodes as places for new pods of a workload.
+pub fn board_of(cluster: &Cluster<'_, '_>, object: &Object, wants: &Wants, places: Places<'_>) -> Board {
     let Some(first) = wants.new.first() else { return Board::default() };
     let (own, ns) = (&first.template, &object.key.ns);
     let placed = &wants.alike;
@@ -59,24 +58,68 @@ pub fn board_of(
     let missing = wants.missing();
     let mut board = Board { spots: Vec::new(), rules: counted, kinds: wants.new.iter().map(|a| a.number).collect() };
     let leaving = Leaving::of(cluster, &wants.leaving);
-    for node in selected.iter() {
+    let (first, most) = match places {
+        Places::Few => (start(object, selected.len()), FEW_NODES),
+        Places::All(_) => (0, usize::MAX),
+    };
+    let mut few =
+        Few { tables: &tables, most: missing.clamp(*FEW_PLACES.start(), *FEW_PLACES.end()), held: BTreeMap::new() };
+    for node in selected.iter().cycle().skip(first).take(selected.len().min(most)) {
         steps::count(1);
+        let domains: Vec<Option<usize>> = tables.iter().map(|table| table.domain(node)).collect();
+        if matches!(places, Places::Few) && !few.lacks(&board, &domains) {
+            continue;
+        }
         let admits: Vec<bool> = wants.new.iter().map(|asked| asked.rejects(node).is_none()).collect();
         if !admits.contains(&true) || is_closed(&closed, node) {
             continue;
         }
-        let room = match rooms {
-            Rooms::Least if wants.leaving.is_empty() => cluster.least_room(node, own, missing),
-            _ => cluster.room(node, own, missing, &leaving),
-        };
-        let domains = tables.iter().map(|table| table.domain(node)).collect();
+        let room = cluster.room(node, own, missing, &leaving);
+        if room > 0 {
+            few.add(&domains);
+        }
         board.spots.push(Spot { name: node.key.name.clone(), room, domains, admits, class: 0 });
     }
-    if let Some(growing) = growing {
+    if let Places::All(Some(growing)) = places {
         let like: Vec<&Arc<Object>> = nodes.iter().copied().filter(|node| growing.matches(node.labels())).collect();
         grow(cluster, &wants.new, &tables, &mut board, &like);
     }
     board
+}
+
+/// Where to begin among so many nodes: elsewhere for each object, so that few read of the same nodes what requests in flight
+/// change there.
+pub fn start(object: &Object, nodes: usize) -> usize {
+    let sum = object.key.name.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    sum.checked_rem(nodes).unwrap_or_default()
+}
+
+/// The places of each combination of domains, those of single nodes aside.
+struct Few<'t> {
+    tables: &'t [Table],
+    /// How many of each are enough.
+    most: i64,
+    held: BTreeMap<Vec<Option<usize>>, i64>,
+}
+
+impl Few<'_> {
+    fn key(&self, domains: &[Option<usize>]) -> Vec<Option<usize>> {
+        let shared = self.tables.iter().zip(domains).filter(|(table, _)| &*table.rule.topology != HOSTNAME);
+        shared.map(|(_, domain)| *domain).collect()
+    }
+
+    /// Whether another place in these domains may be of use.
+    fn lacks(&self, board: &Board, domains: &[Option<usize>]) -> bool {
+        let is_taken = |(rule, domain): (&Counted, &Option<usize>)| {
+            rule.asks == Asks::Apart && domain.and_then(|at| rule.counts.get(at)).is_some_and(|count| *count > 0)
+        };
+        let held = self.held.get(&self.key(domains)).copied().unwrap_or(0);
+        held < self.most && !board.rules.iter().zip(domains).any(is_taken)
+    }
+
+    fn add(&mut self, domains: &[Option<usize>]) {
+        *self.held.entry(self.key(domains)).or_default() += 1;
+    }
 }
 
 /// A rule, and its domains by their values.

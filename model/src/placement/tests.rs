@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use super::board::{Board, Counted, Filling, Spot};
 use super::fill::{fill, total};
 use super::rules::Asks;
+use super::unplaced::{Question, unplaced};
+use crate::state::State;
 
 /// A small generator of numbers (xorshift), the same on every machine.
 struct Random(u64);
@@ -95,4 +97,41 @@ fn as_many_pods_are_placed_as_there_is_a_way_for() {
         *if expected == board.kinds.iter().sum::<i64>() { &mut full } else { &mut short } += 1;
     }
     assert!(full > 500 && short > 500, "{full} full, {short} short");
+}
+
+/// Nodes of two zones by turns, of which these have room for one pod, with a Deployment of two pods that are spread over zones.
+fn zones(nodes: usize, roomy: &[usize]) -> crate::snapshot::Snapshot {
+    let node = |at: usize| {
+        let (zone, cpu) = (at % 2, u8::from(roomy.contains(&at)));
+        format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: n{at:04}, labels: {{topology.kubernetes.io/zone: z{zone}}}}}, \
+             status: {{allocatable: {{cpu: '{cpu}', pods: '9'}}, conditions: [{{type: Ready, status: 'True'}}]}}}}\n---\n"
+        )
+    };
+    let nodes: String = (0..nodes).map(node).collect();
+    crate::testing::cluster(&format!(
+        "{nodes}{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web, namespace: a, uid: d}}, spec: {{replicas: 2, \
+         selector: {{matchLabels: {{app: web}}}}, template: {{metadata: {{labels: {{app: web}}}}, spec: {{\
+         topologySpreadConstraints: [{{topologyKey: topology.kubernetes.io/zone, maxSkew: 1, labelSelector: \
+         {{matchLabels: {{app: web}}}}}}], containers: [{{name: c, resources: {{requests: {{cpu: 1}}}}}}]}}}}}}}}\n"
+    ))
+}
+
+#[test]
+fn a_place_is_found_wherever_it_is_among_many_nodes() {
+    let unplaced = |nodes: usize, roomy: &[usize]| {
+        let snapshot = zones(nodes, roomy);
+        let state = State::new(&snapshot);
+        let web = state.get(&crate::testing::key("Deployment/a/web")).expect("it is there").clone();
+        unplaced(&state, &web, &Question { wanted: 2, failures: 0, growing: None }).ok()
+    };
+    for nodes in [10, 700] {
+        let last = nodes - 1;
+        for (one, other) in [(0, 1), (0, last), (last - 1, last), (nodes / 4 * 2, 1), (4, nodes / 4 * 2 + 1)] {
+            assert_eq!(unplaced(nodes, &[one, other]), Some(0), "{one} and {other} of {nodes}");
+        }
+        assert_eq!(unplaced(nodes, &[0, last - 1]), Some(1), "both are in one zone");
+        assert_eq!(unplaced(nodes, &[last]), Some(1));
+        assert_eq!(unplaced(nodes, &[]), Some(2));
+    }
 }

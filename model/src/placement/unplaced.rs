@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::asked::{Wants, alike, template, wants};
 use super::board::{Board, Filling};
-use super::build::{Rooms, board_of};
+use super::build::{Places, board_of, start};
 use super::cluster::{Cluster, Leaving};
 use super::fill::{fill, total};
 use super::rules::{Asks, closed, is_closed, rules};
@@ -146,10 +146,10 @@ pub fn short_of(
         return Ok(None);
     }
     let is_enough = |board: &Board| fill(board).is_ok_and(|filling| total(&filling) >= missing);
-    if is_enough(&board_of(cluster, object, wants, None, Rooms::Least)) {
+    if is_enough(&board_of(cluster, object, wants, Places::Few)) {
         return Ok(None);
     }
-    let board = board_of(cluster, object, wants, growing, Rooms::Exact);
+    let board = board_of(cluster, object, wants, Places::All(growing));
     let found = fill(&board)?;
     let short = missing - total(&found);
     Ok((short > 0).then(|| Full { filling: board.filled(&found.placed), board, short }))
@@ -167,10 +167,7 @@ fn is_plain(cluster: &Cluster<'_, '_>, object: &Object, wants: &Wants) -> bool {
     let closed = closed(cluster, &only.template, &object.key.ns, &wants.leaving, &wants.alike);
     let mut missing = only.number;
     let nodes = cluster.state.admitted(only.template.spec());
-    // each begins elsewhere, so that few read of the same nodes what requests in flight change there
-    let first = object.key.name.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-    let first = first.checked_rem(nodes.len()).unwrap_or_default();
-    for node in nodes.iter().cycle().skip(first).take(nodes.len()) {
+    for node in nodes.iter().cycle().skip(start(object, nodes.len())).take(nodes.len()) {
         if missing <= 0 {
             break;
         }
@@ -199,7 +196,7 @@ fn by_sum(cluster: &Cluster<'_, '_>, object: &Object, question: &Question<'_>) -
         alike: now.alike.clone(),
         leaving: now.leaving.clone(),
     };
-    let board = board_of(cluster, object, &all, question.growing, Rooms::Exact);
+    let board = board_of(cluster, object, &all, Places::All(question.growing));
     let mut room = 0_i64;
     let mut held: BTreeMap<&Str, i64> = now.placed.iter().map(|(node, pods)| (node, *pods)).collect();
     for spot in &board.spots {
