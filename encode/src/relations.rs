@@ -555,3 +555,6 @@ fn annotation(_: &State, object: &Object, name: &str) -> Option<Str> {
 fn pod_label(state: &State, object: &Object, name: &str) -> Option<Str> {
     navigate::template_labels(state, object)?.str_at(&[name]).cloned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,6 @@ use suture_model::state::State;
 use suture_model::value::{Str, Val};
 use suture_specs::adapters::AdapterSet;
 use suture_specs::compile::compile_invariant;
-use suture_specs::functions::Func;
 use suture_specs::library::Library;
 use suture_specs::spec::{Invariant, InvariantSpec, Origin, Spec, parse_specs};
 use suture_specs::value::MapKey;
@@ -15,7 +14,6 @@ use super::annotations::Annotations;
 use super::instances::{InstanceKind, instance_kind, reads_nodes_only};
 use super::uses::Uses;
 use super::*;
-use crate::relations::{KindArgument, Source, relations};
 
 fn shipped(name: &str) -> CompiledInvariant {
     let library = Library::shipped().expect("the shipped library compiles");
@@ -596,23 +594,5 @@ fn a_custom_resource_holds_by_itself_unless_its_adapter_says_otherwise() {
         assert!(!holds("App", Val::object([("votes", Val::Bool(true))])), "the adapter says that its pods vote");
         assert!(!holds("App", Val::object([("votes", Val::str("yes"))])), "the adapter fails");
         assert!(!holds("Other", Val::object([])), "no adapter explains it");
-    }
-}
-
-#[test]
-fn what_names_a_kind_is_known_to_the_compiler() {
-    for func in Func::ALL {
-        let names = match relations(*func).source {
-            Source::OfKind | Source::Lookup | Source::InNamespace(KindArgument::At(_)) => true,
-            Source::Arguments
-            | Source::Itself
-            | Source::Presence
-            | Source::Object
-            | Source::After(_)
-            | Source::InNamespace(KindArgument::Is(_))
-            | Source::Beside(_)
-            | Source::Node => false,
-        };
-        assert_eq!(func.kind_argument(3).is_some(), names, "{func}");
     }
 }
