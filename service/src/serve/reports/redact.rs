@@ -59,7 +59,8 @@ pub fn redacted(json: Json, may_read: &dyn Fn(&str) -> bool) -> Json {
 
 /// Whether objects of a kind in no namespace are shown: pods and claims name them themselves, or they say what is allowed.
 fn is_shown(kind: &str) -> bool {
-    kind == "OperatorGrant" || kind == "Exemption" || KindTraits::named(kind).is_some_and(KindTraits::decides_places)
+    let is_place = |traits: &KindTraits| !traits.namespaced && traits.decides_places();
+    kind == "OperatorGrant" || kind == "Exemption" || KindTraits::named(kind).is_some_and(is_place)
 }
 
 /// What may not be seen.
@@ -201,11 +202,12 @@ mod tests {
             "verdicts": [{"instance": "Pod/shop/web", "message": "web needs root-token of vault-ns; see vault-ns/root-token",
                 "provedAgainst": {"Secret/vault-ns/root-token": "7", "Pod/shop/web": "8"},
                 "counterexample": {"steps": [{"effect": "it goes", "objects": ["Secret/vault-ns/root-token", "Pod/shop/web", "Pod/vault-ns/web"]}],
-                    "objects": [{"name": "ClusterRole/secret-role"}, {"name": "Node/n1"}, {"name": "Namespace/vault-ns"}]}}],
+                    "objects": [{"name": "ClusterRole/secret-role"}, {"name": "Node/n1"}, {"name": "Namespace/vault-ns"},
+                        {"name": "PersistentVolumeClaim/payroll"}]}}],
         });
         let mine = redacted(report.clone(), &|namespace| namespace == "shop");
         let text = mine.to_string();
-        for secret in ["vault-ns", "root-token", "operator-x", "secret-role"] {
+        for secret in ["vault-ns", "root-token", "operator-x", "secret-role", "payroll"] {
             assert!(!text.contains(secret), "{secret}: {text}");
         }
         for told in ["Pod/shop/web", "Node/n1", "an object in another namespace", "web needs (hidden) of (hidden)"] {
