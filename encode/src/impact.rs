@@ -31,9 +31,9 @@
 //! Of whole lists those are left out that hold by what they are themselves ([`Analysis::holds_by_itself`]).
 //!
 //! A node that changes reaches the workloads that have pods on it, and those whose new pods a spread constraint places over
-//! domains of which one may come or go (`domains.rs`). Where no
-//! more changes than which pods it takes from now on, it reaches those of them that may make pods. To
-//! the new pods of others all nodes are the same; that a node comes, which is one more place, is not judged for them.
+//! domains of which one may come or go (`domains.rs`). Where no more changes than which pods it takes from now on, it reaches
+//! those of them that may make pods. To the new pods of others all nodes are the same; that a node comes, which is one more
+//! place, is not judged for them.
 //! Of a DaemonSet whose rollout is done it reaches what is on that node: each pod fares by its own node.
 
 use std::borrow::Cow;

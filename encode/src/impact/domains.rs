@@ -15,8 +15,8 @@ use super::seeds::Seeds;
 /// A workload whose pods hard spread constraints place.
 pub(super) struct Spreading<'s> {
     pub workload: &'s Arc<Object>,
-    /// Whether a node that changes may be a domain of its own to it.
-    by_node: bool,
+    /// Whether a node that changes may be another place to it than the [others in its place](has_others).
+    pub by_node: bool,
     /// What its constraints count, in its namespace.
     counted: Vec<Selector>,
 }
@@ -35,7 +35,8 @@ impl<'s> Spreading<'s> {
                 last = Some(version);
                 let Some(spec) = pod_spec(version) else { continue };
                 let is_by_node = |spread: &Val| spread.str_at(&["topologyKey"]).is_none_or(|key| **key == *HOSTNAME);
-                found.by_node |= names_nodes(spec) || has_a_node_to_itself(spec) || hard_spreads(spec).any(is_by_node);
+                found.by_node |=
+                    names_nodes(spec) || heeds_pods_on_its_node(spec) || hard_spreads(spec).any(is_by_node);
                 let selectors = hard_spreads(spec).filter_map(|spread| spread.get("labelSelector"));
                 found.counted.extend(selectors.map(Selector::from_label_selector));
             }
@@ -49,46 +50,41 @@ impl<'s> Spreading<'s> {
         let counts = |labels: &Val| self.counted.iter().any(|selector| selector.matches(labels));
         pods.iter().any(|(ns, labels)| *ns == self.workload.key.ns && counts(labels))
     }
-
-    /// Whether it may have other domains where nodes change that have others [in their place](has_others).
-    pub fn is_by_node(&self) -> bool {
-        self.by_node
-    }
 }
 
-/// Whether it may matter to pods what else runs on a node: of which it has one more, or one less.
-fn has_a_node_to_itself(spec: &Val) -> bool {
+/// Whether it may matter to new pods what else runs on a node: then one node more or less is not the same to them.
+fn heeds_pods_on_its_node(spec: &Val) -> bool {
     let terms = ["podAffinity", "podAntiAffinity"].iter().any(|kind| !pod_terms(spec, kind).is_empty());
     terms || ["containers", "initContainers"].iter().any(|part| ports_of(spec, part).next().is_some())
 }
 
-/// Whether each node that changes has others that stay as they are, one more than may fail, and that no pod tells from it but by
-/// their names and by what runs there: whichever version of it is in a domain, these are in the same.
+/// Whether each node that is touched has others that stay as they are, one more than may fail, and that no pod tells from it but
+/// by their names and by what runs there: whichever version of it is in a domain, these are in the same.
 pub(super) fn has_others(seeds: &Seeds<'_, '_>, failing: u32) -> bool {
     let base = seeds.before.base();
     let enough = failing as usize + 1;
+    let touched: BTreeSet<&Key> = seeds.touched().filter(|key| key.kind.is("Node")).collect();
+    let stays = |node: &&Arc<Object>| !touched.contains(&node.key) && !seeds.may_differ(node);
     let calm = base.pools().iter().filter(|(_, pool)| pool.is_calm());
     let others: Vec<Vec<&Arc<Object>>> = calm
         .map(|(_, pool)| {
             let nodes = pool.nodes().iter().filter_map(|name| base.get(&Key::global("Node", name)));
-            nodes.filter(|node| !seeds.may_differ(node)).take(enough).collect()
+            nodes.filter(stays).take(enough).collect()
         })
         .collect();
-    seeds.nodes().all(|(_, versions)| {
-        let is_other = |node: &&&Arc<Object>| versions.iter().all(|version| stands_in(node, version));
+    touched.into_iter().all(|key| {
+        let stands_in = |node: &Object| seeds.versions(key).iter().all(|version| stands_in(node, version));
         // those of a pool are alike
-        let number = |pool: &Vec<&Arc<Object>>| pool.first().filter(is_other).map_or(0, |_| pool.len());
-        others.iter().map(number).sum::<usize>() >= enough
+        let alike = others.iter().filter(|pool| pool.first().is_some_and(|node| stands_in(node)));
+        alike.map(Vec::len).sum::<usize>() >= enough
     })
 }
 
 /// Whether a node is in every domain that another one is in, for whatever pod may come to that.
 fn stands_in(other: &Object, node: &Object) -> bool {
-    let labels = |node: &Object| node.labels().without_at(&[HOSTNAME]);
-    let taints = |node: &Object| node.val().items_at(&["spec", "taints"]).to_vec();
-    let cordoned = |node: &Object| node.val().at(&["spec", "unschedulable"]) == Some(&Val::Bool(true));
-    let suffered = taints(node);
-    labels(other) == labels(node)
-        && taints(other).iter().all(|taint| suffered.contains(taint))
-        && (!cordoned(other) || cordoned(node))
+    let is_cordoned = |node: &Object| node.val().at(&["spec", "unschedulable"]) == Some(&Val::Bool(true));
+    let taints = node.val().items_at(&["spec", "taints"]);
+    other.labels().without_at(&[HOSTNAME]) == node.labels().without_at(&[HOSTNAME])
+        && other.val().items_at(&["spec", "taints"]).iter().all(|taint| taints.contains(taint))
+        && (!is_cordoned(other) || is_cordoned(node))
 }

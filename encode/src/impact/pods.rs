@@ -112,7 +112,7 @@ impl Touch {
         loop {
             let counts = |one: &Spreading<'_>| one.counts(&self.labels) || one.counts(&in_flight);
             let (counting, others): (Vec<_>, Vec<_>) =
-                open.into_iter().partition(|one| all || one.is_by_node() || counts(one));
+                open.into_iter().partition(|one| all || one.by_node || counts(one));
             if counting.is_empty() {
                 return true;
             }
