@@ -544,7 +544,8 @@ pub const fn relations(func: Func) -> Relations {
     }
 }
 
-fn label(_: &State, object: &Object, name: &str) -> Option<Str> {
+/// The label of this name, as [`TextOf`].
+pub fn label(_: &State, object: &Object, name: &str) -> Option<Str> {
     object.label(name).cloned()
 }
 

@@ -284,10 +284,12 @@ fn collect(compiled: &mut CompiledInvariant) {
                 _ => None,
             };
             let named = |kind: Str| Kind::builtin(&kind).unwrap_or_else(|| Kind::new("", &kind));
-            let Some(at) = func.kind_argument(args.len()) else { return };
-            match *func == Func::Objects && at > 1 {
-                true => kinds.extend(text(at - 1).zip(text(at)).map(|(group, kind)| Kind::new(&group, &kind))),
-                false => kinds.extend(text(at).map(named)),
+            match func.kind_argument(args.len()) {
+                Some((Some(group), kind)) => {
+                    kinds.extend(text(group).zip(text(kind)).map(|(group, kind)| Kind::new(&group, &kind)));
+                }
+                Some((None, kind)) => kinds.extend(text(kind).map(named)),
+                None => {}
             }
         });
     }

@@ -59,9 +59,7 @@ impl Func {
                 | Self::In
         )
     }
-}
 
-impl Func {
     /// Which order or equality of its two arguments it tells.
     pub const fn comparison(self) -> Option<Comparison> {
         match self {
@@ -75,12 +73,12 @@ impl Func {
         }
     }
 
-    /// Which of so many arguments names a kind. Of [`Self::Objects`] the one before it may name the group.
-    pub const fn kind_argument(self, arguments: usize) -> Option<usize> {
+    /// Which of so many arguments names a kind, and, before it, which one its group, if one does.
+    pub const fn kind_argument(self, arguments: usize) -> Option<(Option<usize>, usize)> {
         match self {
-            Self::Objects => arguments.checked_sub(1),
-            Self::HasObject => Some(1),
-            Self::InNamespace => Some(2),
+            Self::Objects if arguments > 2 => Some((Some(1), 2)),
+            Self::Objects | Self::HasObject => Some((None, 1)),
+            Self::InNamespace => Some((None, 2)),
             _ => None,
         }
     }

@@ -14,11 +14,12 @@ use suture_model::value::Str;
 use suture_specs::compile::CompiledInvariant;
 use suture_specs::error::EvalError;
 use suture_specs::eval::{Env, eval, eval_bool};
-use suture_specs::functions::{Func, QUORUM, Worlds};
+use suture_specs::functions::{QUORUM, Worlds};
 use suture_specs::ir::{Expr, Node};
 use suture_specs::value::{Value, World};
 
-use crate::relations::{Alone, Source, relations};
+use super::guards::{is_in_future, is_of_future};
+use crate::relations::{Alone, TextOf, label, relations};
 
 /// Names that no expression can have: the instance as the future has it, whether it is there and live, and anything else.
 const HERE: &str = "\u{1}here";
@@ -38,12 +39,14 @@ const READ_OWNERS_MAX: usize = 2;
 type Read = (Kind, Vec<Option<Str>>, Vec<Owner>);
 
 /// All that expressions read of an instance but its kind.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 struct Named {
     /// Labels and annotations of known names.
-    values: Vec<(Func, Str)>,
+    values: Vec<(TextOf, Str)>,
     /// Whether it reads the owners.
     owners: bool,
+    /// Whether it asks if its pods vote.
+    votes: bool,
 }
 
 /// The expressions of an invariant, with all that an instance does not decide by itself unknown.
@@ -138,14 +141,12 @@ impl ByItself {
 
     fn is_known_to_hold(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
         let Some(named) = &self.named else { return self.is_so(object, object, worlds) };
-        let value = |(func, name): &(Func, Str)| match relations(*func).alone {
-            Alone::Text(text) => text(worlds.before, object, name),
-            Alone::No | Alone::Body | Alone::Owners | Alone::Exists | Alone::Lives | Alone::Votes => None,
-        };
         let owners = if named.owners { object.owners() } else { &[] };
-        let values: Vec<Option<Str>> = named.values.iter().map(value).collect();
+        let values = named.values.iter().map(|(text, name)| text(worlds.before, object, name));
+        let values: Vec<Option<Str>> = values.collect();
         let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
-        if bytes > READ_BYTES_MAX || owners.len() > READ_OWNERS_MAX || adapter_says_quorum(object, worlds) {
+        let told_apart = bytes > READ_BYTES_MAX || owners.len() > READ_OWNERS_MAX;
+        if told_apart || (named.votes && adapter_says_quorum(object, worlds)) {
             return self.is_so(object, object, worlds);
         }
         let read = (object.key.kind.clone(), values, owners.to_vec());
@@ -161,6 +162,8 @@ impl ByItself {
     }
 
     fn is_so(&self, object: &Arc<Object>, version: &Arc<Object>, worlds: Worlds<'_>) -> bool {
+        // without the label they do not vote, whatever controls it, unless the adapter says so
+        let may_vote = [object, version].into_iter().any(|object| may_vote(object, worlds));
         [(true, true), (true, false), (false, false)].into_iter().all(|(exists, lives)| {
             let unknown = || Err(EvalError::invalid("it is not decided by the instance alone"));
             let mut env = Env::new(worlds);
@@ -169,9 +172,7 @@ impl ByItself {
             env.bind(HERE, if exists { Ok(Value::Object(version.clone())) } else { unknown() });
             env.bind(EXISTS, Ok(Value::Bool(exists)));
             env.bind(LIVES, Ok(Value::Bool(lives)));
-            // without the label they do not vote, whatever controls it, unless the adapter says so
-            let is_none = exists && [object, version].into_iter().all(|object| !may_vote(object, worlds));
-            env.bind(QUORUM_GROUP, if is_none { Ok(Value::Bool(false)) } else { unknown() });
+            env.bind(QUORUM_GROUP, if exists && !may_vote { Ok(Value::Bool(false)) } else { unknown() });
             env.bind(UNKNOWN, unknown());
             for (name, expr) in &self.lets {
                 let value = eval(expr, &env);
@@ -207,13 +208,16 @@ fn named<'e>(exprs: impl Iterator<Item = &'e Expr>, var: &Str, params: &Value) -
                 Node::Select { base, field } if is_instance(base) && **field == *"kind" => told += 1,
                 Node::Call { func, args } if args.first().is_some_and(is_instance) => {
                     match (relations(*func).alone, args.get(1).map(|name| eval(name, &env))) {
-                        (Alone::Text(_), Some(Ok(Value::String(name)))) => found.values.push((*func, name)),
+                        (Alone::Text(text), Some(Ok(Value::String(name)))) => found.values.push((text, name)),
                         (Alone::Owners, _) => found.owners = true,
                         _ => return,
                     }
                     told += 1;
                 }
-                Node::Var(name) if **name == *QUORUM_GROUP => found.values.push((Func::Label, QUORUM.into())),
+                Node::Var(name) if **name == *QUORUM_GROUP => {
+                    found.votes = true;
+                    found.values.push((label, QUORUM.into()));
+                }
                 _ => {}
             }
         });
@@ -301,18 +305,11 @@ fn is_read_whole(base: &mut Expr, field: &str, var: &Str, spec: bool) -> bool {
 
 /// Whether an expression is the instance, as it is or as the future has it, which is then named so.
 fn is_instance(expr: &mut Expr, var: &Str) -> bool {
-    let is_here = matches!(&expr.node, Node::Call { func, args }
-        if matches!(relations(*func).source, Source::Itself) && is_of_future(args, var));
+    let is_here = is_in_future(expr, var);
     if is_here {
         expr.node = Node::Var(HERE.into());
     }
     is_here || matches!(&expr.node, Node::Var(name) if name == var)
-}
-
-/// Whether these are the instance and the future.
-fn is_of_future(args: &[Expr], var: &Str) -> bool {
-    let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if name == var);
-    matches!(args, [object, world] if is_instance(object) && world.is_now())
 }
 
 /// Whether a name is that of a state, a request or the time.

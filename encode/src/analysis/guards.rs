@@ -66,19 +66,24 @@ fn conjuncts<'e>(expr: &'e Expr, found: &mut Vec<&'e Expr>) {
     }
 }
 
+/// Whether an expression is the instance as the future has it: `o.at(now)`.
+pub(super) fn is_in_future(expr: &Expr, var: &str) -> bool {
+    matches!(&expr.node, Node::Call { func, args }
+        if matches!(relations(*func).source, Source::Itself) && is_of_future(args, var))
+}
+
+/// Whether these are the instance and the future.
+pub(super) fn is_of_future(args: &[Expr], var: &str) -> bool {
+    let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if **name == *var);
+    matches!(args, [object, world] if is_instance(object) && world.is_now())
+}
+
 /// Whether an expression, if it is true, says that the instance, as the future has it, restricts nodes: `o.at(now).restrictsNodes()`.
 pub(super) fn restricts_nodes(expr: &Expr, instance: &str) -> bool {
-    let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if **name == *instance);
     match &expr.node {
         Node::And(a, b) => restricts_nodes(a, instance) || restricts_nodes(b, instance),
         Node::Call { func, args } if relations(*func).restricts_nodes() => {
-            args.first().is_some_and(|about| match &about.node {
-                Node::Call { func, args } => {
-                    let is_itself = matches!(relations(*func).source, Source::Itself);
-                    is_itself && args.first().is_some_and(is_instance) && args.iter().any(Expr::is_now)
-                }
-                _ => false,
-            })
+            args.first().is_some_and(|about| is_in_future(about, instance))
         }
         _ => false,
     }

@@ -316,57 +316,67 @@ impl KindTraits {
         self.is_route() || self.is_route_class()
     }
 
+    /// What pods depend on by what it says, if they do.
+    pub const fn requirement(&self) -> Option<Requirement> {
+        match self.role {
+            Requires(requirement) => Some(requirement),
+            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
+            | Route | RouteClass | Rbac(_) | Record | Other => None,
+        }
+    }
+
     /// Whether it decides on which nodes pods may be.
     pub const fn decides_places(&self) -> bool {
         match self.role {
-            Node | Claim => true,
-            Requires(requirement) => match requirement {
-                Requirement::Volume | Requirement::StorageClass => true,
-                Requirement::Limits | Requirement::Quota | Requirement::Priority | Requirement::Runtime => false,
-            },
+            Node | Claim | Requires(Requirement::Volume | Requirement::StorageClass) => true,
             Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Namespace | Definition | Route
             | RouteClass | Rbac(_) | Record | Other => false,
+            Requires(Requirement::Limits | Requirement::Quota | Requirement::Priority | Requirement::Runtime) => false,
         }
     }
 
     /// Whether it decides, beside the pods that there are, whether pods find a place.
     pub const fn decides_room(&self) -> bool {
         match self.role {
-            Node | Claim | Namespace => true,
-            Requires(requirement) => match requirement {
+            Node
+            | Claim
+            | Namespace
+            | Requires(
                 Requirement::Volume
                 | Requirement::StorageClass
                 | Requirement::Limits
                 | Requirement::Priority
-                | Requirement::Runtime => true,
-                Requirement::Quota => false,
-            },
-            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Definition | Route | RouteClass
-            | Rbac(_) | Record | Other => false,
+                | Requirement::Runtime,
+            ) => true,
+            Pod
+            | Controls(_)
+            | PodTemplate
+            | Selector
+            | Budget
+            | Scaler
+            | Definition
+            | Route
+            | RouteClass
+            | Rbac(_)
+            | Record
+            | Other
+            | Requires(Requirement::Quota) => false,
         }
     }
 
     /// Whether it decides about pods as they are admitted.
     pub const fn decides_admission(&self) -> bool {
-        match self.role {
-            Requires(requirement) => match requirement {
-                Requirement::Limits | Requirement::Quota | Requirement::Priority => true,
-                Requirement::Volume | Requirement::StorageClass | Requirement::Runtime => false,
-            },
-            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
-            | Route | RouteClass | Rbac(_) | Record | Other => false,
+        match self.requirement() {
+            Some(Requirement::Limits | Requirement::Quota | Requirement::Priority) => true,
+            Some(Requirement::Volume | Requirement::StorageClass | Requirement::Runtime) | None => false,
         }
     }
 
     /// Whether it decides what pods, or their claims, ask for where they do not say so.
     pub const fn decides_requests(&self) -> bool {
-        match self.role {
-            Requires(requirement) => match requirement {
-                Requirement::StorageClass | Requirement::Limits | Requirement::Runtime => true,
-                Requirement::Volume | Requirement::Quota | Requirement::Priority => false,
-            },
-            Pod | Controls(_) | PodTemplate | Selector | Budget | Scaler | Node | Namespace | Definition | Claim
-            | Route | RouteClass | Rbac(_) | Record | Other => false,
+        match self.requirement() {
+            Some(Requirement::StorageClass | Requirement::Limits | Requirement::Runtime) => true,
+            Some(Requirement::Volume | Requirement::Quota | Requirement::Priority) | None => false,
         }
     }
 

@@ -20,8 +20,9 @@ const GROWTH_MAX: i64 = 64;
 
 /// Where few places are enough, no more nodes are looked at.
 const FEW_NODES: usize = 512;
-/// Nor more places for one combination of domains than there are new pods, and these.
-const FEW_PLACES: std::ops::RangeInclusive<i64> = 8..=256;
+/// Nor more places for one combination of domains than there are new pods, within these bounds.
+const FEW_PLACES_MIN: i64 = 8;
+const FEW_PLACES_MAX: i64 = 256;
 
 /// Which nodes are places.
 #[derive(Clone, Copy, Debug)]
@@ -58,16 +59,14 @@ pub fn board_of(cluster: &Cluster<'_, '_>, object: &Object, wants: &Wants, place
     let missing = wants.missing();
     let mut board = Board { spots: Vec::new(), rules: counted, kinds: wants.new.iter().map(|a| a.number).collect() };
     let leaving = Leaving::of(cluster, &wants.leaving);
-    let (first, most) = match places {
-        Places::Few => (start(object, selected.len()), FEW_NODES),
-        Places::All(_) => (0, usize::MAX),
+    let (first, most, mut few) = match places {
+        Places::Few => (start(object, selected.len()), FEW_NODES, Some(Few::of(&tables, missing))),
+        Places::All(_) => (0, usize::MAX, None),
     };
-    let mut few =
-        Few { tables: &tables, most: missing.clamp(*FEW_PLACES.start(), *FEW_PLACES.end()), held: BTreeMap::new() };
     for node in selected.iter().cycle().skip(first).take(selected.len().min(most)) {
         steps::count(1);
         let domains: Vec<Option<usize>> = tables.iter().map(|table| table.domain(node)).collect();
-        if matches!(places, Places::Few) && !few.lacks(&board, &domains) {
+        if few.as_ref().is_some_and(|few| !few.lacks(&board, &domains)) {
             continue;
         }
         let admits: Vec<bool> = wants.new.iter().map(|asked| asked.rejects(node).is_none()).collect();
@@ -75,7 +74,7 @@ pub fn board_of(cluster: &Cluster<'_, '_>, object: &Object, wants: &Wants, place
             continue;
         }
         let room = cluster.room(node, own, missing, &leaving);
-        if room > 0 {
+        if let Some(few) = few.as_mut().filter(|_| room > 0) {
             few.add(&domains);
         }
         board.spots.push(Spot { name: node.key.name.clone(), room, domains, admits, class: 0 });
@@ -102,7 +101,12 @@ struct Few<'t> {
     held: BTreeMap<Vec<Option<usize>>, i64>,
 }
 
-impl Few<'_> {
+impl<'t> Few<'t> {
+    /// None so far, for so many new pods.
+    fn of(tables: &'t [Table], missing: i64) -> Self {
+        Self { tables, most: missing.clamp(FEW_PLACES_MIN, FEW_PLACES_MAX), held: BTreeMap::new() }
+    }
+
     fn key(&self, domains: &[Option<usize>]) -> Vec<Option<usize>> {
         let shared = self.tables.iter().zip(domains).filter(|(table, _)| &*table.rule.topology != HOSTNAME);
         shared.map(|(_, domain)| *domain).collect()

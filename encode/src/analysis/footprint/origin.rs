@@ -228,7 +228,7 @@ impl<'e> Walk<'e> {
     }
 }
 
-/// Whether objects of a built-in kind are in no namespace.
+/// The names of these kinds.
 fn names(kinds: Beside) -> Vec<Str> {
     match kinds {
         Beside::Kind(name) => vec![name.into()],
@@ -236,6 +236,7 @@ fn names(kinds: Beside) -> Vec<Str> {
     }
 }
 
+/// Whether objects of a built-in kind are in no namespace.
 fn is_global(kind: &str) -> bool {
     Kind::builtin(kind).and_then(|kind| kind.builtin_namespaced()) == Some(false)
 }
