@@ -14,6 +14,8 @@ use crate::value::Str;
 
 /// With more marks all workloads are looked at again.
 const MARKS_MAX: usize = 4_096;
+/// Of so many versions that are not known, those of the older half are put together: decisions are done by then.
+const VERSIONS_MAX: usize = 64;
 
 /// Which workloads may lack pods since something changed that did not before, or no more.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,21 +86,57 @@ fn places_alike(old: Option<&Object>, new: Option<&Object>) -> bool {
         && old.val().get("spec") == new.val().get("spec")
 }
 
-/// What is known of them, and what has changed since.
-#[derive(Clone, Debug, Default)]
+/// What is known of them. Copies of a snapshot share what is found of the versions that they have in common, whichever of
+/// them is asked.
+#[derive(Clone, Debug)]
 pub(super) struct Known {
-    /// Those that lacked some; none until somebody has asked.
-    before: Option<Arc<BTreeSet<Key>>>,
-    /// What has changed since.
+    /// The last version that is known, if one is, and those after it that somebody may ask yet; in their order.
+    earlier: Vec<Version>,
+    present: Version,
+}
+
+/// One version of a snapshot.
+#[derive(Clone, Debug)]
+struct Version {
+    /// What has changed since the one before.
     marks: Arc<BTreeSet<Mark>>,
-    /// Those that lack some.
-    now: OnceLock<Arc<BTreeSet<Key>>>,
+    /// Those that lack some, once somebody has asked.
+    lacking: Arc<OnceLock<Arc<BTreeSet<Key>>>>,
+}
+
+impl Version {
+    fn new(marks: impl IntoIterator<Item = Mark>) -> Self {
+        Self { marks: Arc::new(marks.into_iter().collect()), lacking: Arc::default() }
+    }
+
+    fn is_known(&self) -> bool {
+        self.lacking.get().is_some()
+    }
+
+    /// Whether a copy of the snapshot may be asked for it.
+    fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.lacking) > 1
+    }
+
+    fn mark(&mut self, marks: impl IntoIterator<Item = Mark>) {
+        let all = Arc::make_mut(&mut self.marks);
+        all.extend(marks);
+        if all.len() > MARKS_MAX {
+            *all = BTreeSet::from([Mark::All]);
+        }
+    }
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { earlier: Vec::new(), present: Version::new([Mark::All]) }
+    }
 }
 
 impl Known {
-    /// Whether somebody has asked.
-    pub fn is_asked(&self) -> bool {
-        self.before.is_some() || self.now.get().is_some()
+    /// Whether all workloads are looked at when somebody asks, whatever changes before.
+    pub fn is_open(&self) -> bool {
+        !self.present.is_known() && !self.present.is_shared() && self.present.marks.contains(&Mark::All)
     }
 
     /// Notes what an event changes.
@@ -106,13 +144,26 @@ impl Known {
         if marks.is_empty() {
             return;
         }
-        if let Some(now) = self.now.take() {
-            (self.before, self.marks) = (Some(now), Arc::default());
+        if self.present.is_known() || self.present.is_shared() {
+            self.earlier.push(std::mem::replace(&mut self.present, Version::new([])));
+            self.forget();
         }
-        let all = Arc::make_mut(&mut self.marks);
-        all.extend(marks);
-        if all.len() > MARKS_MAX {
-            *all = BTreeSet::from([Mark::All]);
+        self.present.mark(marks);
+    }
+
+    /// Forgets the versions before the last one that is known and, of many after it, what the older half could be asked for.
+    fn forget(&mut self) {
+        let known = self.earlier.iter().rposition(Version::is_known);
+        self.earlier.drain(..known.unwrap_or(0));
+        if self.earlier.len() > VERSIONS_MAX {
+            let oldest = usize::from(known.is_some());
+            let half: Vec<Version> = self.earlier.drain(oldest..VERSIONS_MAX / 2).collect();
+            // where none is known all are looked at, whatever has changed
+            if known.is_some()
+                && let Some(next) = self.earlier.get_mut(oldest)
+            {
+                next.mark(half.iter().flat_map(|version| version.marks.iter().cloned()));
+            }
         }
     }
 
@@ -121,7 +172,16 @@ impl Known {
         &self,
         find: impl FnOnce(Option<&BTreeSet<Key>>, &BTreeSet<Mark>) -> BTreeSet<Key>,
     ) -> &Arc<BTreeSet<Key>> {
-        self.now.get_or_init(|| Arc::new(find(self.before.as_deref(), &self.marks)))
+        self.present.lacking.get_or_init(|| {
+            let mut marks = BTreeSet::clone(&self.present.marks);
+            for version in self.earlier.iter().rev() {
+                if let Some(lacking) = version.lacking.get() {
+                    return Arc::new(find(Some(lacking), &marks));
+                }
+                marks.extend(version.marks.iter().cloned());
+            }
+            Arc::new(find(None, &marks))
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::value::Str;
 impl Snapshot {
     /// Notes what may lack pods, or no more, as an object becomes another one, comes or goes.
     pub(super) fn mark_lacking(&mut self, key: &Key, new: Option<&Object>) {
-        if self.lacking.is_asked() {
+        if !self.lacking.is_open() {
             let old = self.get_unread(key);
             let marks = marks(old.map(|old| &**old), new, self.adapters.as_ref());
             self.lacking.mark(marks);

@@ -45,22 +45,60 @@ fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
 }
 
 #[test]
+fn what_one_copy_is_asked_the_others_know() {
+    let [deployment, set] = [0, 4].map(|at: usize| objects(&val(VERSIONS[at])).unwrap().remove(0));
+    let (key, uid) = (set.key.clone(), set.uid.clone());
+    let named = |number: i32| Key { name: format!("d{number}").as_str().into(), ..deployment.key.clone() };
+    let mut snapshot = Snapshot::default();
+    snapshot.insert(deployment.clone());
+    let copy = snapshot.clone();
+    snapshot.insert(set);
+    // asked while others have changed already
+    let found = copy.lacking(|before, _| {
+        assert_eq!(before, None);
+        BTreeSet::from([deployment.key.clone()])
+    });
+    let later = snapshot.lacking(|before, marks| {
+        assert_eq!(before, Some(&**found));
+        assert!(marks.contains(&Mark::Itself(key.clone())) && marks.contains(&Mark::Below(uid.clone())), "{marks:?}");
+        assert!(!marks.contains(&Mark::All), "{marks:?}");
+        BTreeSet::from([key.clone()])
+    });
+    assert_eq!(snapshot.clone().lacking(|_, _| unreachable!()), later);
+    // more copies than there are versions kept
+    let (mut last, mut copies) = (snapshot.clone(), Vec::new());
+    for number in 0..200 {
+        last.insert(Object { key: named(number), ..deployment.clone() });
+        copies.push(last.clone());
+    }
+    let all = copies[199].lacking(|before, marks| {
+        assert_eq!(before, Some(&**later));
+        assert!((0..200).all(|number| marks.contains(&Mark::Itself(named(number)))), "{marks:?}");
+        BTreeSet::new()
+    });
+    assert_eq!(last.lacking(|_, _| unreachable!()), all);
+}
+
+#[test]
 fn what_is_kept_is_what_would_be_found_anew() {
     let (mut some, mut changed) = (0, 0);
     let versions = VERSIONS.map(|text| objects(&val(text)).unwrap().remove(0));
     for seed in 0..200 {
         let mut number = numbers(seed);
         let mut snapshot = Snapshot::default();
-        let mut last = BTreeSet::new();
+        let (mut last, mut copies) = (BTreeSet::new(), Vec::new());
         for _ in 0..60 {
             let object = versions[number(VERSIONS.len())].clone();
-            // copies go their own ways
-            snapshot = snapshot.clone();
+            // copies go their own ways, and are asked late
+            copies.push(snapshot.clone());
             match number(4) {
                 0 => drop(snapshot.remove(&object.key)),
                 _ => snapshot.insert(object),
             }
             if number(3) == 0 {
+                let copy = copies.swap_remove(number(copies.len()));
+                let state = State::new(&copy);
+                assert_eq!(*Lacking::new(&state).kept(), anew(&state), "seed {seed}: of a copy");
                 continue;
             }
             let state = State::new(&snapshot);
