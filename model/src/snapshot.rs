@@ -28,7 +28,7 @@ use hashes::{Hashes, Names};
 use labels::{LabelKey, labels_of};
 use persistent_map::PersistentMap;
 use places::{Found, Place, Places, Slot, drop_slot};
-use terms::{Terms, of_kinds};
+use terms::{Changes, Terms, of_kinds};
 
 mod between;
 mod facts;
@@ -172,19 +172,19 @@ impl Snapshot {
 
     /// [`Self::insert`] of an object that other snapshots hold too; its parts stay as they are.
     pub fn insert_shared(&mut self, object: Arc<Object>) {
-        self.mark_lacking(&object.key, Some(&object));
-        if self.replace(&object) {
+        let lacking = self.mark_lacking(&object.key, Some(&object));
+        if self.replace(&object, lacking) {
             return;
         }
         // the last pod on a node may be another version of itself
         let misses = self.missing_nodes.contains(&object.node);
         let old = self.get_unread(&object.key);
         let same = old.is_some_and(|old| old.uid == object.uid);
-        let takes = Usage::differs(old.map(|old| &**old), Some(&object));
-        self.take_out(&object.key, !same, takes);
+        let changes = Changes { usage: Usage::differs(old.map(|old| &**old), Some(&object)), lacking };
+        self.take_out(&object.key, !same, changes);
         let event = Journal::event();
         let terms = self.terms_of(&object);
-        self.note_change(&object, &terms, takes, event);
+        self.note_change(&object, &terms, changes, event);
         let slot = self.places.take();
         self.by_key.insert(object.key.clone(), slot);
         if !self.kinds.contains(&object.key.kind) {
@@ -240,7 +240,7 @@ impl Snapshot {
 
     /// Puts an object in place of its last version where no index tells the two apart, as most writes of a status leave
     /// them; whether it did.
-    fn replace(&mut self, object: &Arc<Object>) -> bool {
+    fn replace(&mut self, object: &Arc<Object>, lacking: bool) -> bool {
         let known = self.named.find(&object.key).find(|slot| self.at(**slot).is_some_and(|o| o.key == object.key));
         let Some((slot, known)) = known.and_then(|slot| Some((*slot, self.at(*slot)?.clone()))) else { return false };
         let is_found_alike = known.uid == object.uid && known.node == object.node && known.owners() == object.owners();
@@ -251,9 +251,9 @@ impl Snapshot {
         if self.terms_of(&known) != terms {
             return false;
         }
-        let takes = Usage::differs(Some(&known), Some(object));
-        self.note_change(object, &terms, takes, Journal::event());
-        if let Some(usage) = self.usage.get(&object.node).copied().filter(|_| takes) {
+        let changes = Changes { usage: Usage::differs(Some(&known), Some(object)), lacking };
+        self.note_change(object, &terms, changes, Journal::event());
+        if let Some(usage) = self.usage.get(&object.node).copied().filter(|_| changes.usage) {
             let usage = usage.plus(Usage::of(&known), -1).plus(Usage::of(object), 1);
             self.usage.insert(object.node.clone(), usage);
             self.pools.touch(&object.node);
@@ -264,8 +264,8 @@ impl Snapshot {
 
     /// Takes an object out, if it is there.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Object>> {
-        self.mark_lacking(key, None);
-        let object = self.take_out(key, true, true)?;
+        let lacking = self.mark_lacking(key, None);
+        let object = self.take_out(key, true, Changes { usage: true, lacking })?;
         if self.of_kind(&key.kind).next().is_none() {
             Arc::make_mut(&mut self.kinds).remove(&key.kind);
             self.note_kind(&key.kind, Journal::event());
@@ -273,13 +273,13 @@ impl Snapshot {
         Some(object)
     }
 
-    /// Takes an object out, `as_owner` unless another version of it comes; `takes` unless that takes the same of the same node.
-    fn take_out(&mut self, key: &Key, as_owner: bool, takes: bool) -> Option<Arc<Object>> {
+    /// Takes an object out, `as_owner` unless another version of it comes.
+    fn take_out(&mut self, key: &Key, as_owner: bool, changes: Changes) -> Option<Arc<Object>> {
         let slot = self.by_key.remove(key)?;
         let object = self.places.empty(slot)?;
         let event = Journal::event();
         let terms = self.terms_of(&object);
-        self.note_change(&object, &terms, takes, event);
+        self.note_change(&object, &terms, changes, event);
         self.named.remove(key, |at| *at == slot);
         self.by_uid.remove(&object.uid, |at| *at == slot);
         let mut orphans = vec![(object.uid.clone(), as_owner && self.by_owner.get(&object.uid).is_some())];
@@ -325,9 +325,9 @@ impl Snapshot {
     }
 
     /// Notes the facts that change with an object that comes or goes.
-    fn note_change(&mut self, object: &Object, terms: &Terms, takes: bool, event: u64) {
+    fn note_change(&mut self, object: &Object, terms: &Terms, changes: Changes, event: u64) {
         let journal = &mut self.journal;
-        terms.each_fact(object, takes, |fact| journal.note(event, fact));
+        terms.each_fact(object, changes, |fact| journal.note(event, fact));
     }
 
     /// Notes the facts that change with the first object of a kind, or with the last one that goes.

@@ -57,7 +57,8 @@ impl<'s, 'a> Lacking<'s, 'a> {
                 // what goes along with a deletion may be there still, and is marked only
                 let apart = [(old, None), (None, new)];
                 let apart = if key.kind.is("Namespace") { [(old, new), (None, None)] } else { apart };
-                changes.extend(apart.into_iter().flat_map(|(old, new)| marks(old, new, adapters)));
+                let owns = |uid: &str| !state.owned_by(uid).is_empty();
+                changes.extend(apart.into_iter().flat_map(|(old, new)| marks(old, new, adapters, owns)));
             }
             self.since(Some(&**known), &changes)
         })

@@ -2,16 +2,17 @@
 
 use super::Snapshot;
 use super::facts::{Fact, Facts};
-use super::terms::of_kinds;
+use super::terms::{Changes, of_kinds};
 use super::usage::Usage;
 use crate::object::Object;
 
 impl Snapshot {
     /// The facts that may change when an object becomes another one, comes or goes.
     pub fn facts_between(&self, before: Option<&Object>, after: Option<&Object>) -> Facts {
-        let takes = Usage::differs(before, after);
+        let lacking = !self.lacking_marks(before, after).is_empty();
+        let changes = Changes { usage: Usage::differs(before, after), lacking };
         let mut facts = Facts::default();
-        [before, after].into_iter().flatten().for_each(|object| self.add_facts_of(object, takes, &mut facts));
+        [before, after].into_iter().flatten().for_each(|object| self.add_facts_of(object, changes, &mut facts));
         // a kind without objects is listed as nothing, so that two that go together make no difference
         let has_others = |object: &Object| self.of_kind(&object.key.kind).any(|(key, _)| *key != object.key);
         if let Some(object) = before.xor(after).filter(|object| !has_others(object)) {
@@ -20,10 +21,9 @@ impl Snapshot {
         facts
     }
 
-    /// The facts that may change when this object comes, goes, or becomes another one; `takes` says whether what it takes of its
-    /// node is among them.
-    fn add_facts_of(&self, object: &Object, takes: bool, facts: &mut Facts) {
-        self.terms_of(object).each_fact(object, takes, |fact| facts.add(fact));
+    /// The facts that may change when this object comes, goes, or becomes another one.
+    fn add_facts_of(&self, object: &Object, changes: Changes, facts: &mut Facts) {
+        self.terms_of(object).each_fact(object, changes, |fact| facts.add(fact));
         object.owners().iter().for_each(|owner| facts.add(Fact::OwnerKind(&owner.kind)));
         if self.missing_nodes.contains(&object.node) {
             facts.add(Fact::Nodes);

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::pools::shape;
 use crate::adapter::Adapters;
 use crate::fields::has_deadline;
-use crate::kinds::{Kind, KindTraits};
+use crate::kinds::Kind;
 use crate::object::{Key, Object};
 use crate::references::named;
 use crate::value::Str;
@@ -34,8 +34,14 @@ pub enum Mark {
     All,
 }
 
-/// The marks that an object makes by becoming another one, by coming or by going.
-pub fn marks(old: Option<&Object>, new: Option<&Object>, adapters: &dyn Adapters) -> Vec<Mark> {
+/// The marks that an object makes by becoming another one, by coming or by going; `owns` says whether something names a uid as its
+/// owner. Without marks which workloads lack pods stays as it is.
+pub fn marks(
+    old: Option<&Object>,
+    new: Option<&Object>,
+    adapters: &dyn Adapters,
+    owns: impl Fn(&str) -> bool,
+) -> Vec<Mark> {
     let Some(object) = new.or(old) else { return Vec::new() };
     let versions = || [old, new].into_iter().flatten();
     let (kind, name) = (&object.key.kind, &object.key.name);
@@ -53,16 +59,19 @@ pub fn marks(old: Option<&Object>, new: Option<&Object>, adapters: &dyn Adapters
     if kind.is("CustomResourceDefinition") {
         return vec![Mark::All];
     }
-    let mut found = vec![Mark::Itself(object.key.clone())];
+    if old.zip(new).is_some_and(|(old, new)| wants_alike(old, new)) {
+        return Vec::new();
+    }
+    let mut found: Vec<Mark> = itself(object.key.clone()).into_iter().collect();
     for version in versions() {
         found.extend(above(version));
-        found.push(Mark::Below(version.uid.clone()));
+        found.extend(owns(&version.uid).then(|| Mark::Below(version.uid.clone())));
         // what scales a workload names it
-        found.extend(named(version, adapters.facts(version).as_deref()).into_iter().map(Mark::Itself));
+        found.extend(named(version, adapters.facts(version).as_deref()).into_iter().filter_map(itself));
     }
     if adapters.kinds().contains(kind) {
         let listed = versions().filter_map(|version| adapters.facts(version)?.children.clone());
-        found.extend(listed.flatten().map(Mark::Itself));
+        found.extend(listed.flatten().filter_map(itself));
         // what goes takes along what its adapter selects
         if live(old) != live(new) {
             found.push(if object.key.ns.is_empty() { Mark::All } else { Mark::In(object.key.ns.clone()) });
@@ -71,8 +80,28 @@ pub fn marks(old: Option<&Object>, new: Option<&Object>, adapters: &dyn Adapters
     found
 }
 
+/// The mark on an object; none where no workload is meant by it, or by what it names as an owner.
+fn itself(key: Key) -> Option<Mark> {
+    let is_meant = kinds().contains(&key.kind) || key.kind.is("Pod") || key.is_partial();
+    is_meant.then_some(Mark::Itself(key))
+}
+
 fn above(object: &Object) -> impl Iterator<Item = Mark> {
     object.owners().iter().map(|owner| Mark::Above(owner.uid.clone()))
+}
+
+/// Whether two versions of a workload want the same pods: no more than the status differs, of a kind of which that says how many
+/// pods there are, and nothing of how many it wants.
+fn wants_alike(old: &Object, new: &Object) -> bool {
+    let apart = |object: &Object| {
+        let metadata = object.val().get("metadata").map(|metadata| {
+            let fields = ["resourceVersion", "managedFields"].iter();
+            fields.fold(metadata.clone(), |metadata, field| metadata.without_at(&[field]))
+        });
+        (metadata, object.unobserved(), object.val().get("spec").cloned())
+    };
+    let counts = ["Deployment", "ReplicaSet"].iter().any(|kind| new.key.kind.is(kind));
+    counts && old.in_deletion_closure == new.in_deletion_closure && apart(old) == apart(new)
 }
 
 /// Whether two versions of a pod are placed alike, for as long, and ask for the same.
@@ -135,13 +164,13 @@ impl Default for Known {
 
 impl Known {
     /// Whether all workloads are looked at when somebody asks, whatever changes before.
-    pub fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         !self.present.is_known() && !self.present.is_shared() && self.present.marks.contains(&Mark::All)
     }
 
     /// Notes what an event changes.
     pub fn mark(&mut self, marks: Vec<Mark>) {
-        if marks.is_empty() {
+        if marks.is_empty() || self.is_open() {
             return;
         }
         if self.present.is_known() || self.present.is_shared() {
@@ -183,12 +212,6 @@ impl Known {
             Arc::new(find(None, &marks))
         })
     }
-}
-
-/// Whether objects of a kind are of no matter to what lacks pods, but as owners.
-pub(super) fn is_plain(kind: &Kind) -> bool {
-    let decides = |traits: &KindTraits| traits.concerns_pods() || traits.scales();
-    kind.builtin_namespaced().is_some() && !kind.has(decides)
 }
 
 /// The kinds of the workloads that are meant.

@@ -5,20 +5,24 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::facts::{Fact, Facts, note};
-use super::lacking::{Mark, is_plain, marks};
+use super::lacking::{Mark, marks};
 use super::places::Slot;
 use crate::object::{Key, Object};
 use crate::steps;
 use crate::value::Str;
 
 impl Snapshot {
-    /// Notes what may lack pods, or no more, as an object becomes another one, comes or goes.
-    pub(super) fn mark_lacking(&mut self, key: &Key, new: Option<&Object>) {
-        if !self.lacking.is_open() {
-            let old = self.get_unread(key);
-            let marks = marks(old.map(|old| &**old), new, self.adapters.as_ref());
-            self.lacking.mark(marks);
-        }
+    /// Notes what may lack pods, or no more, as an object becomes another one, comes or goes; says whether anything may.
+    pub(super) fn mark_lacking(&mut self, key: &Key, new: Option<&Object>) -> bool {
+        let marks = self.lacking_marks(self.get_unread(key).map(|old| &**old), new);
+        let differs = !marks.is_empty();
+        self.lacking.mark(marks);
+        differs
+    }
+
+    /// What may lack pods, or no more, when an object becomes another one, comes or goes.
+    pub(super) fn lacking_marks(&self, old: Option<&Object>, new: Option<&Object>) -> Vec<Mark> {
+        marks(old, new, self.adapters.as_ref(), |uid| self.by_owner.get(uid).is_some())
     }
 
     /// Those of the workloads of [`super::lacking_kinds`] that lack pods, as `find` says by those that did and what has changed
@@ -28,8 +32,6 @@ impl Snapshot {
         find: impl FnOnce(Option<&BTreeSet<Key>>, &BTreeSet<Mark>) -> BTreeSet<Key>,
     ) -> &Arc<BTreeSet<Key>> {
         note(Fact::Lacking);
-        // what is of no matter but as an owner
-        self.owner_kinds.keys().filter(|kind| is_plain(kind)).for_each(|kind| note(Fact::Kind(kind)));
         self.lacking.get(|before, marks| Facts::aside(|| steps::aside(|| find(before, marks))))
     }
 

@@ -2,7 +2,6 @@
 
 use super::facts::Fact;
 use super::labels::LabelKey;
-use super::lacking::is_plain;
 use crate::fields::NodeConstraint;
 use crate::kinds::Kind;
 use crate::object::{Key, Object};
@@ -21,10 +20,18 @@ pub(super) struct Terms {
     pub children: Vec<Key>,
 }
 
+/// What an object changes beside itself by being another one, by coming or by going.
+#[derive(Clone, Copy)]
+pub(super) struct Changes {
+    /// Whether something else is taken of its node.
+    pub usage: bool,
+    /// Whether other workloads may lack pods.
+    pub lacking: bool,
+}
+
 impl Terms {
-    /// Each fact that an object says by being there, being another one or being there no more, whatever else there is; `takes` says
-    /// whether it takes something else of its node then.
-    pub fn each_fact(&self, object: &Object, takes: bool, mut note: impl FnMut(Fact<'_>)) {
+    /// Each fact that an object says by being there, being another one or being there no more, whatever else there is.
+    pub fn each_fact(&self, object: &Object, changes: Changes, mut note: impl FnMut(Fact<'_>)) {
         let Key { kind, ns, .. } = &object.key;
         let of_all = [Fact::Objects, Fact::Object(&object.key), Fact::Kind(kind), Fact::KindIn(kind, ns)];
         of_all.into_iter().for_each(&mut note);
@@ -34,7 +41,7 @@ impl Terms {
         object.owners().iter().for_each(|owner| note(Fact::Owned(&owner.uid)));
         if !object.node.is_empty() {
             note(Fact::Node(&object.node));
-            if takes {
+            if changes.usage {
                 note(Fact::Usage(&object.node));
                 note(Fact::Busy);
             }
@@ -42,7 +49,7 @@ impl Terms {
         if kind.is("Node") {
             note(Fact::Nodes);
         }
-        if !is_plain(kind) {
+        if changes.lacking {
             note(Fact::Lacking);
         }
         self.labels.iter().for_each(|label| note(Fact::Label(label)));

@@ -6,7 +6,7 @@ use crate::snapshot::Snapshot;
 use crate::testing::val;
 
 /// Versions of objects that decide which workloads lack pods.
-const VERSIONS: [&str; 22] = [
+const VERSIONS: [&str; 28] = [
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 2, template: {spec: {containers: [{name: c}]}}}}",
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 1, template: {spec: {nodeSelector: {x: y}, containers: [{name: c}]}}}}",
@@ -29,6 +29,12 @@ const VERSIONS: [&str; 22] = [
     "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: a, uid: h}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: ReplicaSet, name: r}}}",
     "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w, namespace: a, uid: w}}",
     "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r, ownerReferences: [{apiVersion: example.org/v1, kind: Widget, name: w, uid: w, controller: true}]}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
+    "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d, generation: 2, resourceVersion: '1'}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}, status: {observedGeneration: 1}}",
+    "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d, generation: 2, resourceVersion: '2'}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}, status: {observedGeneration: 2, replicas: 1}}",
+    "{apiVersion: v1, kind: Pod, metadata: {name: q, namespace: a, uid: q, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: c, uid: c}, {apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: m, containers: [{name: c}]}}",
+    "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a, uid: c}}",
+    "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a, uid: c, deletionTimestamp: x, finalizers: [foregroundDeletion]}}",
+    "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: v, namespace: a, uid: v, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: c, uid: c}]}}",
 ];
 
 fn anew(state: &State<'_>) -> BTreeSet<Key> {
@@ -47,7 +53,7 @@ fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
 #[test]
 fn what_one_copy_is_asked_the_others_know() {
     let [deployment, set] = [0, 4].map(|at: usize| objects(&val(VERSIONS[at])).unwrap().remove(0));
-    let (key, uid) = (set.key.clone(), set.uid.clone());
+    let (key, uid) = (set.key.clone(), deployment.uid.clone());
     let named = |number: i32| Key { name: format!("d{number}").as_str().into(), ..deployment.key.clone() };
     let mut snapshot = Snapshot::default();
     snapshot.insert(deployment.clone());
@@ -60,7 +66,7 @@ fn what_one_copy_is_asked_the_others_know() {
     });
     let later = snapshot.lacking(|before, marks| {
         assert_eq!(before, Some(&**found));
-        assert!(marks.contains(&Mark::Itself(key.clone())) && marks.contains(&Mark::Below(uid.clone())), "{marks:?}");
+        assert!(marks.contains(&Mark::Itself(key.clone())) && marks.contains(&Mark::Above(uid.clone())), "{marks:?}");
         assert!(!marks.contains(&Mark::All), "{marks:?}");
         BTreeSet::from([key.clone()])
     });

@@ -1,5 +1,6 @@
 //! Whatever a snapshot answers otherwise than before, its journal tells; and what an event has nothing to do with stays.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::histories::numbers;
@@ -218,6 +219,26 @@ fn what_an_event_has_nothing_to_do_with_stays() {
     };
     let changed: Vec<&str> = READINGS.iter().filter(changes).map(|(name, _)| *name).collect();
     assert_eq!(changed, ["iter", "len"]);
+}
+
+#[test]
+fn what_only_tells_of_pods_leaves_those_that_lack_some() {
+    let mut snapshot = Snapshot::default();
+    VERSIONS.iter().for_each(|text| snapshot.insert(version(text)));
+    let mut changed = Vec::new();
+    for text in [VERSIONS[1], VERSIONS[16], VERSIONS[5], VERSIONS[10], VERSIONS[14]] {
+        let object = version(text);
+        snapshot.insert(object.clone());
+        let before = snapshot.clone();
+        snapshot.insert(object.map_body(|of| of.with_at(&["status"], val("{observed: true}"))));
+        let (_, facts) = Facts::read_by(|| before.lacking(|_, _| BTreeSet::new()));
+        let status = !snapshot.unchanged_since(before.last_event(), &facts);
+        let before = snapshot.clone();
+        drop(snapshot.remove(&object.key));
+        changed.push((status, !snapshot.unchanged_since(before.last_event(), &facts)));
+    }
+    // what comes and goes does not, if it has to do with workloads
+    assert_eq!(changed, [(false, false), (false, true), (false, true), (false, false), (false, false)]);
 }
 
 #[test]
