@@ -79,9 +79,10 @@ impl Analysis {
 
     /// Whether no more is to be known of an object, in every future that has one of its name.
     fn stays_itself(&self, object: &Arc<Object>, worlds: Worlds<'_>) -> bool {
+        // one without a controller may be adopted by any
         let is_followed = || {
             let renames = |owner: &Owner| owner.kind.has(KindTraits::generates_names);
-            self.compiled.remade || !object.controller().is_none_or(renames)
+            self.compiled.remade || !object.controller().is_some_and(renames)
         };
         let kind = &object.key.kind;
         match worlds.before.adapter(object) {

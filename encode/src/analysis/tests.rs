@@ -28,6 +28,11 @@ fn shipped(name: &str) -> CompiledInvariant {
     compile_invariant(&invariant, &library).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
 }
 
+fn object(text: &str) -> Arc<Object> {
+    let document = parse_documents(text, "a test").expect("it parses").remove(0);
+    Arc::new(objects(&document.val).expect("an object").remove(0))
+}
+
 /// An invariant about pods.
 fn of_pods(expression: &str) -> CompiledInvariant {
     of(&format!("{{forEach: {{var: o, kind: Pod}}, require: [{{expression: \"{expression}\"}}]}}"))
@@ -412,21 +417,9 @@ fn what_it_applies_to_an_instance_decides_by_itself() {
 #[test]
 fn what_changes_holds_by_itself_with_each_version() {
     let pod = |phase: &str, owner: &str| {
-        let owner = Val::object([
-            ("apiVersion", Val::str("apps/v1")),
-            ("kind", Val::str(owner)),
-            ("name", Val::str("r")),
-            ("uid", Val::str("r")),
-            ("controller", Val::Bool(true)),
-        ]);
-        let meta = Val::object([("name", Val::str("p")), ("namespace", Val::str("a"))]);
-        let pod = Val::object([
-            ("apiVersion", Val::str("v1")),
-            ("kind", Val::str("Pod")),
-            ("metadata", meta.with("ownerReferences", Val::list(vec![owner]))),
-            ("status", Val::object([("phase", Val::str(phase))])),
-        ]);
-        Arc::new(Object::from_val(&pod).expect("a pod"))
+        let owner = format!("[{{apiVersion: apps/v1, kind: {owner}, name: r, uid: r, controller: true}}]");
+        let meta = format!("{{name: p, namespace: a, ownerReferences: {owner}}}");
+        object(&format!("{{apiVersion: v1, kind: Pod, metadata: {meta}, status: {{phase: {phase}}}}}"))
     };
     let snapshot = Snapshot::default();
     let state = State::new(&snapshot);
@@ -472,20 +465,20 @@ fn what_one_instance_decides_by_itself_is_said_of_those_only_that_read_the_same(
 
 #[test]
 fn a_pod_does_not_hold_by_itself_for_where_it_is() {
-    let pod = Val::object([
-        ("apiVersion", Val::str("v1")),
-        ("kind", Val::str("Pod")),
-        ("metadata", Val::object([("name", Val::str("p")), ("namespace", Val::str("a"))])),
-        ("spec", Val::object([("nodeName", Val::str("n1")), ("hostNetwork", Val::Bool(true))])),
-    ]);
-    let pod = Arc::new(Object::from_val(&pod).expect("a pod"));
+    let pod = |owners: &str| {
+        let meta = format!("{{name: p, namespace: a, ownerReferences: [{owners}]}}");
+        object(&format!("{{apiVersion: v1, kind: Pod, metadata: {meta}, spec: {{nodeName: n1, hostNetwork: true}}}}"))
+    };
+    let (owned, bare) = (pod("{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}"), pod(""));
     let snapshot = Snapshot::default();
     let state = State::new(&snapshot);
-    let holds = |expression: &str| {
+    let of = |pod: &Arc<Object>, expression: &str| {
         let analysis = Analysis::of(of_pods(expression).into());
-        analysis.holds_by_itself(&pod, Worlds { before: &state, now: &state })
+        analysis.holds_by_itself(pod, Worlds { before: &state, now: &state })
     };
+    let holds = |expression: &str| of(&owned, expression);
     assert!(holds("o.label('app') == ''"));
+    assert!(!of(&bare, "o.label('app') == ''"), "who adopts it may make another one of its name");
     assert!(!holds("o.spec.nodeName == 'n1'"), "another one of its body is elsewhere");
     assert!(!holds("!o.liveIn(now) || o.at(now).spec.nodeName == 'n1'"));
     assert!(holds("o.label('app') == '' || o.spec.nodeName == 'n1'"), "what else it reads decides");
@@ -521,12 +514,8 @@ fn how_many_nodes_there_are_matters_only_to_who_counts_them() {
 
 #[test]
 fn of_a_list_those_matter_that_are_looked_at() {
-    let class = |text: &str| {
-        let document = parse_documents(text, "a test").expect("it parses").remove(0);
-        Arc::new(objects(&document.val).expect("an object").remove(0))
-    };
-    let plain = class("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: a}, value: 7}");
-    let default = class(
+    let plain = object("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: a}, value: 7}");
+    let default = object(
         "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: b}, value: 7, globalDefault: true}",
     );
     let snapshot = Snapshot::default();

@@ -69,10 +69,14 @@ pub fn rolls_out(set: &Object, ordinal: i64) -> bool {
     rolling && ordinal.saturating_sub(first_ordinal(set)) >= partition
 }
 
-/// Whether a pod is of another revision than the one that a set rolls out.
+/// Whether a pod is of another revision than the one that a set rolls out (`getPodRevision`): one that it adopts, and did not
+/// make, is of none. Of a pod of its own that does not say its revision it is not known.
 fn is_of_another_revision(set: &Object, pod: &Object) -> bool {
-    let update = set.val().str_at(&["status", "updateRevision"]);
-    pod.label("controller-revision-hash").zip(update).is_some_and(|(own, update)| own != update)
+    let Some(update) = set.val().str_at(&["status", "updateRevision"]) else { return false };
+    match pod.label("controller-revision-hash") {
+        Some(own) => own != update,
+        None => pod.controller().is_none(),
+    }
 }
 
 /// Whether a rollout of the set is under way, as its status shows it, that may take another pod: the highest outdated one, if
