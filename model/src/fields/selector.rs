@@ -49,9 +49,9 @@ pub fn selected_labels(object: &Object) -> &'static [&'static str] {
 pub(crate) fn selector_parts(object: &Object) -> Option<(Val, Val)> {
     let selector =
         object.val().at_some(&["spec", "selector"]).or_else(|| object.val().at_some(&["spec", "podSelector"]))?;
-    Some(match object.key.kind.is("Service") {
-        true => (selector.clone(), Val::list(Vec::new())),
-        false => (
+    Some(match selected_labels(object) {
+        ["spec", "selector"] => (selector.clone(), Val::list(Vec::new())),
+        _ => (
             selector.get("matchLabels").cloned().unwrap_or_default(),
             selector.get("matchExpressions").cloned().unwrap_or_else(|| Val::list(Vec::new())),
         ),

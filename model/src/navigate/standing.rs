@@ -89,6 +89,10 @@ mod tests {
 ---
 {apiVersion: v1, kind: Service, metadata: {name: other, namespace: a}, spec: {selector: {app: web}}}
 ---
+{apiVersion: v1, kind: ReplicationController, metadata: {name: own, namespace: a}, spec: {selector: {app: db}}}
+---
+{apiVersion: v1, kind: ReplicationController, metadata: {name: other, namespace: a}, spec: {selector: {app: web}}}
+---
 {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: by-expression, namespace: a}, spec: {selector: {matchExpressions: [{key: app, operator: In, values: [db]}]}}}
 ---
 {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: all, namespace: a}, spec: {selector: {}}}
@@ -111,7 +115,8 @@ mod tests {
             }
             assert!(found.iter().all(|object| &*object.key.name != "other"), "it asks for none of its labels");
         }
-        // both pods by the set, the first Service, which has no role any more, and the two budgets; one by its role alone
-        assert_eq!(means, 9);
+        // both pods by the set, the first Service, which has no role any more, the first controller and the two budgets; one by
+        // its role alone
+        assert_eq!(means, 11);
     }
 }
