@@ -120,7 +120,8 @@ impl<'s, 'a> Expected<'s, 'a> {
     }
 
     /// Whether nothing keeps an object from being collected: it names owners, and none of them is there, or they go for
-    /// the same reason. What waits for a deletion that finalizers hold may wait for ever.
+    /// the same reason, or are being deleted. What waits for a deletion that finalizers hold may wait for ever, and a pod for
+    /// its node.
     pub fn surely_goes(&self, object: &Object) -> bool {
         self.surely(object, OWNER_DEPTH_MAX)
     }
@@ -131,8 +132,11 @@ impl<'s, 'a> Expected<'s, 'a> {
     }
 
     fn surely(&self, object: &Object, depth: usize) -> bool {
+        let is_gone_soon = |owner: &Object| owner.terminating() && !owner.key.kind.is("Pod");
         let ends = |end: End<'_>| match end {
-            End::There(owner) => owner.finalizers().next().is_none() && self.surely(owner, depth - 1),
+            End::There(owner) => {
+                owner.finalizers().next().is_none() && (is_gone_soon(owner) || self.surely(owner, depth - 1))
+            }
             End::Gone => true,
             End::Unread(owner) => self.lacks(owner),
         };

@@ -139,6 +139,24 @@ metadata: {name: set-1, namespace: b, uid: p, ownerReferences: [{apiVersion: app
 }
 
 #[test]
+fn what_nothing_keeps_is_collected_once_its_owner_is_gone() {
+    let surely = |kind: &str, metadata: &str| {
+        let owner = format!("{{apiVersion: v1, kind: {kind}, metadata: {{name: o, namespace: a, uid: o{metadata}}}}}");
+        let owned = format!(
+            "{{apiVersion: v1, kind: Secret, metadata: {{name: s, namespace: a, uid: s, ownerReferences: [{{apiVersion: v1, \
+             kind: {kind}, name: o, uid: o}}]}}}}"
+        );
+        let snapshot = adapted(&format!("{owner}\n---\n{owned}"), Vec::new());
+        let state = State::new(&snapshot);
+        Expected::new(&state).surely_goes(state.get(&key("Secret/a/s")).unwrap())
+    };
+    assert!(!surely("ConfigMap", ""));
+    assert!(surely("ConfigMap", ", deletionTimestamp: x"));
+    assert!(!surely("ConfigMap", ", deletionTimestamp: x, finalizers: [foregroundDeletion]"), "it may wait for ever");
+    assert!(!surely("Pod", ", deletionTimestamp: x"), "its node may be gone");
+}
+
+#[test]
 fn what_goes_unseen_is_looked_for_once_in_a_namespace() {
     let cost = |maps: usize| {
         let owner = "{apiVersion: x.io/v1, kind: Widget, name: w, uid: w}";
