@@ -273,11 +273,7 @@ fn stateful_set(draft: &mut Draft<'_>, at: usize, owner: Option<&Value>) {
         let own = format!("{name}-{number}");
         let labels = [("controller-revision-hash", revision), ("statefulset.kubernetes.io/pod-name", &own)];
         let known = if draft.random.chance(60) { labels.as_slice() } else { &labels[..1] };
-        // one that was there before the set, which adopts it
-        match draft.random.chance(6) {
-            true => pod(draft, &ns, &own, &template, None, &[]),
-            false => pod(draft, &ns, &own, &template, Some(&set), known),
-        }
+        pod(draft, &ns, &own, &template, Some(&set), known);
     }
     if claims {
         for number in first..first + wanted.max(present) + draft.random.range(0, 1) {
