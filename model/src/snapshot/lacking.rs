@@ -93,15 +93,11 @@ fn above(object: &Object) -> impl Iterator<Item = Mark> {
 /// Whether two versions of a workload want the same pods: no more than the status differs, of a kind of which that says how many
 /// pods there are, and nothing of how many it wants.
 fn wants_alike(old: &Object, new: &Object) -> bool {
-    let apart = |object: &Object| {
-        let metadata = object.val().get("metadata").map(|metadata| {
-            let fields = ["resourceVersion", "managedFields"].iter();
-            fields.fold(metadata.clone(), |metadata, field| metadata.without_at(&[field]))
-        });
-        (metadata, object.unobserved(), object.val().get("spec").cloned())
-    };
     let counts = ["Deployment", "ReplicaSet"].iter().any(|kind| new.key.kind.is(kind));
-    counts && old.in_deletion_closure == new.in_deletion_closure && apart(old) == apart(new)
+    let said = |object: &Object| (object.uid.clone(), object.in_deletion_closure, object.unobserved());
+    counts
+        && said(old) == said(new)
+        && ["metadata", "spec"].iter().all(|part| old.val().get(part) == new.val().get(part))
 }
 
 /// Whether two versions of a pod are placed alike, for as long, and ask for the same.

@@ -6,7 +6,7 @@ use crate::snapshot::Snapshot;
 use crate::testing::val;
 
 /// Versions of objects that decide which workloads lack pods.
-const VERSIONS: [&str; 28] = [
+const VERSIONS: [&str; 29] = [
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 2, template: {spec: {containers: [{name: c}]}}}}",
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d}, spec: {replicas: 1, template: {spec: {nodeSelector: {x: y}, containers: [{name: c}]}}}}",
@@ -31,6 +31,7 @@ const VERSIONS: [&str; 28] = [
     "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: a, uid: r, ownerReferences: [{apiVersion: example.org/v1, kind: Widget, name: w, uid: w, controller: true}]}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d, generation: 2, resourceVersion: '1'}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}, status: {observedGeneration: 1}}",
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d, generation: 2, resourceVersion: '2'}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}, status: {observedGeneration: 2, replicas: 1}}",
+    "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, uid: d2, generation: 2, resourceVersion: '3'}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}, status: {observedGeneration: 2, replicas: 1}}",
     "{apiVersion: v1, kind: Pod, metadata: {name: q, namespace: a, uid: q, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: c, uid: c}, {apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: m, containers: [{name: c}]}}",
     "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a, uid: c}}",
     "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a, uid: c, deletionTimestamp: x, finalizers: [foregroundDeletion]}}",

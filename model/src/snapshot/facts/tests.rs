@@ -237,7 +237,7 @@ fn what_only_tells_of_pods_leaves_those_that_lack_some() {
         drop(snapshot.remove(&object.key));
         changed.push((status, !snapshot.unchanged_since(before.last_event(), &facts)));
     }
-    // what comes and goes does not, if it has to do with workloads
+    // what goes does not, if workloads have to do with it
     assert_eq!(changed, [(false, false), (false, true), (false, true), (false, false), (false, false)]);
 }
 
