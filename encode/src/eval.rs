@@ -97,7 +97,7 @@ where
             return Ok(Sym::Known(known));
         }
         // what names the future itself is asked part by part, whatever else it names
-        let sym = if !expr.names(World::Now.name(), &BTreeSet::new()) && self.ground(expr, &mut Vec::new())? {
+        let sym = if !expr.names(World::Now.name(), &BTreeSet::new()) && self.ground(expr)? {
             let sym = self.concrete(expr)?;
             let CompiledInvariant { for_each, lets_of_future, lets_of_instance, .. } = self.compiled;
             if keeps && !expr.names(World::Now.name(), lets_of_future) {
@@ -137,7 +137,7 @@ where
                 self.access(expr, base)
             }
             Node::Index { base, index } | Node::OptIndex { base, index } => {
-                let index_ground = self.ground(index, &mut Vec::new())?;
+                let index_ground = self.ground(index)?;
                 if index_ground { self.access(expr, base) } else { Err(not_linear("an index")) }
             }
             Node::Call { func, args } => {
@@ -258,67 +258,16 @@ where
     // --- what does not depend on the future
 
     /// Whether an expression has the same value in every future, its variables given; evaluates lets on the way.
-    fn ground(&mut self, expr: &Expr, bound: &mut Vec<Str>) -> Result<bool, Refusal> {
-        match &expr.node {
-            Node::Const(_) => Ok(true),
-            Node::Var(name) => {
-                if bound.contains(name) {
-                    return Ok(true);
-                }
-                if &**name == World::Now.name() && !self.locals.iter().any(|(n, _)| n == name) {
-                    return Ok(false);
-                }
-                match self.var(name) {
-                    Ok(value) => Ok(matches!(value, Sym::Known(_) | Sym::Member(_))),
-                    // what was not read matters only where nothing else decides
-                    Err(Refusal::Unknown(_)) => Ok(false),
-                    Err(refusal) => Err(refusal),
-                }
-            }
-            Node::Comprehension { range, vars, filter, body, .. } => {
-                if !self.ground(range, bound)? {
-                    return Ok(false);
-                }
-                let depth = bound.len();
-                bound.push(vars.0.clone());
-                bound.extend(vars.1.clone());
-                let mut all = self.ground(body, bound)?;
-                if let Some(filter) = filter {
-                    all = all && self.ground(filter, bound)?;
-                }
-                bound.truncate(depth);
-                Ok(all)
-            }
-            Node::Let { var, init, body } | Node::OptMap { base: init, var, body, .. } => {
-                if !self.ground(init, bound)? {
-                    return Ok(false);
-                }
-                bound.push(var.clone());
-                let all = self.ground(body, bound);
-                bound.pop();
-                all
-            }
-            Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => {
-                self.ground(base, bound)
-            }
-            Node::Not(a) => self.ground(a, bound),
-            Node::And(a, b) | Node::Or(a, b) => Ok(self.ground(a, bound)? && self.ground(b, bound)?),
-            Node::Index { base, index } | Node::OptIndex { base, index } => {
-                Ok(self.ground(base, bound)? && self.ground(index, bound)?)
-            }
-            Node::Cond { cond, then, otherwise } => {
-                Ok(self.ground(cond, bound)? && self.ground(then, bound)? && self.ground(otherwise, bound)?)
-            }
-            Node::Call { args, .. } => self.all_ground(args.iter(), bound),
-            Node::List(elements) => self.all_ground(elements.iter().map(|e| &e.value), bound),
-            Node::Map(entries) => self.all_ground(entries.iter().flat_map(|e| [&e.key, &e.value]), bound),
-        }
-    }
-
-    fn all_ground<'x>(&mut self, exprs: impl Iterator<Item = &'x Expr>, bound: &mut Vec<Str>) -> Result<bool, Refusal> {
-        for expr in exprs {
-            if !self.ground(expr, bound)? {
+    fn ground(&mut self, expr: &Expr) -> Result<bool, Refusal> {
+        for name in expr.free() {
+            if **name == *World::Now.name() && !self.locals.iter().any(|(local, _)| local == name) {
                 return Ok(false);
+            }
+            match self.var(name) {
+                Ok(Sym::Known(_) | Sym::Member(_)) => {}
+                // what was not read matters only where nothing else decides
+                Ok(_) | Err(Refusal::Unknown(_)) => return Ok(false),
+                Err(refusal) => return Err(refusal),
             }
         }
         Ok(true)
@@ -403,7 +352,7 @@ where
     fn access(&mut self, expr: &Expr, base: &Expr) -> Answer {
         let base_value = self.eval(base)?;
         static SLOT: LazyLock<Str> = LazyLock::new(|| "\u{1}base".into());
-        let stand_in = Box::new(Expr { node: Node::Var(SLOT.clone()), ty: base.ty.clone(), span: base.span });
+        let stand_in = Box::new(Expr::new(Node::Var(SLOT.clone()), base.ty.clone(), base.span));
         let node = match &expr.node {
             Node::Select { field, .. } => Node::Select { base: stand_in, field: field.clone() },
             Node::HasField { field, .. } => Node::HasField { base: stand_in, field: field.clone() },
@@ -412,7 +361,7 @@ where
             Node::OptIndex { index, .. } => Node::OptIndex { base: stand_in, index: index.clone() },
             _ => return Err(not_linear("this access")),
         };
-        let rebased = Expr { node, ty: expr.ty.clone(), span: expr.span };
+        let rebased = Expr::new(node, expr.ty.clone(), expr.span);
         self.over(base_value, |e, value| match value {
             Sym::Known(_) | Sym::Member(_) => e.with(&SLOT, value, |e| e.concrete(&rebased)),
             Sym::Error(_) => Ok(value),

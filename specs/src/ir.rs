@@ -2,6 +2,7 @@
 //! evaluator and the symbolic one run. It has no syntax left: macros are nodes, `after` is `now`, kinds are resolved.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
 
 use suture_model::value::Str;
 
@@ -18,6 +19,8 @@ pub struct Expr {
     pub ty: Type,
     /// Where it stands in the source.
     pub span: Span,
+    /// The variables that it does not bind itself, once somebody has asked.
+    free: OnceLock<Arc<[Str]>>,
 }
 
 /// The forms of an expression.
@@ -163,6 +166,50 @@ pub enum Comprehension {
 }
 
 impl Expr {
+    /// An expression of this form and type, found there in the source.
+    pub fn new(node: Node, ty: Type, span: Span) -> Self {
+        Self { node, ty, span, free: OnceLock::new() }
+    }
+
+    /// Puts another form in the place of this one's, of the same type.
+    pub fn replace(&mut self, node: Node) {
+        self.node = node;
+        self.free = OnceLock::new();
+    }
+
+    /// The variables that it names and does not bind itself, in the order in which they are evaluated first.
+    pub fn free(&self) -> &[Str] {
+        self.free.get_or_init(|| {
+            let mut found = Vec::new();
+            self.find_free(&mut found);
+            found.into()
+        })
+    }
+
+    fn find_free(&self, found: &mut Vec<Str>) {
+        let mut add = |part: &Self, bound: &[&Str]| {
+            for name in part.free() {
+                if !bound.contains(&name) && !found.contains(name) {
+                    found.push(name.clone());
+                }
+            }
+        };
+        match &self.node {
+            Node::Var(name) => found.push(name.clone()),
+            Node::Let { var, init, body } | Node::OptMap { base: init, var, body, .. } => {
+                add(init, &[]);
+                add(body, &[var]);
+            }
+            Node::Comprehension { range, vars: (first, second), filter, body, .. } => {
+                let bound: Vec<&Str> = [first].into_iter().chain(second).collect();
+                add(range, &[]);
+                add(body, &bound);
+                filter.iter().for_each(|filter| add(filter, &bound));
+            }
+            _ => self.for_each_part(&mut |part| add(part, &[])),
+        }
+    }
+
     /// Calls `visit` on this expression and all its parts, outermost first.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         visit(self);
@@ -174,14 +221,9 @@ impl Expr {
         matches!(&self.node, Node::Var(name) if **name == *World::Now.name())
     }
 
-    /// Whether this name, or one of these, is a part of it.
+    /// Whether this name, or one of these, is one of its [free](Self::free) variables.
     pub fn names(&self, name: &str, others: &BTreeSet<Str>) -> bool {
-        if let Node::Var(named) = &self.node {
-            return **named == *name || others.contains(named);
-        }
-        let mut found = false;
-        self.for_each_part(&mut |part| found = found || part.names(name, others));
-        found
+        self.free().iter().any(|named| **named == *name || others.contains(named))
     }
 
     /// Calls `visit` on the parts of this expression, in their order.
@@ -232,13 +274,14 @@ impl Expr {
     /// Gives the variable of one name another one, which nothing in it binds.
     pub fn rename(&mut self, from: &str, to: &str) {
         match &mut self.node {
-            Node::Var(name) if **name == *from => *name = to.into(),
+            Node::Var(name) if **name == *from => self.replace(Node::Var(to.into())),
             _ => self.for_each_part_mut(&mut |part| part.rename(from, to)),
         }
     }
 
     /// Calls `visit` on the parts of this expression, in their order, to change them.
     pub fn for_each_part_mut(&mut self, visit: &mut dyn FnMut(&mut Self)) {
+        self.free = OnceLock::new();
         match &mut self.node {
             Node::Const(_) | Node::Var(_) => {}
             Node::Select { base, .. } | Node::HasField { base, .. } | Node::OptSelect { base, .. } => visit(base),

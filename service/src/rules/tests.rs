@@ -22,7 +22,7 @@ fn calling(func: Func) -> Policy {
     let documents = Documents::read(&[source]).unwrap();
     let mut policy = documents.compile().unwrap();
     let mut invariant = CompiledInvariant::clone(&policy.invariants[0]);
-    let var = |name: &str, ty| Expr { node: Node::Var(name.into()), ty, span: Span::default() };
+    let var = |name: &str, ty| Expr::new(Node::Var(name.into()), ty, Span::default());
     let args = vec![var("o", Type::object("ConfigMap")), var("now", Type::World)];
     invariant.require[0].expression.node = Node::Call { func, args };
     invariant.functions = [func].into();

@@ -80,7 +80,7 @@ impl Lowering<'_> {
                 None if func == Func::In => self.member_of(a, b, span)?,
                 None => return self.resolve(func.name(), Style::Operator, args, span, span),
             }
-            return Ok(Expr { node: Node::Call { func, args }, ty: Type::Bool, span });
+            return Ok(Expr::new(Node::Call { func, args }, Type::Bool, span));
         }
         self.resolve(func.name(), Style::Operator, args, span, span)
     }
@@ -217,8 +217,8 @@ impl Lowering<'_> {
                     let text = |s: &suture_model::value::Str| Node::Const(Value::String(s.clone()));
                     let place = *at;
                     args.truncate(1);
-                    args.push(Expr { node: text(&kind.group), ty: Type::String, span: place });
-                    args.push(Expr { node: text(&kind.kind), ty: Type::String, span: place });
+                    args.push(Expr::new(text(&kind.group), Type::String, place));
+                    args.push(Expr::new(text(&kind.kind), Type::String, place));
                     ty = Type::list(Type::Object(Some(kind)));
                 }
             }
@@ -239,7 +239,7 @@ impl Lowering<'_> {
             }
             _ => {}
         }
-        Ok(Expr { node: Node::Call { func, args }, ty, span })
+        Ok(Expr::new(Node::Call { func, args }, ty, span))
     }
 
     /// The built-in kind of a name; an error when the name is one but for its case.

@@ -49,18 +49,18 @@ pub(super) fn confine(
 /// A namespace if it is this one; without a value otherwise.
 fn compared(given: Expr, namespace: &Str) -> Expr {
     let span = given.span;
-    let text = |ty: Type, node: Node| Box::new(Expr { node, ty, span });
+    let text = |ty: Type, node: Node| Box::new(Expr::new(node, ty, span));
     let own = || Node::Const(Value::String(namespace.clone()));
     let nothing = text(Type::map(Type::String, Type::String), Node::Const(Value::map(BTreeMap::new())));
     let elsewhere = Node::Select { base: nothing, field: format!("a namespace other than {namespace}").into() };
     let same = Node::Call { func: Func::Eq, args: vec![given, *text(Type::String, own())] };
-    Expr {
-        node: Node::Cond {
+    Expr::new(
+        Node::Cond {
             cond: text(Type::Bool, same),
             then: text(Type::String, own()),
             otherwise: text(Type::String, elsewhere),
         },
-        ty: Type::String,
+        Type::String,
         span,
-    }
+    )
 }

@@ -88,7 +88,7 @@ impl<'s> Lowering<'s> {
     }
 
     fn literal(&self, syntax: &Syntax, span: Span) -> Lowered {
-        let constant = |value: Value, ty: Type| Ok(Expr { node: Node::Const(value), ty, span });
+        let constant = |value: Value, ty: Type| Ok(Expr::new(Node::Const(value), ty, span));
         match syntax {
             Syntax::Null => constant(Value::Null, Type::Null),
             Syntax::Bool(b) => constant(Value::Bool(*b), Type::Bool),
@@ -107,16 +107,14 @@ impl<'s> Lowering<'s> {
 
     fn not(&mut self, inner: &SpannedExpr, span: Span) -> Lowered {
         let inner = self.condition(inner, "`!`")?;
-        Ok(Expr { node: Node::Not(Box::new(inner)), ty: Type::Bool, span })
+        Ok(Expr::new(Node::Not(Box::new(inner)), Type::Bool, span))
     }
 
     fn negation(&mut self, inner: &SpannedExpr, span: Span) -> Lowered {
         let inner = self.expr(inner)?;
         match inner.node {
-            Node::Const(Value::Int(i)) if i != i64::MIN => {
-                Ok(Expr { node: Node::Const(Value::Int(-i)), ty: Type::Int, span })
-            }
-            Node::Const(Value::Double(d)) => Ok(Expr { node: Node::Const(Value::Double(-d)), ty: Type::Double, span }),
+            Node::Const(Value::Int(i)) if i != i64::MIN => Ok(Expr::new(Node::Const(Value::Int(-i)), Type::Int, span)),
+            Node::Const(Value::Double(d)) => Ok(Expr::new(Node::Const(Value::Double(-d)), Type::Double, span)),
             _ => self.operator(Func::Neg, vec![inner], span),
         }
     }
@@ -140,11 +138,11 @@ impl<'s> Lowering<'s> {
     fn ident(&self, name: &str, span: Span, root: bool) -> Lowered {
         let local = self.locals.iter().rev().find(|(local, _)| &**local == name && !root);
         if let Some((_, ty)) = local {
-            return Ok(Expr { node: Node::Var(name.into()), ty: ty.clone(), span });
+            return Ok(Expr::new(Node::Var(name.into()), ty.clone(), span));
         }
         if name == "after" {
             return if self.scope.has_after() {
-                Ok(Expr { node: Node::Var("now".into()), ty: Type::World, span })
+                Ok(Expr::new(Node::Var("now".into()), Type::World, span))
             } else {
                 let help = "write `now`, or set `hold: After` to judge settled states only";
                 Err(self.report.error(
@@ -156,11 +154,11 @@ impl<'s> Lowering<'s> {
             };
         }
         if let Some(ty) = self.scope.get(name) {
-            return Ok(Expr { node: Node::Var(name.into()), ty: ty.clone(), span });
+            return Ok(Expr::new(Node::Var(name.into()), ty.clone(), span));
         }
         if TYPE_NAMES.contains(&name) {
             let node = Node::Const(Value::Type(named_type(name)));
-            return Ok(Expr { node, ty: Type::Type, span });
+            return Ok(Expr::new(node, Type::Type, span));
         }
         let help = unsupported(name).or_else(|| {
             let function = signatures().iter().any(|s| s.name == name);
@@ -185,7 +183,7 @@ impl<'s> Lowering<'s> {
             item = self.join(&item, &ty, value.span, "the items of a list")?;
             out.push(Element { value, optional: element.optional });
         }
-        Ok(Expr { node: Node::List(out), ty: Type::list(item), span })
+        Ok(Expr::new(Node::List(out), Type::list(item), span))
     }
 
     fn element_type(&self, value: &Expr, optional: bool) -> Result<Type, CelError> {
@@ -215,7 +213,7 @@ impl<'s> Lowering<'s> {
             value_type = value_type.join(&ty).unwrap_or(Type::Any);
             out.push(Entry { key, value, optional: entry.optional });
         }
-        Ok(Expr { node: Node::Map(out), ty: Type::map(key_type, value_type), span })
+        Ok(Expr::new(Node::Map(out), Type::map(key_type, value_type), span))
     }
 
     fn join(&self, a: &Type, b: &Type, span: Span, what: &str) -> Result<Type, CelError> {
@@ -262,7 +260,7 @@ impl<'s> Lowering<'s> {
             ));
         };
         let node = Node::Cond { cond: Box::new(cond), then: Box::new(then), otherwise: Box::new(otherwise) };
-        Ok(Expr { node, ty, span })
+        Ok(Expr::new(node, ty, span))
     }
 
     fn member(&mut self, base: &SpannedExpr, field: &str, optional: bool, span: Span) -> Lowered {
@@ -274,7 +272,7 @@ impl<'s> Lowering<'s> {
         let (base, field) = (Box::new(base), Str::from(field));
         let ty = if optional || chained { Type::optional(ty) } else { ty };
         let node = if optional { Node::OptSelect { base, field } } else { Node::Select { base, field } };
-        Ok(Expr { node, ty, span })
+        Ok(Expr::new(node, ty, span))
     }
 
     /// The type of a field, and whether the base is an optional.
@@ -338,10 +336,9 @@ impl<'s> Lowering<'s> {
         if let Some(namespace) = self.scope.namespace() {
             confine(self.report, namespace, Func::Objects, field, &mut [], span)?;
         }
-        let text =
-            |value: &Str| Expr { node: Node::Const(Value::String(value.clone())), ty: Type::String, span: place };
+        let text = |value: &Str| Expr::new(Node::Const(Value::String(value.clone())), Type::String, place);
         let args = vec![world, text(&kind.group), text(&kind.kind)];
-        Ok(Expr { node: Node::Call { func: Func::Objects, args }, ty: Type::list(Type::Object(Some(kind))), span })
+        Ok(Expr::new(Node::Call { func: Func::Objects, args }, Type::list(Type::Object(Some(kind))), span))
     }
 
     fn index(&mut self, base: &SpannedExpr, at: &SpannedExpr, optional: bool, span: Span) -> Lowered {
@@ -366,7 +363,7 @@ impl<'s> Lowering<'s> {
         let ty = if optional || chained { Type::optional(item) } else { item };
         let (base, index) = (Box::new(base), Box::new(at));
         let node = if optional { Node::OptIndex { base, index } } else { Node::Index { base, index } };
-        Ok(Expr { node, ty, span })
+        Ok(Expr::new(node, ty, span))
     }
 }
 
@@ -428,5 +425,5 @@ fn balanced(op: BinaryOp, mut exprs: Vec<Expr>) -> Option<Expr> {
     let span = Span { start: left.span.start, end: right.span.end };
     let (left, right) = (Box::new(left), Box::new(right));
     let node = if op == BinaryOp::And { Node::And(left, right) } else { Node::Or(left, right) };
-    Some(Expr { node, ty: Type::Bool, span })
+    Some(Expr::new(node, Type::Bool, span))
 }

@@ -89,7 +89,7 @@ impl Lowering<'_> {
         }
         self.field(&base, field, span_of(only))?;
         let node = Node::HasField { base: Box::new(base), field: field.as_str().into() };
-        Ok(Expr { node, ty: Type::Bool, span })
+        Ok(Expr::new(node, Type::Bool, span))
     }
 
     pub(super) fn bind(&mut self, args: &[SpannedExpr], span: Span) -> Lowered {
@@ -101,7 +101,7 @@ impl Lowering<'_> {
         let init = self.expr(init)?;
         let body = self.within(&[(var.clone(), init.ty.clone())], |this| this.expr(body))?;
         let ty = body.ty.clone();
-        Ok(Expr { node: Node::Let { var, init: Box::new(init), body: Box::new(body) }, ty, span })
+        Ok(Expr::new(Node::Let { var, init: Box::new(init), body: Box::new(body) }, ty, span))
     }
 
     /// The macro of this name on this receiver; `None` when it is no macro.
@@ -156,7 +156,7 @@ impl Lowering<'_> {
         }
         let ty = if flat { body.ty.clone() } else { Type::Optional(Box::new(body.ty.clone())) };
         let node = Node::OptMap { base: Box::new(base), var, body: Box::new(body), flat };
-        Ok(Expr { node, ty, span })
+        Ok(Expr::new(node, ty, span))
     }
 
     fn comprehension(
@@ -215,7 +215,7 @@ impl Lowering<'_> {
             filter: filter.map(Box::new),
             body: Box::new(body),
         };
-        Ok(Expr { node, ty, span })
+        Ok(Expr::new(node, ty, span))
     }
 
     fn result(&self, kind: Comprehension, range: &Type, first: &Type, body: &Expr) -> Result<Type, CelError> {

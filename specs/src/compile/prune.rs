@@ -8,7 +8,7 @@ use crate::value::Value;
 pub(super) fn prune(expr: &mut Expr, params: &Env<'_>) {
     expr.for_each_part_mut(&mut |part| prune(part, params));
     if let Some(value) = known(expr, params) {
-        expr.node = Node::Const(Value::Bool(value));
+        expr.replace(Node::Const(Value::Bool(value)));
         return;
     }
     let simpler = match &expr.node {
@@ -23,7 +23,7 @@ pub(super) fn prune(expr: &mut Expr, params: &Env<'_>) {
         _ => None,
     };
     if let Some(node) = simpler {
-        expr.node = node;
+        expr.replace(node);
     }
 }
 

@@ -48,5 +48,5 @@ fn number(number: i64) -> Expr {
 }
 
 fn expr(node: Node, ty: Type) -> Expr {
-    Expr { node, ty, span: Span::default() }
+    Expr::new(node, ty, Span::default())
 }
