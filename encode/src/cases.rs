@@ -121,7 +121,7 @@ where
             (Lift::Admission, [Value::Object(o), ..]) => living(model::admitting(state, &o.key.ns).iter()),
             // one that is going is listed until it is gone
             (Lift::Slices, [Value::Object(o), ..]) => model::endpoint_slices(state, o).into_iter().cloned().collect(),
-            (Lift::Rights, _) => living(model::granting(state)),
+            (Lift::Rights, [Value::Object(o), ..]) => living(model::granting(state, o)),
             _ => return Err(Refusal::NotLinear(func.name().to_owned())),
         };
         objects.retain(|o| self.scene.may_go(o));

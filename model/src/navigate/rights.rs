@@ -94,34 +94,48 @@ fn allows(rule: &Val, right: &Right) -> bool {
 }
 
 /// The grants of an account by live bindings to live roles.
-fn grants<'s>(state: &'s State, (own, name): &(Str, Str)) -> Vec<Grant<'s>> {
-    let means = |binding: &Object| {
+fn grants<'s>(state: &'s State, account: &(Str, Str)) -> Vec<Grant<'s>> {
+    let rules = |roles: Roles<'s>| -> Vec<&'s Val> {
+        let granting = roles.selected.unwrap_or_else(|| vec![roles.bound]);
+        granting.into_iter().flat_map(|role| role.val().items_at(&["rules"])).collect()
+    };
+    let grant = |binding: &'s Arc<Object>| Grant {
+        ns: binding.key.kind.is("RoleBinding").then_some(&binding.key.ns),
+        rules: roles_of(state, binding).map(rules).unwrap_or_default(),
+    };
+    bindings_of(state, account).map(grant).collect()
+}
+
+/// The live bindings that mean an account.
+fn bindings_of<'s>(state: &'s State, (own, name): &(Str, Str)) -> impl Iterator<Item = &'s Arc<Object>> {
+    let means = move |binding: &Object| {
         let subjects = binding.val().items_at(&["subjects"]).iter();
         let mut accounts = subjects.filter_map(|subject| Accounts::of(subject, &binding.key.ns));
         accounts.any(|accounts| accounts.mean(own, name))
     };
-    let bindings = state.binding(own, name).into_iter().filter(|binding| binding.live() && means(binding));
-    let grant = |binding: &'s Arc<Object>| Grant {
-        ns: binding.key.kind.is("RoleBinding").then_some(&binding.key.ns),
-        rules: rules_of(state, binding),
-    };
-    bindings.map(grant).collect()
+    state.binding(own, name).into_iter().filter(move |binding| binding.live() && means(binding))
 }
 
-/// The rules of a binding's role.
-fn rules_of<'s>(state: &'s State, binding: &Object) -> Vec<&'s Val> {
+/// Live roles: the one that a binding names and, of an aggregated one, those that it selects, whose rules it has.
+struct Roles<'s> {
+    bound: &'s Arc<Object>,
+    selected: Option<Vec<&'s Arc<Object>>>,
+}
+
+/// The roles of a binding.
+fn roles_of<'s>(state: &'s State, binding: &Object) -> Option<Roles<'s>> {
     let reference = |field: &str| binding.val().name_at(&["roleRef", field]).unwrap_or("");
     let ns = if reference("kind") == "Role" { &*binding.key.ns } else { "" };
     let key = Key::new(Kind::new(GROUP, reference("kind")), ns, reference("name"));
-    let Some(role) = state.get(&key).filter(|role| role.live()) else { return Vec::new() };
-    let selectors = role.val().items_at(&["aggregationRule", "clusterRoleSelectors"]);
+    let bound = state.get(&key).filter(|role| role.live())?;
+    let selectors = bound.val().items_at(&["aggregationRule", "clusterRoleSelectors"]);
     if selectors.is_empty() {
-        return role.val().items_at(&["rules"]).iter().collect();
+        return Some(Roles { bound, selected: None });
     }
     let selectors: Vec<Selector> = selectors.iter().map(Selector::from_label_selector).collect();
     let all = state.list(&Kind::new(GROUP, "ClusterRole"), None).into_iter();
     let selected = all.filter(|one| one.live() && one.key != key && selectors.iter().any(|s| s.matches(one.labels())));
-    selected.flat_map(|one| one.val().items_at(&["rules"])).collect()
+    Some(Roles { bound, selected: Some(selected.collect()) })
 }
 
 /// What pods need of what their account had.
@@ -218,7 +232,14 @@ pub fn entitled(state: &State, changed: &Object) -> Option<BTreeSet<Str>> {
     Some(found)
 }
 
-/// All roles and bindings.
-pub fn granting<'s>(state: &'s State) -> Vec<&'s Arc<Object>> {
-    Kind::with(KindTraits::grants_rights).flat_map(|kind| state.list(&kind, None)).collect()
+/// The live roles and bindings by which the account of an object's pods has its rights: only what becomes of these makes them
+/// others.
+pub fn granting<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+    let Some(account) = account_of(state, object) else { return Vec::new() };
+    let granting = |binding: &'s Arc<Object>| {
+        let roles = roles_of(state, binding).into_iter();
+        let roles = roles.flat_map(|roles| roles.selected.into_iter().flatten().chain([roles.bound]));
+        roles.chain([binding])
+    };
+    bindings_of(state, &account).flat_map(granting).collect()
 }
