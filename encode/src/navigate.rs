@@ -367,6 +367,9 @@ where
             }
         }
         between.retain(|o| o.key != object.key && self.scene.may_go(o));
+        if between.is_empty() {
+            return self.owned_in(state, object);
+        }
         let mut alternatives = Vec::new();
         for (guard, state) in self.cases(func, between, &BTreeSet::new())? {
             alternatives.push((guard, self.owned_in(&state, object)?));

@@ -10,6 +10,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use crate::kinds::{Kind, order, same};
+use crate::quantity::Allocatable;
 use crate::value::{Str, Val};
 
 /// What names an object: kind, namespace (empty for cluster-scoped kinds) and name.
@@ -132,6 +133,7 @@ pub struct Body {
     terminating: bool,
     finished: bool,
     requests: OnceLock<(i64, i64)>,
+    allocatable: OnceLock<Option<Box<Allocatable>>>,
 }
 
 impl Body {
@@ -141,7 +143,7 @@ impl Body {
         let terminating = val.at_some(&["metadata", "deletionTimestamp"]).is_some();
         let phase = val.str_at(&["status", "phase"]);
         let finished = phase.is_some_and(|phase| matches!(&**phase, "Succeeded" | "Failed"));
-        Self { val, owners, ready, terminating, finished, requests: OnceLock::new() }
+        Self { val, owners, ready, terminating, finished, requests: OnceLock::new(), allocatable: OnceLock::new() }
     }
 
     /// The fields, without those of the header.
@@ -152,6 +154,11 @@ impl Body {
     /// What a pod requests: cpu in milli, memory in bytes. It is read once.
     pub(crate) fn requests(&self, read: impl FnOnce(&Val) -> (i64, i64)) -> (i64, i64) {
         *self.requests.get_or_init(|| read(&self.val))
+    }
+
+    /// What a node states, if it does. It is read once.
+    pub(crate) fn allocatable(&self, read: impl FnOnce(&Val) -> Option<Allocatable>) -> Option<&Allocatable> {
+        self.allocatable.get_or_init(|| read(&self.val).map(Box::new)).as_deref()
     }
 }
 

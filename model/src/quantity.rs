@@ -16,6 +16,14 @@ pub struct Quantity {
     nanos: i128,
 }
 
+/// What a node states that pods can have of it: how many there may be, cpu in milli, memory in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allocatable {
+    pub pods: Option<i64>,
+    pub cpu: Option<i64>,
+    pub memory: Option<i64>,
+}
+
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use facts::{FactIndex, Facts};
-pub use labels::is_ranked;
-pub use lacking::{Mark, kinds as lacking_kinds, marks};
+pub use labels::{is_ranked, low_by};
+pub use lacking::{Lack, Lacks, Mark, kinds as lacking_kinds, marks};
 pub use pools::{Pool, Pools};
 pub(crate) use supposition::ask_again;
 pub use supposition::{Supposition, asked_by};

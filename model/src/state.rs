@@ -6,18 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::adapter::{AdapterFacts, Adapters};
-use crate::fields::hosts::{ANY_PLACE, places_of};
-use crate::fields::{anti_affinity, node_constraint, node_matches, template_labels_by};
+use crate::fields::hosts::places_of;
+use crate::fields::{node_constraint, node_matches, template_labels_by};
 use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
 use crate::references::{children, named};
 use crate::selector::Selector;
-use crate::snapshot::{Facts, Snapshot, Supposition, ask_again, asked_by, is_ranked};
+use crate::snapshot::{Facts, Snapshot, Supposition, ask_again, asked_by};
 use crate::steps;
 use crate::value::{Str, Val};
 
 pub(crate) use under_way::UnderWay;
 
+mod labelled;
 mod under_way;
 
 /// So many lists of nodes are kept; a few workloads' constraints make a few.
@@ -36,8 +37,8 @@ pub struct State<'a> {
     admitted: RefCell<BTreeMap<Val, Arc<[Arc<Object>]>>>,
     /// The deletions under way, until something differs, and what was supposed to find them.
     under_way: OnceCell<Arc<(UnderWay, BTreeSet<Supposition>)>>,
-    /// What was found out once for all who ask, until something differs: by what it is and about whom.
-    found: RefCell<BTreeMap<(&'static str, Str), Found>>,
+    /// What was found out once for all who ask, until something differs: by what it is and about whom; shared with copies.
+    found: RefCell<Arc<BTreeMap<(&'static str, Str), Found>>>,
 }
 
 /// What was found out, and from what; who asks again copies no facts.
@@ -190,13 +191,13 @@ impl<'a> State<'a> {
         }
         let ((found, asked), facts) = Facts::read_by(|| asked_by(find));
         let found = Arc::new(found);
-        self.found.borrow_mut().insert(at, (found.clone(), Arc::new((facts, asked))));
+        Arc::make_mut(&mut self.found.borrow_mut()).insert(at, (found.clone(), Arc::new((facts, asked))));
         found
     }
 
     fn note(&mut self, key: &Key) {
         self.under_way.take();
-        self.found.get_mut().clear();
+        *self.found.get_mut() = Arc::default();
         if key.kind.is("Node") {
             self.admitted.get_mut().clear();
         }
@@ -378,38 +379,6 @@ impl<'a> State<'a> {
         self.merged(candidates.into_iter().filter(|o| matches(o)).collect(), changed)
     }
 
-    /// The pods whose required anti-affinity may be about pods of a namespace, in the order of their keys.
-    pub fn keeping_apart(&self, ns: &str) -> Vec<&Arc<Object>> {
-        let changed = self.changed_in(&Kind::new("", "Pod"), None);
-        let changed = changed.filter(|pod| !anti_affinity(pod).is_empty());
-        self.merged(self.base.keeping_apart(ns), changed)
-    }
-
-    /// The pods that wait for a node, in the order of their keys.
-    pub fn waiting(&self) -> Vec<&Arc<Object>> {
-        let changed = self.changed_in(&Kind::new("", "Pod"), None).filter(|pod| pod.node.is_empty());
-        let mut found = self.merged(self.base.waiting(), changed);
-        found.sort_by(|a, b| a.key.cmp(&b.key));
-        found
-    }
-
-    /// What makes pods of a stated priority or class, and pods of such that wait for a node, in the order of their keys. Custom
-    /// resources make them by their adapter's template.
-    pub fn ranked(&self) -> Vec<&Arc<Object>> {
-        let is_ranked = |object: &Object| is_ranked(object, self.adapter(object).as_deref());
-        let changed = self.indexed(Some(&self.index.keys)).filter(|object| is_ranked(object));
-        let mut found = self.merged(self.base.ranked(), changed);
-        found.sort_by(|a, b| a.key.cmp(&b.key));
-        found
-    }
-
-    /// What makes pods, and pods that wait for a node, that may ask for something of a pod with these labels in a namespace; and
-    /// whatever is changed. One may be there several times.
-    pub fn related_to(&self, ns: &str, labels: &Val) -> Vec<&Arc<Object>> {
-        let unchanged = self.base.related_to(ns, labels).into_iter().filter_map(|object| self.marked(object));
-        unchanged.chain(self.indexed(Some(&self.index.keys))).collect()
-    }
-
     /// The workloads of these kinds in a namespace whose template's labels match, in the order of their keys.
     pub fn making(&self, kinds: &[Kind], ns: &str, selector: &Selector) -> Vec<&Arc<Object>> {
         let adapters = self.base.adapters().as_ref();
@@ -437,32 +406,6 @@ impl<'a> State<'a> {
         let candidates = self.base.selecting(ns, labels).filter(|o| kinds.contains(&o.key.kind));
         let differing = self.differing_kinds().into_iter().filter(|kind| kinds.contains(kind));
         let mut found = self.merged(candidates.collect(), differing.flat_map(|kind| self.changed_in(kind, Some(ns))));
-        found.sort_by(|a, b| a.key.cmp(&b.key));
-        found.dedup_by(|a, b| a.key == b.key);
-        found
-    }
-
-    /// The Ingresses and routes that name this host and path, in the order of their keys, and those that name too many to tell.
-    pub fn claiming(&self, host: &str, path: &str) -> Vec<&Arc<Object>> {
-        let at = |(host, path): (&str, &str)| {
-            let changed = self.index.by_place.get(&(Str::from(host), Str::from(path)));
-            self.merged(self.base.claiming(host, path), self.indexed(changed))
-        };
-        [at((host, path)), at(ANY_PLACE)].concat()
-    }
-
-    /// The PersistentVolumes that may be bound to a claim by their claimRef, in the order of their keys.
-    pub fn claimed_by(&self, claim: &Key) -> Vec<&Arc<Object>> {
-        let kind = Kind::new("", "PersistentVolume");
-        let changed = self.changed_in(&kind, None);
-        self.merged(self.base.claimed_by(&claim.ns, &claim.name), changed)
-    }
-
-    /// The bindings that may mean a ServiceAccount, in the order of their keys.
-    pub fn binding(&self, ns: &str, account: &str) -> Vec<&Arc<Object>> {
-        let changed = ["RoleBinding", "ClusterRoleBinding"].into_iter().filter_map(Kind::builtin);
-        let changed = changed.flat_map(|kind| self.changed_in(&kind, None).collect::<Vec<_>>());
-        let mut found = self.merged(self.base.binding(ns, account), changed);
         found.sort_by(|a, b| a.key.cmp(&b.key));
         found.dedup_by(|a, b| a.key == b.key);
         found

@@ -27,6 +27,15 @@ pub(crate) fn val(yaml: &str) -> Val {
     parse_documents(yaml, "test").unwrap().remove(0).val
 }
 
+/// Numbers below those asked for, the same each time for a seed.
+pub(crate) fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |below| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap_or(0) % below
+    }
+}
+
 /// `Kind/namespace/name` or `Kind/name` of a built-in kind.
 pub(crate) fn key(text: &str) -> Key {
     match *text.split('/').collect::<Vec<_>>() {

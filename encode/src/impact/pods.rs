@@ -123,7 +123,7 @@ impl Touch {
 
     /// A workload if it may make pods, to which it matters what nodes take: those that it has stay where they are. A spread
     /// constraint counts the domains of all nodes; to other pods that no request has to do with all nodes are the same
-    /// (`effects/scheduling/classifier.rs`, `fits`). What makes pods in one scenario only is touched by what makes the
+    /// (`effects/scheduling/classifier.rs`, `judged`). What makes pods in one scenario only is touched by what makes the
     /// difference.
     fn placing(&mut self, seeds: &Seeds<'_, '_>, state: &State<'_>, object: &Object) {
         let Some(scenario) = seeds.first() else { return };

@@ -81,7 +81,7 @@ pub(super) fn lacking(seeds: &Seeds<'_, '_>, others: &BTreeSet<Key>) -> BTreeSet
     let mut found = BTreeSet::new();
     for state in seeds.scenarios() {
         let lacking = Lacking::new(state);
-        found.extend(lacking.kept().iter().cloned());
+        found.extend(lacking.kept().keys().cloned());
         let lacks = |key: &&Key| state.get(key).is_some_and(|object| lacking.has(object));
         found.extend(others.iter().filter(lacks).cloned());
     }

@@ -253,7 +253,7 @@ fn differences(compared: &[(&Scenario<'_>, &Scenario<'_>)]) -> Option<BTreeSet<K
 
 /// Whether an object may have other room taken on nodes with the change than without: a pod that is on one, or what makes pods
 /// and may give some up. Where no request has to do with a workload every node has room for it (`effects/scheduling/
-/// classifier.rs`, `fits`); to one that is in flight, or whose nodes are, it matters.
+/// classifier.rs`, `judged`); to one that is in flight, or whose nodes are, it matters.
 fn moves_room(key: &Key, [with, without]: [&State<'_>; 2]) -> bool {
     let (now, was) = (with.get(key), without.get(key));
     if key.kind.is("Pod") {

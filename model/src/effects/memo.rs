@@ -4,11 +4,14 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::by_body::ByBody;
 use super::scheduling::node_classes::NodeCache;
 use super::scheduling::template::Template;
+use super::steady::{unsteady, unwanted};
 use crate::futures::FateKind;
 use crate::kinds::Kind;
 use crate::object::{Body, Key, Object};
+use crate::snapshot::Usage;
 use crate::state::State;
 use crate::value::{Str, Val};
 
@@ -23,6 +26,23 @@ pub struct Memo {
     unhealthy: OnceCell<BTreeSet<Str>>,
     /// Classes of nodes.
     pub nodes: NodeCache,
+    /// Whether pods are expected to go: it depends on owners and namespace only.
+    pub(super) expected_pods: ByBody,
+    /// Whether pods have gone once all has settled, of those that no request deletes and that are on nodes that are well.
+    pub(super) gone_pods: ByBody,
+    /// The nodes on which pods may have gone once all has settled.
+    emptied: OnceCell<BTreeSet<Str>>,
+    /// What is taken of those of these nodes that were asked for.
+    settled: RefCell<BTreeMap<Str, Settled>>,
+}
+
+/// What is taken of a node once all has settled, whatever new pods there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Settled {
+    /// By the pods that have not gone.
+    pub taken: Usage,
+    /// By those of them that are live.
+    pub live: Usage,
 }
 
 /// A body and what it becomes. It stays where it is in memory as long as it is held.
@@ -62,6 +82,25 @@ impl Memo {
             let missing = state.base().missing_nodes();
             pools.flat_map(|(_, pool)| pool.nodes()).chain(changed).chain(missing).cloned().collect()
         })
+    }
+
+    /// What is taken of a node of the scenario's state once all has settled: what is taken of it now, where all of its pods stay;
+    /// else as `find` says the first time.
+    pub fn settled(&self, state: &State<'_>, node: &Str, now: Usage, find: impl FnOnce() -> Settled) -> Settled {
+        let emptied = self.emptied.get_or_init(|| {
+            let mut found = unsteady(state, self.unhealthy(state));
+            found.extend(unwanted(state));
+            found
+        });
+        if !emptied.contains(node) {
+            return Settled { taken: now, live: now };
+        }
+        if let Some(known) = self.settled.borrow().get(node) {
+            return *known;
+        }
+        let found = find();
+        self.settled.borrow_mut().insert(node.clone(), found);
+        found
     }
 
     /// The body of an object in a fate of this kind, the same for all objects of the same body.

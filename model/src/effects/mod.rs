@@ -4,9 +4,10 @@
 //! |---|---|
 //! | `group` | the group of a name, stratum by stratum |
 //! | `survival`, `hazard` | what becomes of existing objects whatever their controllers do: deletion, eviction, taint, lost node |
+//! | `steady` | on which nodes no pod goes so |
 //! | `members` | which pods belong to which workload |
 //! | `parents`, `desired`, `template_change` | what custom resources want, by their adapters |
-//! | `builder`, `linear`, `memo` | what effects collect, and what is worked out once |
+//! | `builder`, `linear`, `memo`, `by_body` | what effects collect, and what is worked out once |
 //! | `replica_set` | ReplicaSet and ReplicationController scale-down, replacement |
 //! | `deployment`, `rollout` | Deployment rollout (RollingUpdate, Recreate) |
 //! | `statefulset` | ordinals, partition, OrderedReady and Parallel, replacement |
@@ -21,6 +22,7 @@
 //! what they remove counts for it. Over-approximations stand with each effect.
 
 mod builder;
+mod by_body;
 mod coarse;
 mod custom;
 mod daemonset;
@@ -37,10 +39,12 @@ mod replica_set;
 mod rollout;
 pub(crate) mod scheduling;
 mod statefulset;
+mod steady;
 mod survival;
 mod template_change;
 
 pub use builder::{DELETION_TIME, View, when_down};
+pub(crate) use by_body::ByBody;
 pub use coarse::calm;
 pub use desired::scaled_down;
 pub use group::{group, own};
@@ -51,7 +55,7 @@ pub use scheduling::classifier::{node_classes, nodes_beside_others};
 pub use scheduling::host_port::ports_of;
 pub use scheduling::new_templates::new_templates;
 pub use scheduling::node_classes::{AntiAffinityPresence, Demand, NodeClasses};
-pub(crate) use survival::ByBody;
+pub(crate) use steady::unsteady;
 pub use template_change::propagate_template;
 
 pub use crate::controllers::statefulset::ordinal_labels;

@@ -4,18 +4,13 @@
 //! A pod that a request removes is not counted by its controller's arithmetic: the controller may have used its whole
 //! allowance before the request lands.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use super::hazard;
 use super::memo::Memo;
 use crate::deletion::Expected;
 use crate::fields::has_deadline;
-use crate::object::{Body, Object};
+use crate::object::Object;
 use crate::scenario::Scenario;
 use crate::state::State;
-use crate::value::Str;
 
 /// What becomes of an existing object whatever its controller does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,52 +30,12 @@ pub struct Survivals<'s, 'a> {
     /// What was worked out about it.
     pub memo: &'s Memo,
     expected: Expected<'s, 'a>,
-    /// Whether pods are expected to go: it depends on owners and namespace only.
-    expected_pods: ByBody,
-    /// Whether pods have gone once all has settled, of those that no request deletes and that are on nodes that are well.
-    gone_pods: ByBody,
-}
-
-/// What is the same for all pods of a body in a namespace, worked out once.
-#[derive(Default)]
-pub struct ByBody {
-    known: RefCell<BTreeMap<(Str, *const Body), bool>>,
-    /// The last one that was asked for.
-    last: RefCell<Option<(Str, *const Body, bool)>>,
-}
-
-impl ByBody {
-    /// As `find` says of a pod, unless it is known.
-    pub fn of(&self, pod: &Object, find: impl FnOnce() -> bool) -> bool {
-        let body = Arc::as_ptr(&pod.body);
-        if let Some((ns, known, is_so)) = &*self.last.borrow()
-            && Arc::ptr_eq(ns, &pod.key.ns)
-            && std::ptr::eq(*known, body)
-        {
-            return *is_so;
-        }
-        let key = (pod.key.ns.clone(), body);
-        let known = self.known.borrow().get(&key).copied();
-        let is_so = known.unwrap_or_else(|| {
-            let is_so = find();
-            self.known.borrow_mut().insert(key, is_so);
-            is_so
-        });
-        self.last.replace(Some((pod.key.ns.clone(), body, is_so)));
-        is_so
-    }
 }
 
 impl<'s, 'a> Survivals<'s, 'a> {
     /// In this scenario.
     pub fn new(scenario: &'s Scenario<'a>, memo: &'s Memo) -> Self {
-        Self {
-            scenario,
-            memo,
-            expected: Expected::new(&scenario.state),
-            expected_pods: ByBody::default(),
-            gone_pods: ByBody::default(),
-        }
+        Self { scenario, memo, expected: Expected::new(&scenario.state) }
     }
 
     /// The concrete cluster.
@@ -127,13 +82,13 @@ impl<'s, 'a> Survivals<'s, 'a> {
     /// Whether an object goes with its namespace, its owners or what else is being deleted.
     pub fn is_expected(&self, object: &Object) -> bool {
         let goes = || self.expected.goes(object);
-        if object.key.kind.is("Pod") { self.expected_pods.of(object, goes) } else { goes() }
+        if object.key.kind.is("Pod") { self.memo.expected_pods.of(object, goes) } else { goes() }
     }
 
     /// Whether a pod has gone once all has settled, as `find` says: pods of a body differ in that only where a request deletes one,
     /// or where its node is not well.
     pub fn is_gone(&self, pod: &Object, find: impl FnOnce() -> bool) -> bool {
-        if pod.in_deletion_closure || self.on_unhealthy_node(pod) { find() } else { self.gone_pods.of(pod, find) }
+        if pod.in_deletion_closure || self.on_unhealthy_node(pod) { find() } else { self.memo.gone_pods.of(pod, find) }
     }
 
     /// Whether a pod is on a node that is not plainly well.

@@ -25,7 +25,7 @@ pub(crate) use in_place::restarts_containers;
 pub use quota::{
     has_no_scopes, quota_resource, quota_scopes_mean, quota_usage, refused_by_limits, unstated, with_limit_defaults,
 };
-pub(crate) use resources::requests_of;
+pub(crate) use resources::{allocatable, requests_of};
 pub use resources::{amount, requested, requests};
 pub use scheduling::{
     HOSTNAME, NodeConstraint, anti_affinity, hard_spreads, lists_namespace, names_nodes, node_constraint, node_matches,

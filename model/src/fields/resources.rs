@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::object::Object;
-use crate::quantity::Quantity;
+use crate::quantity::{Allocatable, Quantity};
 use crate::steps;
 use crate::value::{Str, Val};
 
@@ -56,6 +56,16 @@ pub(crate) fn requests_of(pod: &Object) -> (i64, i64) {
     pod.body.requests(|val| {
         let spec = val.get("spec").unwrap_or(&Val::Null);
         (requests(spec, "cpu"), requests(spec, "memory"))
+    })
+}
+
+/// What a node states that pods can have of it; `None` of one that states nothing. Nodes of one body state the same, which is
+/// worked out once.
+pub(crate) fn allocatable(node: &Object) -> Option<&Allocatable> {
+    node.body.allocatable(|val| {
+        let stated = val.at(&["status", "allocatable"])?;
+        let of = |resource: &str| amount(stated.get(resource)?, resource);
+        Some(Allocatable { pods: of("pods"), cpu: of("cpu"), memory: of("memory") })
     })
 }
 

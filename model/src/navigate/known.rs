@@ -26,12 +26,8 @@ pub fn known(state: &State, kind: &Kind) -> Result<(), UnknownKind> {
 
 /// The custom resources of a namespace, or of none, of which an expression of their adapter failed; all there are for what is
 /// in no namespace.
-pub fn failing_adapters(state: &State, ns: &str) -> Arc<Vec<(Key, Arc<AdapterFacts>)>> {
-    state.once("failing adapters", ns, || {
-        let near: &[Option<&str>] = if ns.is_empty() { &[None] } else { &[Some(ns), Some("")] };
-        let kinds = state.base().adapters().kinds();
-        let customs = kinds.iter().flat_map(|kind| near.iter().flat_map(|ns| state.list(kind, *ns)));
-        let failing = customs.filter_map(|custom| Some((custom.key.clone(), state.adapter(custom)?)));
-        failing.filter(|(_, facts)| !facts.errors.is_empty()).collect()
-    })
+pub fn failing_adapters<'s>(state: &'s State, ns: &str) -> impl Iterator<Item = (&'s Key, Arc<AdapterFacts>)> {
+    let is_near = move |key: &Key| ns.is_empty() || key.ns.is_empty() || *key.ns == *ns;
+    let failing = state.failing().into_iter().filter(move |custom| is_near(&custom.key));
+    failing.filter_map(|custom| Some((&custom.key, state.adapter(custom)?)))
 }

@@ -4,14 +4,14 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::deletion::{Expected, cascaded};
+use crate::deletion::Expected;
 use crate::effects::scheduling::template::Template;
 use crate::effects::scheduling::usage::{room, room_of_others};
-use crate::effects::{ByBody, Memo, at_risk};
-use crate::fields::{amount, has_deadline, requests};
+use crate::effects::{ByBody, Memo, at_risk, unsteady};
+use crate::fields::{allocatable, has_deadline, requests};
 use crate::kinds::Kind;
-use crate::navigate;
 use crate::object::{Key, Object};
+use crate::quantity::Allocatable;
 use crate::snapshot::Usage;
 use crate::state::State;
 use crate::steps;
@@ -109,7 +109,7 @@ impl<'s, 'a> Cluster<'s, 'a> {
 
     /// Whether all pods on a node stay there.
     fn is_steady(&self, node: &Str) -> bool {
-        let find = || self.state.once("unsteady", "", || unsteady(self.state, &self.memo));
+        let find = || self.state.once("unsteady", "", || unsteady(self.state, self.memo.unhealthy(self.state)));
         !self.unsteady.get_or_init(find).contains(node)
     }
 
@@ -147,47 +147,6 @@ impl Leaving {
     }
 }
 
-/// The nodes on which a pod may be that does not stay: one that ends by itself, is on a node that is not well, is changed, or may go
-/// with what owns it. That an owner of another name has the uid which a pod names is not looked at.
-fn unsteady(state: &State<'_>, memo: &Memo) -> BTreeSet<Str> {
-    let base = state.base();
-    let mut found = memo.unhealthy(state).clone();
-    found.extend(base.fleeting().into_iter().map(|pod| pod.node.clone()));
-    let mut open: Vec<Str> = base.missing_owners().iter().cloned().collect();
-    let mut going: Vec<&Arc<Object>> = base.leaving();
-    let namespaces = state.list(&Kind::new("", "Namespace"), None).into_iter();
-    let mut places: BTreeSet<&Str> = namespaces.filter(|ns| !ns.live()).map(|ns| &ns.key.name).collect();
-    for (key, now) in state.delta() {
-        let versions = || base.get(key).into_iter().chain(now);
-        found.extend(versions().map(|object| object.node.clone()).filter(|node| !node.is_empty()));
-        if now.as_ref().is_none_or(|now| !now.live()) {
-            going.extend(versions());
-            places.extend(key.kind.is("Namespace").then_some(&key.name));
-        }
-    }
-    for object in going {
-        open.push(object.uid.clone());
-        if base.adapters().lists_children(&object.key.kind) {
-            open.extend(cascaded(state, object).into_iter().map(|child| child.uid.clone()));
-        }
-        if object.key.kind.is("CustomResourceDefinition") {
-            open.extend(navigate::instances(state, object).into_iter().map(|custom| custom.uid.clone()));
-        }
-    }
-    let pod = Kind::new("", "Pod");
-    found.extend(places.into_iter().flat_map(|ns| state.list(&pod, Some(ns))).map(|pod| pod.node.clone()));
-    let mut seen: BTreeSet<Str> = BTreeSet::new();
-    while let Some(uid) = open.pop() {
-        if !uid.is_empty() && seen.insert(uid.clone()) {
-            for object in state.owned_by(&uid) {
-                found.insert(object.node.clone());
-                open.push(object.uid.clone());
-            }
-        }
-    }
-    found
-}
-
 /// What the others on a node may take at most, so that so many pods of a template have room beside them.
 pub struct Limit {
     pods: Option<i64>,
@@ -201,13 +160,15 @@ impl Limit {
         if !own.others.is_empty() || !own.ports.is_empty() {
             return None;
         }
-        let stated = |resource: &str| amount(node.val().at(&["status", "allocatable", resource])?, resource);
-        let beside = |resource: &str, each: i64| {
-            stated(resource).map(|total| total.max(0).saturating_sub(each.saturating_mul(number)))
-        };
+        let stated = |of: fn(&Allocatable) -> Option<i64>| of(allocatable(node)?);
+        let beside = |total: i64, each: i64| total.max(0).saturating_sub(each.saturating_mul(number));
         let asked = |resource: &str| own.requests.iter().find(|(name, _)| *name == resource).map(|(_, each)| *each);
-        let of = |resource: &str| asked(resource).and_then(|each| beside(resource, each));
-        Some(Self { pods: beside("pods", 1), cpu: of("cpu"), memory: of("memory") })
+        let of = |total: Option<i64>, resource: &str| Some(beside(total?, asked(resource)?));
+        Some(Self {
+            pods: stated(|of| of.pods).map(|total| beside(total, 1)),
+            cpu: of(stated(|of| of.cpu), "cpu"),
+            memory: of(stated(|of| of.memory), "memory"),
+        })
     }
 
     /// Whether they take no more.

@@ -8,7 +8,7 @@ use super::asked::{is_kept, pods_of, tolerated};
 use super::cluster::Cluster;
 use crate::navigate;
 use crate::object::{Body, Key, Object};
-use crate::snapshot::{Mark, lacking_kinds, marks};
+use crate::snapshot::{Lack, Lacks, Mark, lacking_kinds, marks};
 use crate::state::State;
 use crate::steps;
 use crate::value::{Str, Val};
@@ -20,7 +20,7 @@ const FEW_MAX: usize = 64;
 pub struct Lacking<'s, 'a> {
     cluster: Cluster<'s, 'a>,
     /// Those of the kinds of which the snapshot keeps them.
-    kept: OnceCell<BTreeSet<Key>>,
+    kept: OnceCell<Lacks>,
 }
 
 impl<'s, 'a> Lacking<'s, 'a> {
@@ -29,24 +29,33 @@ impl<'s, 'a> Lacking<'s, 'a> {
         Self { cluster: Cluster::new(state, BTreeSet::new()), kept: OnceCell::new() }
     }
 
-    /// Those of some objects of this state that may be one of them. A few are looked at one by one: then it is of no matter to
-    /// whoever asks what else lacks pods, or may soon.
-    pub fn among(&self, mut objects: Vec<&'s Arc<Object>>) -> Vec<&'s Arc<Object>> {
+    /// Those of some objects of this state that may want more pods than they have. A few are looked at one by one: then it is of
+    /// no matter to whoever asks what else lacks pods, or may soon.
+    pub fn wanting_among(&self, mut objects: Vec<&'s Arc<Object>>) -> Vec<&'s Arc<Object>> {
         let are_few = objects.len() <= FEW_MAX;
-        objects.retain(|object| if are_few { self.lacks(object) } else { self.has(object) });
+        objects.retain(|object| if are_few { self.lacks(object) } else { self.of(object) } == Some(Lack::Now));
         objects
     }
 
     /// Whether an object of this state may be one of them; a DaemonSet always may.
     pub fn has(&self, object: &Object) -> bool {
-        if lacking_kinds().contains(&object.key.kind) {
-            return self.kept().contains(&object.key);
+        self.of(object).is_some()
+    }
+
+    fn of(&self, object: &Object) -> Option<Lack> {
+        match lacking_kinds().contains(&object.key.kind) {
+            true => self.kept().get(&object.key).copied(),
+            false => self.lacks(object),
         }
-        self.lacks(object)
+    }
+
+    /// Those of the kinds of which the snapshot keeps them that want more pods than they have.
+    pub fn wanting(&self) -> impl Iterator<Item = &Key> {
+        self.kept().iter().filter(|(_, lack)| **lack == Lack::Now).map(|(key, _)| key)
     }
 
     /// Those of the kinds of which the snapshot keeps them ([`lacking_kinds`]).
-    pub fn kept(&self) -> &BTreeSet<Key> {
+    pub fn kept(&self) -> &Lacks {
         self.kept.get_or_init(|| {
             let (state, base) = (self.cluster.state, self.cluster.state.base());
             let known = base.lacking(|before, marks| Lacking::new(&State::new(base)).since(before, marks));
@@ -65,36 +74,41 @@ impl<'s, 'a> Lacking<'s, 'a> {
     }
 
     /// Those that lack some now, by those that did before some changes.
-    fn since(&self, before: Option<&BTreeSet<Key>>, marks: &BTreeSet<Mark>) -> BTreeSet<Key> {
+    fn since(&self, before: Option<&Lacks>, marks: &BTreeSet<Mark>) -> Lacks {
         let state = self.cluster.state;
         let (mut found, looked) = match before.filter(|_| !marks.contains(&Mark::All)) {
             Some(before) => (before.clone(), marked(state, marks)),
             None => {
                 let all = lacking_kinds().iter().flat_map(|kind| state.list(kind, None));
-                (BTreeSet::new(), all.map(|object| object.key.clone()).collect())
+                (Lacks::new(), all.map(|object| object.key.clone()).collect())
             }
         };
         for key in looked {
-            match state.get(&key).is_some_and(|object| self.lacks(object)) {
-                true => found.insert(key),
-                false => found.remove(&key),
+            match state.get(&key).and_then(|object| self.lacks(object)) {
+                Some(lack) => found.insert(key, lack),
+                None => found.remove(&key),
             };
         }
         found
     }
 
-    fn lacks(&self, object: &Object) -> bool {
+    fn lacks(&self, object: &Object) -> Option<Lack> {
         let state = self.cluster.state;
         if object.key.kind.is("DaemonSet") {
-            return true;
+            return Some(Lack::Now);
         }
-        let Some(spec) = navigate::pod_spec(state, object) else { return false };
+        let spec = navigate::pod_spec(state, object)?;
         let pods = pods_of(state, object);
         steps::count_items(pods.len());
-        let wanted = navigate::most_wanted(state, object);
-        let all = i64::try_from(pods.len()).unwrap_or(i64::MAX);
-        if all < wanted {
-            return true;
+        let most = navigate::most_wanted(state, object);
+        let wanted = navigate::wanted_replicas(state, object).unwrap_or(0);
+        let beyond = |placed: usize| {
+            let placed = i64::try_from(placed).unwrap_or(i64::MAX);
+            if placed < wanted { Some(Lack::Now) } else { (placed < most).then_some(Lack::Later) }
+        };
+        let of_all = beyond(pods.len());
+        if of_all == Some(Lack::Now) {
+            return of_all;
         }
         let mut known: BTreeMap<(*const Body, Option<&Str>), bool> = BTreeMap::new();
         let mut alike = |pod: &'s Arc<Object>| {
@@ -104,7 +118,7 @@ impl<'s, 'a> Lacking<'s, 'a> {
             *known.entry((body, revision)).or_insert_with(|| is_kept(object, pod) || is_like(&spec, pod))
         };
         let placed = pods.into_iter().filter(|pod| alike(pod) && self.cluster.stays(pod)).count();
-        i64::try_from(placed).unwrap_or(i64::MAX) < wanted
+        beyond(placed)
     }
 }
 

@@ -62,13 +62,21 @@ pub fn made_priority(state: &State, object: &Object) -> Option<i64> {
     spec.map(|spec| of_spec(state, &spec).value)
 }
 
-/// Whether pods of a spec may preempt any that there may be: pods without a class have 0. A pod whose class is gone,
-/// and was below every other one, is not looked at.
+/// Whether pods of a spec may preempt any that are on nodes.
 pub fn outranks_any(state: &State, spec: &Val) -> bool {
-    let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None).into_iter();
-    let least = classes.filter_map(|class| class.val().int_at(&["value"])).min().unwrap_or(0).min(0);
     let own = of_spec(state, spec);
-    own.preempts && own.value > least
+    own.preempts && own.value > lowest(state)
+}
+
+/// The lowest priority of the pods on nodes: no more than 0, which those without a class have.
+fn lowest(state: &State) -> i64 {
+    let find = || {
+        let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None).into_iter();
+        let below = classes.filter(|class| class.val().int_at(&["value"]).is_some_and(|value| value < 0));
+        let pods = below.map(|class| &*class.key.name).chain([""]).flat_map(|class| state.low(class));
+        pods.map(|pod| pod_priority(state, pod)).min().unwrap_or(0).min(0)
+    };
+    *state.once("lowest priority", "", find)
 }
 
 /// The workloads of a state whose new pods may preempt others, since their priority is above a value, in the order of
@@ -77,16 +85,16 @@ pub fn may_outrank<'s>(state: &'s State, value: i64) -> Vec<&'s Arc<Object>> {
     may_outrank_among(state, value, None)
 }
 
-/// Those of them that may lack pods.
+/// Those of them that may want more pods than they have.
 pub fn lacking_may_outrank<'s, 'a>(
     state: &'s State<'a>,
     lacking: &Lacking<'s, 'a>,
     value: i64,
 ) -> Vec<&'s Arc<Object>> {
-    lacking.among(may_outrank_among(state, value, Some(lacking)))
+    lacking.wanting_among(may_outrank_among(state, value, Some(lacking)))
 }
 
-/// Where most objects may, of the kinds of which the snapshot keeps what lacks pods only those that do, if that is given.
+/// Where most objects may, of the kinds of which the snapshot keeps what lacks pods only those that want some, if that is given.
 fn may_outrank_among<'s, 'a>(
     state: &'s State<'a>,
     value: i64,
@@ -95,7 +103,7 @@ fn may_outrank_among<'s, 'a>(
     let classes = state.list(&Kind::new("scheduling.k8s.io", "PriorityClass"), None);
     let above = |class: &Object, bound: i64| class.val().int_at(&["value"]).is_some_and(|of| of > bound);
     // 0, which is that of pods without a class, is above some then
-    let is_any_below = value < 0 && classes.iter().any(|class| !above(class, -1));
+    let is_any_below = value < 0 && lowest(state) < 0;
     let live = classes.into_iter().filter(|class| class.live());
     let mut names: Vec<Str> = live.filter(|class| above(class, value)).map(|c| c.key.name.clone()).collect();
     names.extend(SYSTEM_PRIORITIES.map(Str::from));
@@ -104,7 +112,7 @@ fn may_outrank_among<'s, 'a>(
     // else none is above that names no class
     let all: Vec<&Arc<Object>> = if unnamed {
         let is_kept = |kind: &Kind| lacking.is_some() && lacking_kinds().contains(kind);
-        let kept = lacking.into_iter().flat_map(|lacking| lacking.kept()).filter_map(|key| state.get(key));
+        let kept = lacking.into_iter().flat_map(Lacking::wanting).filter_map(|key| state.get(key));
         let others = Kind::with(KindTraits::runs_pods).filter(|kind| !is_kept(kind) && !kind.is("Pod"));
         let others = others.chain(state.base().adapters().kinds()).flat_map(|kind| state.list(&kind, None));
         others.chain(kept).chain(state.waiting()).collect()

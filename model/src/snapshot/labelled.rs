@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Snapshot;
 use super::facts::{Fact, note};
 use super::labels::{
-    APART, BINDING, CLAIM, ENDING, FLEETING, FOLLOWING, HOST, LEAVING, LabelKey, RANKED, SPREAD, WAITING,
+    APART, BINDING, CLAIM, ENDING, FAILING, FLEETING, FOLLOWING, HOST, LEAVING, LOW, LabelKey, RANKED, SPREAD, WAITING,
     asking_beside, related_to,
 };
 use crate::object::Object;
@@ -60,6 +60,16 @@ impl Snapshot {
     /// The pods that wait for a node.
     pub fn waiting(&self) -> Vec<&Arc<Object>> {
         self.marked(WAITING)
+    }
+
+    /// The pods on nodes whose priority is that of this class or, without one, stated and below 0.
+    pub fn low(&self, class: &str) -> Vec<&Arc<Object>> {
+        self.under(("".into(), LOW.into(), class.into()))
+    }
+
+    /// The custom resources of which an expression of their adapter failed.
+    pub fn failing(&self) -> Vec<&Arc<Object>> {
+        self.marked(FAILING)
     }
 
     /// What makes pods of a stated priority or class, and pods of such that wait for a node.

@@ -35,6 +35,13 @@ pub(super) const SPREAD: &str = "(spread)";
 /// The label under which is found what makes pods of a stated priority or class, and pods of such that wait for a node.
 pub(super) const RANKED: &str = "(ranked)";
 
+/// The label under which pods on nodes are found that may be less important than those without a class: by their class, those that
+/// state a priority without one.
+pub(super) const LOW: &str = "(low)";
+
+/// The label under which custom resources are found of which an expression of their adapter failed.
+pub(super) const FAILING: &str = "(failing)";
+
 /// With a label that these pods bear, or none: the label under which is found what makes pods, and pods that wait for a node,
 /// that ask for something of other pods: by their namespace, if it is all that they ask in, else without one.
 const RELATED: &str = "(related)";
@@ -69,6 +76,10 @@ pub(super) fn labels_of(object: &Object, facts: Option<&AdapterFacts>, selector:
     if is_pod && !object.node.is_empty() && (object.terminating() || has_deadline(object)) {
         found.push(("".into(), FLEETING.into(), "".into()));
     }
+    if facts.is_some_and(|facts| !facts.errors.is_empty()) {
+        found.push(("".into(), FAILING.into(), "".into()));
+    }
+    found.extend(low_by(object).map(|class| ("".into(), LOW.into(), class)));
     if !is_pod && object.terminating() {
         found.push(("".into(), LEAVING.into(), "".into()));
     }
@@ -99,6 +110,15 @@ pub fn is_ranked(object: &Object, facts: Option<&AdapterFacts>) -> bool {
 /// Whether a pod spec states a priority or class. 0 is what the API server states for pods without a class.
 fn states_rank(spec: &Val) -> bool {
     spec.name_at(&["priorityClassName"]).is_some() || spec.int_at(&["priority"]).is_some_and(|of| of != 0)
+}
+
+/// By what a pod on a node may be of a priority below 0: the class that it names, or none where it states one.
+pub fn low_by(object: &Object) -> Option<Str> {
+    let spec = object.val().get("spec").filter(|_| object.key.kind.is("Pod") && !object.node.is_empty())?;
+    match spec.int_at(&["priority"]) {
+        Some(priority) => (priority < 0).then(|| "".into()),
+        None => spec.name_at(&["priorityClassName"]).map(Str::from),
+    }
 }
 
 /// The spec of the pods that an object makes, or of a pod that waits for a node.

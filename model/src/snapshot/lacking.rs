@@ -1,7 +1,7 @@
 //! Which workloads lack pods: found out once for a snapshot, and from then on again for those only that an event has to do
 //! with. What "lack" means is said by who asks ([`crate::placement`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use super::pools::shape;
@@ -33,6 +33,18 @@ pub enum Mark {
     /// All.
     All,
 }
+
+/// Since when a workload lacks pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lack {
+    /// It wants more than it has.
+    Now,
+    /// What scales it may make it want more.
+    Later,
+}
+
+/// The workloads that lack pods.
+pub type Lacks = BTreeMap<Key, Lack>;
 
 /// The marks that an object makes by becoming another one, by coming or by going; `owns` says whether something names a uid as its
 /// owner. Without marks which workloads lack pods stays as it is.
@@ -126,7 +138,7 @@ struct Version {
     /// What has changed since the one before.
     marks: Arc<BTreeSet<Mark>>,
     /// Those that lack some, once somebody has asked.
-    lacking: Arc<OnceLock<Arc<BTreeSet<Key>>>>,
+    lacking: Arc<OnceLock<Arc<Lacks>>>,
 }
 
 impl Version {
@@ -193,10 +205,7 @@ impl Known {
     }
 
     /// Those that lack some, as `find` says by those that did and what has changed since.
-    pub fn get(
-        &self,
-        find: impl FnOnce(Option<&BTreeSet<Key>>, &BTreeSet<Mark>) -> BTreeSet<Key>,
-    ) -> &Arc<BTreeSet<Key>> {
+    pub fn get(&self, find: impl FnOnce(Option<&Lacks>, &BTreeSet<Mark>) -> Lacks) -> &Arc<Lacks> {
         self.present.lacking.get_or_init(|| {
             let mut marks = BTreeSet::clone(&self.present.marks);
             for version in self.earlier.iter().rev() {

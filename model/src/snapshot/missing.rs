@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::facts::{Fact, Facts, note};
-use super::lacking::{Mark, marks};
+use super::lacking::{Lacks, Mark, marks};
 use super::places::Slot;
 use crate::object::{Key, Object};
 use crate::steps;
@@ -27,10 +27,7 @@ impl Snapshot {
 
     /// Those of the workloads of [`super::lacking_kinds`] that lack pods, as `find` says by those that did and what has changed
     /// since.
-    pub fn lacking(
-        &self,
-        find: impl FnOnce(Option<&BTreeSet<Key>>, &BTreeSet<Mark>) -> BTreeSet<Key>,
-    ) -> &Arc<BTreeSet<Key>> {
+    pub fn lacking(&self, find: impl FnOnce(Option<&Lacks>, &BTreeSet<Mark>) -> Lacks) -> &Arc<Lacks> {
         note(Fact::Lacking);
         self.lacking.get(|before, marks| Facts::aside(|| steps::aside(|| find(before, marks))))
     }

@@ -55,7 +55,7 @@ pub(super) fn adapter(state: &State, o: &Object) -> Result<Option<Facts>, EvalEr
 /// same namespace, or in none.
 pub(super) fn told_by_all(state: &State, told: &Key, fields: &[&str]) -> Result<(), EvalError> {
     let is_told = |error: &&String| fields.iter().any(|field| error.starts_with(field));
-    for (custom, facts) in navigate::failing_adapters(state, &told.ns).iter() {
+    for (custom, facts) in navigate::failing_adapters(state, &told.ns) {
         if let Some(error) = facts.errors.iter().find(is_told) {
             return Err(EvalError::invalid(format!("adapter of {custom}: {error}")));
         }

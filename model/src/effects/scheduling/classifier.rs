@@ -97,7 +97,8 @@ impl<'t, 'a> NodeClassifier<'t, 'a> {
         Self { state, templates, demand, usage: NodeUsage::new(survivals, ns, templates, demand), differences }
     }
 
-    /// The classes: pool by pool where the nodes of a pool do not differ, else node by node.
+    /// The classes: pool by pool where the nodes of a pool do not differ, or in no more than what is taken of them; else node by
+    /// node.
     fn classes(&self) -> NodeClasses {
         let state = self.state;
         let pools = state.base().pools();
@@ -107,12 +108,19 @@ impl<'t, 'a> NodeClassifier<'t, 'a> {
         let apart: BTreeSet<Str> = changed.chain(known).collect();
         let mut single = apart.clone();
         let mut by_signature: BTreeMap<Signature, (Vec<usize>, Vec<Str>)> = BTreeMap::new();
+        let are_counted = self.templates.iter().all(|own| own.others.is_empty() && own.ports.is_empty());
         let mut every = true;
         for (at, pool) in pools.iter() {
             let first = pool.nodes().iter().find(|name| !apart.contains(*name));
             let Some(node) = first.and_then(|name| state.get(&Key::global("Node", name))) else { continue };
             let roomy = !self.usage.quiescent || self.has_room(node, pool.busiest(|name| state.base().usage(name)));
-            if *by_name || !roomy {
+            if !*by_name && !roomy && are_counted {
+                let found = self.by_room(node, pool.nodes().iter().filter(|name| !apart.contains(*name)));
+                every &= !found.is_empty();
+                for (signature, names) in found {
+                    by_signature.entry(signature).or_default().1.extend(names);
+                }
+            } else if *by_name || !roomy {
                 single.extend(pool.nodes().iter().cloned());
             } else if let Some(signature) = self.signature(node) {
                 by_signature.entry(signature).or_default().0.push(at);
@@ -145,28 +153,57 @@ impl<'t, 'a> NodeClassifier<'t, 'a> {
         self.templates.iter().all(|t| t.others.is_empty() && takes_all(t))
     }
 
+    /// What new pods find on nodes that differ from a live one in what pods take of cpu, memory and the number of pods only; none
+    /// when they are not for them.
+    fn by_room<'n>(&self, like: &Object, nodes: impl Iterator<Item = &'n Str>) -> Vec<(Signature, Vec<Str>)> {
+        let unwell = is_unwell(like);
+        let Some(judged) = self.judged(like, unwell).filter(|_| like.live()) else { return Vec::new() };
+        let mut by_room: BTreeMap<Vec<Room>, Vec<Str>> = BTreeMap::new();
+        for name in nodes {
+            let room = |own: &Template| self.usage.room_counted(own, like, name, self.demand.most);
+            by_room.entry(self.templates.iter().map(room).collect()).or_default().push(name.clone());
+        }
+        let signature = |room: Vec<Room>| {
+            let found = judged.iter().zip(room).map(|((admitted, _), room)| (*admitted, room)).collect();
+            self.found_on(like, unwell, found)
+        };
+        by_room.into_iter().map(|(room, names)| (signature(room), names)).collect()
+    }
+
     /// What new pods find on a node; `None` when it is not for them.
     fn signature(&self, node: &Object) -> Option<Signature> {
         if !node.live() {
             return None;
         }
         let unwell = is_unwell(node);
-        let (admitted, room) = self.fits(node, unwell)?.into_iter().unzip();
+        Some(self.found_on(node, unwell, self.judged(node, unwell)?))
+    }
+
+    /// What new pods find on a node that plugins judge so, by template.
+    fn found_on(&self, node: &Object, unwell: bool, mut judged: Vec<(bool, Room)>) -> Signature {
+        if self.demand.caused_by_request {
+            for (admitted, room) in &mut judged {
+                *admitted &= room.most != Some(0);
+                // before all has settled nothing is certain
+                room.least = room.least.filter(|_| self.demand.quiescent);
+            }
+        }
+        let (admitted, room) = judged.into_iter().unzip();
         let Differences { topologies, alone, taken, .. } = &self.differences;
         let name = &node.key.name;
-        Some(Signature {
+        Signature {
             admitted,
             room,
             domains: topologies.iter().map(|t| domain(node, t)).collect(),
             unwell,
             taken: taken.contains(name),
             alone: alone.contains(name).then(|| name.clone()),
-        })
+        }
     }
 
-    /// By template, whether a live node admits new pods, and how many it takes; `None` when no template selects it. Where no
+    /// By template, whether the plugins let new pods onto a live node, and how many; `None` when no template selects it. Where no
     /// request has to do with the workload, every node admits any number.
-    fn fits(&self, node: &Object, unwell: bool) -> Option<Vec<(bool, Room)>> {
+    fn judged(&self, node: &Object, unwell: bool) -> Option<Vec<(bool, Room)>> {
         let templates = self.templates;
         if !self.demand.caused_by_request {
             return (!templates.is_empty()).then(|| vec![(true, Room::default()); templates.len()]);
@@ -187,11 +224,6 @@ impl<'t, 'a> NodeClassifier<'t, 'a> {
             if !selected.contains(&true) {
                 return None;
             }
-        }
-        for (admitted, room) in &mut found {
-            *admitted &= room.most != Some(0);
-            // before all has settled nothing is certain
-            room.least = room.least.filter(|_| self.demand.quiescent);
         }
         Some(found)
     }

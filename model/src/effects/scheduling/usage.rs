@@ -3,6 +3,7 @@
 //! Source: `pkg/scheduler/framework/plugins/noderesources/fit.go` (`fitsRequest`).
 //! Over-approximation: pods that the labels of the templates mean, and those that leave or stop, may have gone or not.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,8 +11,10 @@ use super::foreign_pods::has_gone;
 use super::node_classes::Demand;
 use super::room::Room;
 use super::template::Template;
+use crate::effects::memo::Settled;
 use crate::effects::survival::Survivals;
 use crate::fields;
+use crate::kinds::Kind;
 use crate::object::Object;
 use crate::selector::Selector;
 use crate::snapshot::Usage;
@@ -31,6 +34,8 @@ pub struct NodeUsage<'s, 'a> {
     ns: &'s Str,
     /// What the labels of the templates that have any mean.
     is_selected_by: Vec<Selector>,
+    /// The live pods that they mean and that have not gone, by their nodes.
+    selected: OnceCell<BTreeMap<Str, Usage>>,
     /// What the scenario's changed pods add to the snapshot's figures, where that is something.
     pub changed: BTreeMap<Str, Usage>,
 }
@@ -51,13 +56,48 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
         }
         changed.retain(|_, usage| *usage != Usage::default());
         let is_selected_by = selectors_of(templates);
-        Self { quiescent, survivals, ns, is_selected_by, changed }
+        Self { quiescent, survivals, ns, is_selected_by, selected: OnceCell::new(), changed }
     }
 
     /// Whether a pod may go: it leaves or stops, or is one that the labels of the templates mean.
     fn may_go(&self, pod: &Object) -> bool {
-        let means = || self.is_selected_by.iter().any(|selector| selector.matches(pod.labels()));
-        !pod.live() || (pod.key.ns == *self.ns && means())
+        !pod.live() || (pod.key.ns == *self.ns && self.means(pod))
+    }
+
+    fn means(&self, pod: &Object) -> bool {
+        self.is_selected_by.iter().any(|selector| selector.matches(pod.labels()))
+    }
+
+    /// What the live pods that the labels of the templates mean take of a node once all has settled.
+    fn taken_by_selected(&self, node: &Str) -> Usage {
+        let by_node = self.selected.get_or_init(|| {
+            let pods = self.survivals.state().list(&Kind::new("", "Pod"), Some(self.ns)).into_iter();
+            let is_one = |pod: &&Arc<Object>| {
+                !pod.node.is_empty() && pod.live() && self.means(pod) && !has_gone(self.survivals, pod)
+            };
+            let mut found: BTreeMap<Str, Usage> = BTreeMap::new();
+            pods.filter(is_one).for_each(|pod| found.entry(pod.node.clone()).or_default().add(pod, 1));
+            found
+        });
+        by_node.get(node).copied().unwrap_or_default()
+    }
+
+    /// What is taken of a node of which this is taken now, once all has settled.
+    fn settled(&self, node: &Str, all: Usage) -> Settled {
+        let state = self.survivals.state();
+        self.survivals.memo.settled(state, node, all, || {
+            let (mut taken, mut live) = (all, all);
+            for pod in state.pods_on(node).into_iter().filter(|pod| !pod.finished()) {
+                let gone = has_gone(self.survivals, pod);
+                if gone {
+                    taken.add(pod, -1);
+                }
+                if gone || !pod.live() {
+                    live.add(pod, -1);
+                }
+            }
+            Settled { taken, live }
+        })
     }
 
     /// What is taken of another resource of a node: by all pods, and by those that are certain to stay.
@@ -82,30 +122,21 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
             return Room { least: None, ..empty.tighter(room_of_others(template, node, most, |_| (0, 0))) };
         }
         let others = room_of_others(template, node, most, |resource| self.taken(node, resource));
-        self.room_counted(template, node, most).tighter(others)
+        self.room_counted(template, node, &node.key.name, most).tighter(others)
     }
 
-    /// [`Self::room`] by the resources that are counted and the number of pods.
-    fn room_counted(&self, template: &Template, node: &Object, most: i64) -> Room {
-        let base = self.survivals.state().base().usage(&node.key.name);
-        let changed = self.changed.get(&node.key.name).copied().unwrap_or_default();
+    /// [`Self::room`] by the resources that are counted and the number of pods, of a node of this name that is like another one.
+    pub fn room_counted(&self, template: &Template, node: &Object, name: &Str, most: i64) -> Room {
+        let base = self.survivals.state().base().usage(name);
+        let changed = self.changed.get(name).copied().unwrap_or_default();
         let all = base.plus(changed, 1);
         // where all pods have room beside all that is there, it does not matter what goes
         let plain = room(template, node, most, all, all);
         if plain == Room::default() {
             return plain;
         }
-        let (mut taken, mut staying) = (all, all);
-        for pod in self.survivals.state().pods_on(&node.key.name).into_iter().filter(|pod| !pod.finished()) {
-            let gone = has_gone(self.survivals, pod);
-            if gone {
-                taken.add(pod, -1);
-            }
-            if gone || self.may_go(pod) {
-                staying.add(pod, -1);
-            }
-        }
-        room(template, node, most, taken, staying)
+        let Settled { taken, live } = self.settled(name, all);
+        room(template, node, most, taken, live.plus(self.taken_by_selected(name), -1))
     }
 }
 
@@ -113,8 +144,7 @@ impl<'s, 'a> NodeUsage<'s, 'a> {
 /// than `most` is without a bound.
 pub fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: Usage) -> Room {
     let mut room = Room::default();
-    let Some(allocatable) = node.val().at(&["status", "allocatable"]) else { return room };
-    let stated = |resource: &str| fields::amount(allocatable.get(resource)?, resource);
+    let Some(allocatable) = fields::allocatable(node) else { return room };
     let mut bound = |total: Option<i64>, each: i64, pick: fn(&Usage) -> i64| {
         let Some(total) = total else { return };
         let fits = |used: i64| total.saturating_sub(used).max(0) / each.max(1);
@@ -122,9 +152,12 @@ pub fn room(template: &Template, node: &Object, most: i64, all: Usage, staying: 
         room.most = Some(tighter(room.most, fits(pick(&staying))));
         room.least = Some(tighter(room.least, fits(pick(&all))));
     };
-    bound(stated("pods"), 1, |u| u.pods);
+    bound(allocatable.pods, 1, |u| u.pods);
     for (resource, each) in &template.requests {
-        bound(stated(resource), *each, if *resource == "cpu" { |u| u.cpu } else { |u| u.memory });
+        match *resource {
+            "cpu" => bound(allocatable.cpu, *each, |u| u.cpu),
+            _ => bound(allocatable.memory, *each, |u| u.memory),
+        }
     }
     room.of(most)
 }

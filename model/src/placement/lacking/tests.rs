@@ -3,7 +3,7 @@
 use super::*;
 use crate::ingest::objects;
 use crate::snapshot::Snapshot;
-use crate::testing::val;
+use crate::testing::{numbers, val};
 
 /// Versions of objects that decide which workloads lack pods.
 const VERSIONS: [&str; 29] = [
@@ -38,17 +38,8 @@ const VERSIONS: [&str; 29] = [
     "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: v, namespace: a, uid: v, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: c, uid: c}]}}",
 ];
 
-fn anew(state: &State<'_>) -> BTreeSet<Key> {
+fn anew(state: &State<'_>) -> Lacks {
     Lacking::new(state).since(None, &BTreeSet::new())
-}
-
-/// Numbers below those asked for, the same each time for a seed.
-fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
-    let mut state = seed;
-    move |below| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(state >> 33).unwrap_or(0) % below
-    }
 }
 
 #[test]
@@ -63,13 +54,13 @@ fn what_one_copy_is_asked_the_others_know() {
     // asked while others have changed already
     let found = copy.lacking(|before, _| {
         assert_eq!(before, None);
-        BTreeSet::from([deployment.key.clone()])
+        Lacks::from([(deployment.key.clone(), Lack::Now)])
     });
     let later = snapshot.lacking(|before, marks| {
         assert_eq!(before, Some(&**found));
         assert!(marks.contains(&Mark::Itself(key.clone())) && marks.contains(&Mark::Above(uid.clone())), "{marks:?}");
         assert!(!marks.contains(&Mark::All), "{marks:?}");
-        BTreeSet::from([key.clone()])
+        Lacks::from([(key.clone(), Lack::Later)])
     });
     assert_eq!(snapshot.clone().lacking(|_, _| unreachable!()), later);
     // more copies than there are versions kept
@@ -81,7 +72,7 @@ fn what_one_copy_is_asked_the_others_know() {
     let all = copies[199].lacking(|before, marks| {
         assert_eq!(before, Some(&**later));
         assert!((0..200).all(|number| marks.contains(&Mark::Itself(named(number)))), "{marks:?}");
-        BTreeSet::new()
+        Lacks::new()
     });
     assert_eq!(last.lacking(|_, _| unreachable!()), all);
 }
@@ -93,7 +84,7 @@ fn what_is_kept_is_what_would_be_found_anew() {
     for seed in 0..200 {
         let mut number = numbers(seed);
         let mut snapshot = Snapshot::default();
-        let (mut last, mut copies) = (BTreeSet::new(), Vec::new());
+        let (mut last, mut copies) = (Lacks::new(), Vec::new());
         for _ in 0..60 {
             let object = versions[number(VERSIONS.len())].clone();
             // copies go their own ways, and are asked late

@@ -1,10 +1,9 @@
 //! Whatever a snapshot answers otherwise than before, its journal tells; and what an event has nothing to do with stays.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::histories::numbers;
-use super::super::{Snapshot, Usage, lacking_kinds};
+use super::super::{Lack, Lacks, Snapshot, Usage, lacking_kinds};
 use super::{FactIndex, Facts, PART_LEN, PARTS_MAX};
 use crate::adapter::{AdapterFacts, Adapters};
 use crate::fields::NodeConstraint;
@@ -19,8 +18,8 @@ const VERSIONS: [&str; 24] = [
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p, labels: {app: x}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}, spec: {nodeName: n, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}",
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p, deletionTimestamp: x, labels: {app: y}}, spec: {nodeName: m, nodeSelector: {pool: x}, volumes: [{name: v, configMap: {name: c}}]}}",
     "{kind: Pod, metadata: {name: p, namespace: a, uid: p2, labels: {app: x}}, spec: {priorityClassName: high, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}}}}",
-    "{kind: Pod, metadata: {name: q, namespace: a, uid: q, labels: {app: x}}, spec: {nodeName: n, nodeSelector: {pool: x}}}",
-    "{kind: Pod, metadata: {name: p, namespace: b, uid: pb, labels: {app: x}}, spec: {nodeName: n}}",
+    "{kind: Pod, metadata: {name: q, namespace: a, uid: q, labels: {app: x}}, spec: {nodeName: n, priorityClassName: high, nodeSelector: {pool: x}}}",
+    "{kind: Pod, metadata: {name: p, namespace: b, uid: pb, labels: {app: x}}, spec: {nodeName: n, priority: -1}}",
     "{kind: Node, metadata: {name: n, labels: {pool: x}}}",
     "{kind: Node, metadata: {name: n, labels: {pool: y}}}",
     "{kind: Node, metadata: {name: m, labels: {pool: x}}}",
@@ -55,7 +54,9 @@ struct OfWidgets;
 impl Adapters for OfWidgets {
     fn facts(&self, object: &Object) -> Option<Arc<AdapterFacts>> {
         let children = object.live().then(|| vec![key("ConfigMap/a/c")]);
-        (&*object.key.kind.kind == "Widget").then(|| Arc::new(AdapterFacts { children, ..AdapterFacts::default() }))
+        let errors = if object.live() { Vec::new() } else { vec!["replicas: it goes".to_owned()] };
+        let facts = || Arc::new(AdapterFacts { children, errors, ..AdapterFacts::default() });
+        (&*object.key.kind.kind == "Widget").then(facts)
     }
 
     fn kinds(&self) -> Vec<Kind> {
@@ -127,6 +128,9 @@ const READINGS: &[Reading] = &[
     ("following", |s| said(s.following())),
     ("ranked", |s| said(s.ranked())),
     ("waiting", |s| said(s.waiting())),
+    ("failing", |s| said(s.failing())),
+    ("low", |s| said(s.low(""))),
+    ("low by class", |s| said(s.low("high"))),
     ("related_to", |s| said(s.related_to("a", &labels()))),
     ("fleeting", |s| said(s.fleeting())),
     ("leaving", |s| said(s.leaving())),
@@ -135,7 +139,8 @@ const READINGS: &[Reading] = &[
         // what it is told of is found past the index of facts
         let live =
             |kind: &Kind| s.by_key.values().filter_map(|slot| s.at(*slot)).filter(|o| o.key.kind == *kind).count();
-        let found = s.lacking(|_, _| lacking_kinds().iter().map(live).map(|n| key(&format!("Pod/a/{n}"))).collect());
+        let number = |n: usize| (key(&format!("Pod/a/{n}")), Lack::Now);
+        let found = s.lacking(|_, _| lacking_kinds().iter().map(live).map(number).collect());
         format!("{found:?}")
     }),
     ("referrers", |s| said(s.referrers(&key("ConfigMap/a/c")))),
@@ -231,7 +236,7 @@ fn what_only_tells_of_pods_leaves_those_that_lack_some() {
         snapshot.insert(object.clone());
         let before = snapshot.clone();
         snapshot.insert(object.map_body(|of| of.with_at(&["status"], val("{observed: true}"))));
-        let (_, facts) = Facts::read_by(|| before.lacking(|_, _| BTreeSet::new()));
+        let (_, facts) = Facts::read_by(|| before.lacking(|_, _| Lacks::new()));
         let status = !snapshot.unchanged_since(before.last_event(), &facts);
         let before = snapshot.clone();
         drop(snapshot.remove(&object.key));
