@@ -11,7 +11,8 @@ RELEASE := --release --locked --package suture-service --package suture-tests
 # the tests of all crates, each a file or a folder
 TESTS := $(sort $(basename $(notdir $(wildcard */tests/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard */tests/*/main.rs))))
 # those that take longer than all others together, and are optimized for that
-LONG := audits cost deadline hostile independence laws many oracle replay_rate restricted shuffled stacks webhook_rules
+LONG := audits cli cost deadline hostile independence kubectl laws many oracle policies replay_rate restricted shuffled stacks \
+  webhook_rules
 E2E := cargo test --locked --package suture-e2e
 PRINT := --nocapture --test-threads=1
 Z3 := .z3/lib/libz3.so
