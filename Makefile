@@ -43,7 +43,7 @@ test: $(Z3) ## runs unit tests and suites, all that needs no control plane and l
 	$(TEST) --lib --bins $(addprefix --test ,$(filter-out $(LONG),$(TESTS)))
 
 long: export SUTURE_ORACLE_CASES ?= 10000
-long: $(Z3) ## runs the other tests that need no control plane: many random cases, large objects, everything in every order
+long: $(Z3) ## runs the other tests that need no control plane: commands, many random cases, large objects, all in every order
 	cargo test $(RELEASE) $(addprefix --test ,$(LONG))
 	@# a few again with debug assertions, which a release leaves out
 	SUTURE_ORACLE_CASES=1000 $(TEST) --test oracle --test laws
