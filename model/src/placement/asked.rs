@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::cluster::Cluster;
+use crate::controllers::deployment::max_surge;
 use crate::controllers::statefulset::{first_ordinal, pod_ordinal};
 use crate::effects::not_ready;
 use crate::effects::scheduling::template::Template;
 use crate::fields::{
-    SCHEDULING, Tolerance, class_named, daemon_pod_spec, node_constraint, node_matches, tolerance, volume_admits,
+    SCHEDULING, Tolerance, class_named, daemon_pod_spec, node_constraint, node_matches, same_template, tolerance,
+    volume_admits,
 };
 use crate::kinds::{Kind, KindTraits};
 use crate::navigate;
@@ -146,6 +148,19 @@ pub fn pods_of<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
         pods.dedup_by(|a, b| a.key == b.key);
     }
     pods
+}
+
+/// How many pods a rollout of a Deployment that is not done makes beside the old ones, which are among these pods of it.
+pub fn surge(cluster: &Cluster<'_, '_>, object: &Object, pods: &[&Arc<Object>], wanted: i64) -> i64 {
+    if !object.key.kind.is("Deployment") {
+        return 0;
+    }
+    let staying = pods.iter().filter(|pod| cluster.stays(pod));
+    // a pod of each owner
+    let of_owners: BTreeMap<_, _> = staying.filter_map(|pod| Some((&pod.controller()?.uid, pod))).collect();
+    let mut sets = of_owners.into_values().filter_map(|pod| navigate::controller_of(cluster.state, pod));
+    let rolls = sets.any(|set| !same_template(set, object));
+    if rolls { max_surge(object, wanted) } else { 0 }
 }
 
 /// What an object asks for so that it has `wanted` pods; a DaemonSet wants one on each of its nodes.

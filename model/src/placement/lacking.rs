@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::asked::{is_kept, pods_of, tolerated};
+use super::asked::{is_kept, pods_of, surge, tolerated};
 use super::cluster::Cluster;
 use crate::navigate;
 use crate::object::{Body, Key, Object};
@@ -16,7 +16,7 @@ use crate::value::{Str, Val};
 /// So many objects are few.
 const FEW_MAX: usize = 64;
 
-/// What wants more pods than it has placed as it asks, in one state.
+/// What wants more pods than it has placed as it asks, those of its rollout among them, in one state.
 pub struct Lacking<'s, 'a> {
     cluster: Cluster<'s, 'a>,
     /// Those of the kinds of which the snapshot keeps them.
@@ -102,6 +102,7 @@ impl<'s, 'a> Lacking<'s, 'a> {
         steps::count_items(pods.len());
         let most = navigate::most_wanted(state, object);
         let wanted = navigate::wanted_replicas(state, object).unwrap_or(0);
+        let wanted = wanted.saturating_add(surge(&self.cluster, object, &pods, wanted));
         let beyond = |placed: usize| {
             let placed = i64::try_from(placed).unwrap_or(i64::MAX);
             if placed < wanted { Some(Lack::Now) } else { (placed < most).then_some(Lack::Later) }

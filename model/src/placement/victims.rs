@@ -10,16 +10,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::asked::{Asked, Wants, alike, pods_of, template};
+use super::asked::{Asked, Wants, alike, pods_of, surge, template};
 use super::board::{Board, Filling};
 use super::cluster::{Cluster, Limit, room_beside};
 use super::priority::{of_spec, outranks_any, pod_priority};
 use super::rules::Asks;
 use super::too_hard::TooHard;
 use super::unplaced::{Full, open, short_of};
-use crate::controllers::deployment::max_surge;
 use crate::effects::scheduling::template::Template;
-use crate::fields;
 use crate::kinds::Kind;
 use crate::navigate;
 use crate::object::{Body, Key, Object};
@@ -65,16 +63,7 @@ fn find(state: &State<'_>, workload: &Object) -> Result<Vec<Choice>, TooHard> {
 /// The pods that a rollout which is not done makes beside the old ones.
 fn surging(cluster: &Cluster<'_, '_>, workload: &Object, wanted: i64) -> Option<Wants> {
     let state = cluster.state;
-    if !workload.key.kind.is("Deployment") {
-        return None;
-    }
-    let pods = pods_of(state, workload);
-    let owners =
-        pods.iter().filter(|pod| cluster.stays(pod)).filter_map(|pod| pod.controller().map(|of| (&of.uid, pod)));
-    // a pod of each owner
-    let sets = owners.collect::<BTreeMap<_, _>>().into_values().filter_map(|pod| navigate::controller_of(state, pod));
-    let rolls = sets.into_iter().any(|set| !fields::same_template(set, workload));
-    let surge = if rolls { max_surge(workload, wanted) } else { 0 };
+    let surge = surge(cluster, workload, &pods_of(state, workload), wanted);
     let own = template(state, workload).filter(|_| surge > 0)?;
     Some(Wants { new: vec![alike(state, workload, &own, None, surge)], ..Wants::default() })
 }
