@@ -33,8 +33,6 @@ use terms::{Changes, Terms, of_kinds};
 mod between;
 mod facts;
 mod hashes;
-#[cfg(test)]
-mod histories;
 mod implicit;
 mod labelled;
 mod labels;

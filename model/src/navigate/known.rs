@@ -26,8 +26,11 @@ pub fn known(state: &State, kind: &Kind) -> Result<(), UnknownKind> {
 
 /// The custom resources of a namespace, or of none, of which an expression of their adapter failed; all there are for what is
 /// in no namespace.
-pub fn failing_adapters<'s>(state: &'s State, ns: &str) -> impl Iterator<Item = (&'s Key, Arc<AdapterFacts>)> {
-    let is_near = move |key: &Key| ns.is_empty() || key.ns.is_empty() || *key.ns == *ns;
-    let failing = state.failing().into_iter().filter(move |custom| is_near(&custom.key));
-    failing.filter_map(|custom| Some((&custom.key, state.adapter(custom)?)))
+pub fn failing_adapters(state: &State, ns: &str) -> Vec<(Key, Arc<AdapterFacts>)> {
+    let all = state.once("failing adapters", "", || -> Vec<_> {
+        let failing = state.failing().into_iter();
+        failing.filter_map(|custom| Some((custom.key.clone(), state.adapter(custom)?))).collect()
+    });
+    let is_near = |key: &Key| ns.is_empty() || key.ns.is_empty() || *key.ns == *ns;
+    all.iter().filter(|(key, _)| is_near(key)).cloned().collect()
 }

@@ -100,17 +100,12 @@ impl<'s, 'a> Lacking<'s, 'a> {
         let spec = navigate::pod_spec(state, object)?;
         let pods = pods_of(state, object);
         steps::count_items(pods.len());
-        let most = navigate::most_wanted(state, object);
         let wanted = navigate::wanted_replicas(state, object).unwrap_or(0);
-        let wanted = wanted.saturating_add(surge(&self.cluster, object, &pods, wanted));
-        let beyond = |placed: usize| {
-            let placed = i64::try_from(placed).unwrap_or(i64::MAX);
-            if placed < wanted { Some(Lack::Now) } else { (placed < most).then_some(Lack::Later) }
-        };
-        let of_all = beyond(pods.len());
-        if of_all == Some(Lack::Now) {
-            return of_all;
+        let are_fewer = |pods: usize, than: i64| i64::try_from(pods).unwrap_or(i64::MAX) < than;
+        if are_fewer(pods.len(), wanted) {
+            return Some(Lack::Now);
         }
+        let wanted = wanted.saturating_add(surge(&self.cluster, object, &pods, wanted));
         let mut known: BTreeMap<(*const Body, Option<&Str>), bool> = BTreeMap::new();
         let mut alike = |pod: &'s Arc<Object>| {
             // pods of one revision ask for the same
@@ -119,7 +114,10 @@ impl<'s, 'a> Lacking<'s, 'a> {
             *known.entry((body, revision)).or_insert_with(|| is_kept(object, pod) || is_like(&spec, pod))
         };
         let placed = pods.into_iter().filter(|pod| alike(pod) && self.cluster.stays(pod)).count();
-        beyond(placed)
+        if are_fewer(placed, wanted) {
+            return Some(Lack::Now);
+        }
+        are_fewer(placed, navigate::most_wanted(state, object)).then_some(Lack::Later)
     }
 }
 

@@ -173,8 +173,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::hash::Hasher;
 
-    use super::super::histories::numbers;
     use super::*;
+    use crate::testing::numbers;
 
     #[test]
     fn it_is_a_map_and_its_copies_stay_as_they_were() {

@@ -197,10 +197,10 @@ fn join<K: Clone, V: Clone>(persistent_map: &mut Vec<(K, Leaf<K, V>)>, at: usize
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::histories::numbers;
     use super::*;
+    use crate::testing::numbers;
 
-    fn all(map: &PersistentMap<u64, u64>) -> Vec<(u64, u64)> {
+    fn all(map: &PersistentMap<usize, usize>) -> Vec<(usize, usize)> {
         map.iter().map(|(key, value)| (*key, *value)).collect()
     }
 
@@ -243,7 +243,7 @@ mod tests {
             for (map, model) in copies {
                 assert_eq!(all(&map), model.into_iter().collect::<Vec<_>>(), "seed {seed}");
                 assert!(map.persistent_map.iter().all(|(_, leaf)| (1..=LEAF_MAX).contains(&leaf.len())));
-                let low = |[(_, leaf), (low, next)]: &[(u64, Leaf<u64, u64>); 2]| {
+                let low = |[(_, leaf), (low, next)]: &[(usize, Leaf<usize, usize>); 2]| {
                     leaf.last().is_some_and(|(key, _)| key < low) && next.first().is_some_and(|(key, _)| low <= key)
                 };
                 assert!(map.persistent_map.array_windows().all(low));
@@ -254,11 +254,11 @@ mod tests {
     #[test]
     fn what_comes_in_order_fills_its_leaves_and_what_goes_lets_them_go() {
         let mut map = PersistentMap::default();
-        for key in 0..64_000_u64 {
+        for key in 0..64_000_usize {
             map.insert(key, key);
         }
         assert_eq!(map.persistent_map.len(), 1_000);
-        for key in (0..64_000_u64).filter(|key| key % 64 != 0) {
+        for key in (0..64_000_usize).filter(|key| key % 64 != 0) {
             map.remove(&key);
         }
         assert_eq!(map.len(), 1_000);
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn a_change_copies_one_leaf() {
         let mut map = PersistentMap::default();
-        for key in 0..1_000_u64 {
+        for key in 0..1_000_usize {
             map.insert(key, key);
         }
         let before = map.clone();

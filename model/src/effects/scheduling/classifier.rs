@@ -114,14 +114,14 @@ impl<'t, 'a> NodeClassifier<'t, 'a> {
             let first = pool.nodes().iter().find(|name| !apart.contains(*name));
             let Some(node) = first.and_then(|name| state.get(&Key::global("Node", name))) else { continue };
             let roomy = !self.usage.quiescent || self.has_room(node, pool.busiest(|name| state.base().usage(name)));
-            if !*by_name && !roomy && are_counted {
+            if *by_name || !(roomy || are_counted) {
+                single.extend(pool.nodes().iter().cloned());
+            } else if !roomy {
                 let found = self.by_room(node, pool.nodes().iter().filter(|name| !apart.contains(*name)));
                 every &= !found.is_empty();
                 for (signature, names) in found {
                     by_signature.entry(signature).or_default().1.extend(names);
                 }
-            } else if *by_name || !roomy {
-                single.extend(pool.nodes().iter().cloned());
             } else if let Some(signature) = self.signature(node) {
                 by_signature.entry(signature).or_default().0.push(at);
             } else {

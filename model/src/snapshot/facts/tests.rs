@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::super::histories::numbers;
 use super::super::{Lack, Lacks, Snapshot, Usage, lacking_kinds};
 use super::{FactIndex, Facts, PART_LEN, PARTS_MAX};
 use crate::adapter::{AdapterFacts, Adapters};
@@ -10,7 +9,7 @@ use crate::fields::NodeConstraint;
 use crate::ingest::objects;
 use crate::kinds::Kind;
 use crate::object::Object;
-use crate::testing::{key, val};
+use crate::testing::{key, numbers, val};
 use crate::value::Val;
 
 /// Versions of objects, of several keys.
@@ -156,14 +155,14 @@ fn what_is_answered_otherwise_was_changed_by_an_event() {
         let mut now = Snapshot::new(Arc::new(OfWidgets));
         let mut past: Vec<(Snapshot, Vec<(String, Facts)>)> = Vec::new();
         for _ in 0..25 {
-            let at = usize::try_from(number(VERSIONS.len() as u64)).unwrap();
+            let at = number(VERSIONS.len());
             let object = version(VERSIONS[at]);
             match number(10) {
                 0 => now.mark_unknown("Widget"),
                 1 => now.set_unknown(["Secret".into()].into()),
                 2 | 3 => drop(now.remove(&object.key)),
                 // the past goes another way
-                4 if !past.is_empty() => now = past.swap_remove(usize::try_from(number(past.len() as u64)).unwrap()).0,
+                4 if !past.is_empty() => now = past.swap_remove(number(past.len())).0,
                 _ => now.insert(object),
             }
             let read: Vec<_> = READINGS.iter().map(|(_, reading)| Facts::read_by(|| reading(&now))).collect();
@@ -194,7 +193,7 @@ fn lists_are_of_the_kinds_that_there_are() {
     let (mut number, mut snapshot) = (numbers(1), Snapshot::default());
     let (mut came, mut went) = (0, 0);
     for _ in 0..400 {
-        let object = version(VERSIONS[usize::try_from(number(VERSIONS.len() as u64)).unwrap()]);
+        let object = version(VERSIONS[number(VERSIONS.len())]);
         let (kind, before) = (object.key.kind.clone(), snapshot.kinds());
         match number(2) {
             0 => drop(snapshot.remove(&object.key)),
@@ -302,7 +301,7 @@ fn what_an_object_may_change_is_all_that_its_events_change() {
         let mut number = numbers(seed);
         let mut now = Snapshot::new(Arc::new(OfWidgets));
         for _ in 0..60 {
-            let object = version(VERSIONS[usize::try_from(number(VERSIONS.len() as u64)).unwrap()]);
+            let object = version(VERSIONS[number(VERSIONS.len())]);
             let (event, goes) = (now.last_event(), number(3) == 0);
             let old = now.get(&object.key).cloned();
             let may = now.facts_between(old.as_deref(), (!goes).then_some(&object));
