@@ -160,11 +160,18 @@ fn with_owners(pod: &Object, owners: Val) -> Object {
     pod.map_body(|val| val.with_at(&OWNERS, owners))
 }
 
-/// Whether a request may tell the controllers of a pod anything but what becomes of pods: it is about what may move pods, or
-/// about what owns the pod, which may go with that.
+/// Whether a request may tell the controllers of a pod anything but what becomes of pods: it is about what owns the pod, which may
+/// go with that, or about what may move it. A controller of other pods moves those; what is above both may move the one for the
+/// other.
 fn tells_controllers(state: &State<'_>, pod: &Key, owned: Option<&Object>, request: &Request) -> bool {
-    may_move_pods(state, &request.target, &pod.ns)
-        || owned.is_some_and(|pod| navigate::is_below(state, pod, &request.target))
+    let target = &request.target;
+    let is_near = || {
+        let above = owned.map(|pod| navigate::all_above(state, pod)).unwrap_or_default();
+        let above_target = state.get(target).map(|target| navigate::all_above(state, target)).unwrap_or_default();
+        above.contains(target) || !above.is_disjoint(&above_target)
+    };
+    let moves = may_move_pods(state, target, &pod.ns) && (!target.kind.has(KindTraits::decides) || is_near());
+    moves || owned.is_some_and(|pod| navigate::is_below(state, pod, target))
 }
 
 /// What follows a request, in steps: each after the one that tells why its own object goes. What left `before` is told.

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use suture_model::deletion::{Expected, followers, may_take_along};
 use suture_model::kinds::{Kind, KindTraits, TakesAlong};
+use suture_model::navigate;
 use suture_model::object::{Key, Object};
 use suture_model::scenario::Scenario;
 use suture_model::state::State;
+use suture_model::value::Str;
 
 /// What a change changes, and what goes or stays with it.
 pub(super) struct Seeds<'s, 'a> {
@@ -243,26 +245,40 @@ fn compared<'s, 'a>(
     with.iter().map(|scenario| Some((scenario, scenario.counterpart(without)?))).collect()
 }
 
-/// The objects about which scenarios that are compared differ; `None` where all that any of them changes may matter: a change in
-/// no namespace, or in what takes room on nodes, may matter to objects anywhere, those in flight among them.
+/// The objects about which scenarios that are compared differ, and the nodes in flight that have other room by that; `None`
+/// where all that any of them changes may matter: a change in no namespace may matter to objects anywhere, those in flight
+/// among them.
 fn differences(compared: &[(&Scenario<'_>, &Scenario<'_>)]) -> Option<BTreeSet<Key>> {
-    let found: BTreeSet<Key> = compared.iter().flat_map(|(with, without)| with.differences(without)).collect();
-    let moves_room = |key: &Key| compared.iter().any(|(with, without)| moves_room(key, [&with.state, &without.state]));
-    found.iter().all(|key| !key.ns.is_empty() && !moves_room(key)).then_some(found)
+    let mut found: BTreeSet<Key> = compared.iter().flat_map(|(with, without)| with.differences(without)).collect();
+    if found.iter().any(|key| key.ns.is_empty()) {
+        return None;
+    }
+    let nodes = |(with, without): &(&Scenario<'_>, &Scenario<'_>)| {
+        let [with, without] = [&with.state, &without.state];
+        let in_flight = |node: &Key| [with, without].iter().any(|state| state.delta().contains_key(node));
+        let nodes = found.iter().flat_map(|key| with_other_room(key, [with, without]));
+        nodes.filter(in_flight).collect::<BTreeSet<Key>>()
+    };
+    let nodes: BTreeSet<Key> = compared.iter().flat_map(nodes).collect();
+    found.extend(nodes);
+    Some(found)
 }
 
-/// Whether an object may have other room taken on nodes with the change than without: a pod that is on one, or what makes pods
-/// and may give some up. Where no request has to do with a workload every node has room for it (`effects/scheduling/
-/// classifier.rs`, `judged`); to one that is in flight, or whose nodes are, it matters.
-fn moves_room(key: &Key, [with, without]: [&State<'_>; 2]) -> bool {
+/// The nodes on which an object may have other room taken with the change than without: that of a pod, and those of the pods of
+/// what makes pods and may give some up. Where no request has to do with a node, every workload finds room on it
+/// (`effects/scheduling/classifier.rs`, `judged`); where one has, it matters to what is on that node.
+fn with_other_room(key: &Key, [with, without]: [&State<'_>; 2]) -> BTreeSet<Key> {
     let (now, was) = (with.get(key), without.get(key));
-    if key.kind.is("Pod") {
-        let on_nodes = now.into_iter().chain(was).filter(|pod| !pod.node.is_empty());
-        // what is in flight about the node is found by this
-        return on_nodes.filter_map(|pod| without.get(&Key::global("Node", &pod.node))).count() > 0;
-    }
     let said = |maker: &Arc<Object>| (maker.live(), maker.val().get("spec").cloned());
-    key.kind.has(KindTraits::decides) && was.is_some_and(|was| now.map(said) != Some(said(was)))
+    let gives_up = |was: &&Arc<Object>| key.kind.has(KindTraits::decides) && now.map(said) != Some(said(was));
+    let pods = match key.kind.is("Pod") {
+        true => now.into_iter().chain(was).collect(),
+        false => was.filter(gives_up).map_or_else(Vec::new, |was| navigate::pods_owned_by(without, was)),
+    };
+    let nodes: BTreeSet<&Str> = pods.into_iter().map(|pod| &pod.node).filter(|node| !node.is_empty()).collect();
+    // what is in flight about the node is found by this
+    let there = nodes.into_iter().filter_map(|node| without.get(&Key::global("Node", node)));
+    there.map(|node| node.key.clone()).collect()
 }
 
 /// The versions of each object that a scenario has otherwise than the state before.

@@ -78,8 +78,8 @@ fn the_ways_are_the_subsets_that_have_an_effect() {
     }
 }
 
-/// A ReplicaSet with a pod in namespace `n`, owned by a ConfigMap; beside it another one and a ConfigMap, in the same namespace and
-/// in another.
+/// A ReplicaSet with a pod in namespace `n`, owned by a ConfigMap, which owns another one; beside them others and ConfigMaps, in the
+/// same namespace and in another.
 const OWNED: &str = "
 {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: n, uid: r,
   ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: top, uid: top}]}, spec: {replicas: 1, selector: {matchLabels: {app: r}}}}
@@ -94,6 +94,9 @@ const OWNED: &str = "
 {apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: elsewhere}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: top, namespace: elsewhere, uid: top-elsewhere}}
+---
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: beside, namespace: n, uid: b,
+  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: top, uid: top}]}, spec: {replicas: 1, selector: {matchLabels: {app: b}}}}
 ---
 {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: other, namespace: n, uid: s}, spec: {replicas: 0, selector: {matchLabels: {app: s}}}}
 ---
@@ -118,7 +121,9 @@ fn a_controller_is_told_by_what_may_move_its_pods_or_take_them_along() {
         scenario.land(&Request::delete(User::admin(), &state, key, None, Preconditions::default()));
         is_owned(&scenario)
     };
-    assert!(owned_after(Key::of("ReplicaSet", "n", "other")), "it may not have come to that");
+    assert!(owned_after(Key::of("ReplicaSet", "n", "r")), "it may not have come to that");
+    assert!(owned_after(Key::of("ReplicaSet", "n", "beside")), "what is above both may scale one for the other");
+    assert!(!owned_after(Key::of("ReplicaSet", "n", "other")));
     assert!(!owned_after(Key::of("ReplicaSet", "elsewhere", "other")));
     assert!(owned_after(Key::of("ConfigMap", "n", "top")));
     assert!(!owned_after(Key::of("ConfigMap", "elsewhere", "top")));

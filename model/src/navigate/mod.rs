@@ -38,7 +38,7 @@ pub use definitions::{definition_of, definitions_of_scales, instances, scale_pat
 pub use hosts::{HostClaim, host_claimants, host_claims, host_claims_as_named, host_rivals};
 pub use known::{UnknownKind, failing_adapters, known};
 pub use owners::{
-    adopting_deployment, controller_of, is_below, is_never_collected, leaves_with_controller, owner_object,
+    adopting_deployment, all_above, controller_of, is_below, is_never_collected, leaves_with_controller, owner_object,
     owner_resolves, parents, top_controller, unread_owners, wanted_by,
 };
 pub use placement::{

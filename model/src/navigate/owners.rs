@@ -84,6 +84,17 @@ pub fn is_below(state: &State, object: &Object, above: &Key) -> bool {
     false
 }
 
+/// What is above an object at any depth: its owners, and the custom resources whose adapter lists it.
+pub fn all_above(state: &State, object: &Object) -> BTreeSet<Key> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![object]);
+    while let Some(child) = open.pop() {
+        let owners = child.owners().iter().filter_map(|owner| owner_object(state, child, owner));
+        let above = owners.chain(parents(state, child));
+        open.extend(above.filter(|above| found.insert(above.key.clone())).map(|above| &**above));
+    }
+    found
+}
+
 /// The topmost object above this one by controller references; itself when nothing controls it.
 pub fn top_controller(state: &State, object: &Arc<Object>) -> Arc<Object> {
     let mut top = object.clone();
