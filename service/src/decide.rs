@@ -22,6 +22,10 @@ use crate::grants::{GrantQuestion, History, Spent};
 use crate::ledger::Entry;
 use crate::policy::Policy;
 
+/// In how many ways requests in flight may have landed at most where invariants are judged together, unless as much is in flight
+/// about the object itself: each is judged in all of these, and mostly much in flight matters to few of them.
+const WAYS_TOGETHER_MAX: usize = 8;
+
 /// An invariant that reads kinds of which nothing certain is known, and why not.
 pub type Unread = (Arc<CompiledInvariant>, String);
 
@@ -108,60 +112,76 @@ fn idle_confirmation(request: &Request) -> Option<Verdict> {
     Some(Verdict { instance: request.target.to_string(), message: text, ..bare })
 }
 
-/// Decides by the invariants, together if that can be. Where too many requests in flight matter to one of them or another,
-/// each is judged beside those that matter to it; it is undecided alone if these are still too many. Whether that says too
-/// little: it would be another decision beside fewer.
+/// Decides by the invariants, together if that can be. Where too many requests in flight matter to some of them, these are
+/// judged apart from the others, each beside those that matter to it; it is undecided alone if these are still too many.
+/// Whether that says too little: it would be another decision beside fewer.
 fn by_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> (Decision, bool) {
     let unbound = policy.grants.unbound(question.change, &policy.invariants);
-    let why = match beside_writers(policy, engine, question, &unbound, question.likely_reads) {
+    let bound = policy.invariants.iter().map(|invariant| invariant.name.clone());
+    let bound: Vec<Str> = bound.filter(|name| !unbound.contains(name)).collect();
+    let of_target = requests(&(question.writers)(&target_facts(question.snapshot, &question.change.requests)));
+    let few = question.ways_max.min(WAYS_TOGETHER_MAX);
+    // what matters to all of them does so to each
+    let ways_max = if in_few_ways(question, &of_target, few).is_ok() { few } else { question.ways_max };
+    let together = Part { invariants: &bound, ways_max };
+    let why = match beside_writers(policy, engine, question, together, question.likely_reads) {
         Ok(decision) => return (decision, false),
         Err(why) => why,
     };
-    let target_writers = (question.writers)(&target_facts(question.snapshot, &question.change.requests));
-    if question.hopes || in_few_ways(question, &requests(&target_writers)).is_err() {
+    if question.hopes || in_few_ways(question, &of_target, question.ways_max).is_err() {
         let first = question.change.requests.first();
         let decision = first.map(|request| undecided(policy, request, &why.to_string()));
         return (decision.unwrap_or_else(|| Decision::of("", [])), true);
     }
     // all of them together take no more than one decision may
-    steps::within(engine.steps(), || one_by_one(policy, engine, question, &unbound))
+    steps::within(engine.steps(), || in_parts(policy, engine, question, together))
 }
 
-/// Each invariant judged beside those in flight that matter to it.
-fn one_by_one(
-    policy: &Policy,
-    engine: &mut Engine,
-    question: &Question<'_>,
-    unbound: &BTreeSet<Str>,
-) -> (Decision, bool) {
-    let (mut all, mut crowded) = (Decision::of(uid(question), []), false);
-    let names: BTreeSet<Str> = policy.invariants.iter().map(|invariant| invariant.name.clone()).collect();
-    for invariant in policy.invariants.iter().filter(|invariant| !unbound.contains(&invariant.name)) {
-        let mut others = names.clone();
-        others.remove(&invariant.name);
-        match beside_writers(policy, engine, question, &others, &Facts::default()) {
-            Ok(decision) => all.join(decision),
+/// Invariants that are judged together, and in how many ways requests in flight may have landed for that.
+#[derive(Clone, Copy)]
+struct Part<'p> {
+    invariants: &'p [Str],
+    ways_max: usize,
+}
+
+/// Invariants for which too much is in flight to be judged together: one half and the other, and so on, down to each beside
+/// those in flight that matter to it.
+fn in_parts(policy: &Policy, engine: &mut Engine, question: &Question<'_>, all: Part<'_>) -> (Decision, bool) {
+    let (mut decision, mut crowded) = (Decision::of(uid(question), []), false);
+    let mut open: Vec<&[Str]> = halves(all.invariants).into();
+    while let Some(invariants) = open.pop() {
+        let ways_max = if invariants.len() > 1 { all.ways_max } else { question.ways_max };
+        match beside_writers(policy, engine, question, Part { invariants, ways_max }, &Facts::default()) {
+            Ok(found) => decision.join(found),
+            Err(_) if invariants.len() > 1 => open.extend(halves(invariants)),
             Err(why) => {
                 crowded = true;
-                all.add([unclear(invariant, &instance(question), &why.to_string())]);
+                let those = policy.invariants.iter().filter(|invariant| invariants.contains(&invariant.name));
+                decision.add(those.map(|invariant| unclear(invariant, &instance(question), &why.to_string())));
             }
         }
     }
-    // it was tried with one invariant only
-    all.verdicts.iter_mut().for_each(|verdict| verdict.nearest_allowed.clear());
+    // it was tried with some invariants only
+    decision.verdicts.iter_mut().for_each(|verdict| verdict.nearest_allowed.clear());
     let denies = |v: &Verdict| v.outcome == Finding::Refuted && consequence(v, policy) == Some(Consequence::Denies);
-    let is_denied = all.verdicts.iter().any(denies);
-    (all, crowded && !is_denied)
+    let is_denied = decision.verdicts.iter().any(denies);
+    (decision, crowded && !is_denied)
 }
 
-/// Decides by the invariants but for those `skipped`, beside those in flight that may change what is read for it: these may make
-/// it read more, which others may change. The writers of what is likely to be read are among them from the start, which saves a
-/// round; where these are too many it begins without.
+/// Both halves of some invariants, the first one last.
+fn halves(invariants: &[Str]) -> [&[Str]; 2] {
+    let (first, second) = invariants.split_at(invariants.len() / 2);
+    [second, first]
+}
+
+/// Decides by some invariants, beside those in flight that may change what is read for it: these may make it read more, which
+/// others may change. The writers of what is likely to be read are among them from the start, which saves a round; where these
+/// are too many it begins without.
 fn beside_writers(
     policy: &Policy,
     engine: &mut Engine,
     question: &Question<'_>,
-    skipped: &BTreeSet<Str>,
+    part: Part<'_>,
     likely: &Facts,
 ) -> Result<Decision, TooManyInFlight> {
     // what it is about is read in any case
@@ -171,13 +191,13 @@ fn beside_writers(
     let mut read = Facts::default();
     loop {
         let in_flight = requests(&writers);
-        match in_few_ways(question, &in_flight) {
+        match in_few_ways(question, &in_flight, part.ways_max) {
             Err(_) if !likely.is_empty() => {
-                return beside_writers(policy, engine, question, skipped, &Facts::default());
+                return beside_writers(policy, engine, question, part, &Facts::default());
             }
             few => few?,
         }
-        let (decision, now_read) = Facts::read_by(|| judge_invariants(policy, engine, question, &in_flight, skipped));
+        let (decision, now_read) = Facts::read_by(|| judge_invariants(policy, engine, question, &in_flight, part));
         read.extend(&now_read);
         let found = (question.writers)(&read);
         let is_taken = |entry: &Entry| writers.iter().any(|known| known.order == entry.order);
@@ -198,15 +218,15 @@ fn requests(entries: &[Entry]) -> Vec<Request> {
     entries.iter().map(|entry| (*entry.request).clone()).collect()
 }
 
-/// Whether requests in flight may have landed in no more ways than are told apart.
-fn in_few_ways(question: &Question<'_>, in_flight: &[Request]) -> Result<(), TooManyInFlight> {
+/// Whether requests in flight may have landed in no more ways than these, which are told apart.
+fn in_few_ways(question: &Question<'_>, in_flight: &[Request], ways_max: usize) -> Result<(), TooManyInFlight> {
     // as if each had an effect
     let most = u32::try_from(in_flight.len()).ok().and_then(|count| 1_usize.checked_shl(count));
-    if most.is_some_and(|count| count <= question.ways_max.min(SCENARIOS_MAX)) {
+    if most.is_some_and(|count| count <= ways_max.min(SCENARIOS_MAX)) {
         return Ok(());
     }
     let in_flight: Vec<&Request> = in_flight.iter().collect();
-    ways_to_land(question.snapshot, &in_flight, question.change, question.ways_max).map(drop)
+    ways_to_land(question.snapshot, &in_flight, question.change, ways_max).map(drop)
 }
 
 /// Undecided for every invariant, for this reason: nothing can be said about the request yet.
@@ -215,16 +235,18 @@ pub fn undecided(policy: &Policy, request: &Request, reason: &str) -> Decision {
     Decision::of(&request.uid, policy.invariants.iter().map(|invariant| unclear(invariant, &instance, reason)))
 }
 
-/// Judges by the invariants but for those `skipped`.
+/// Judges by some invariants.
 fn judge_invariants(
     policy: &Policy,
     engine: &mut Engine,
     question: &Question<'_>,
     in_flight: &[Request],
-    skipped: &BTreeSet<Str>,
+    part: Part<'_>,
 ) -> Decision {
-    let left_out: Vec<&Unread> = question.unread.iter().filter(|(i, _)| !skipped.contains(&i.name)).collect();
-    let skipped = skipped.iter().chain(left_out.iter().map(|(i, _)| &i.name)).cloned().collect();
+    let names: BTreeSet<&Str> = part.invariants.iter().collect();
+    let left_out: Vec<&Unread> = question.unread.iter().filter(|(i, _)| names.contains(&i.name)).collect();
+    let others = policy.invariants.iter().map(|invariant| &invariant.name).filter(|name| !names.contains(name));
+    let skipped = others.chain(left_out.iter().map(|(i, _)| &i.name)).cloned().collect();
     let Question { snapshot, change, .. } = *question;
     let time = question.time.map(|time| time.to_string());
     let input = Input { snapshot, in_flight, change, time: time.as_deref(), exemptions: &policy.exemptions };

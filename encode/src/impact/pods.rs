@@ -33,8 +33,10 @@ pub(crate) struct Touch {
     pub labels: BTreeSet<(Str, Val)>,
     /// What makes them, and all controllers above.
     pub controllers: BTreeSet<Key>,
-    /// The pods; one may be there several times.
+    /// The pods, each of them once, as each state has it.
     pub pods: Vec<Arc<Object>>,
+    /// Where they are in memory.
+    known: BTreeSet<*const Object>,
     groups: BTreeSet<Key>,
     /// Which workloads may make pods, as far as it was asked.
     making: BTreeMap<Key, bool>,
@@ -281,7 +283,9 @@ impl Touch {
 
     /// A pod without the others of its workload.
     fn beside(&mut self, state: &State<'_>, pod: &Arc<Object>) {
-        self.pods.push(pod.clone());
+        if self.known.insert(Arc::as_ptr(pod)) {
+            self.pods.push(pod.clone());
+        }
         if let Some(set) = namesake(state, pod) {
             self.group(state, set);
         }
@@ -382,7 +386,7 @@ pub(super) struct TouchedPods<'s> {
 }
 
 impl<'s> TouchedPods<'s> {
-    /// Of these, of which some may be there several times.
+    /// Of these, each of which is there once.
     pub fn of(seeds: &Seeds<'s, '_>, pods: &[Arc<Object>]) -> Self {
         let mut found = Self::default();
         for pod in pods {
@@ -392,7 +396,6 @@ impl<'s> TouchedPods<'s> {
             }
         }
         found.unchanged.sort_by(|a, b| a.key.cmp(&b.key));
-        found.unchanged.dedup_by(|a, b| Arc::ptr_eq(a, b));
         found
     }
 }
