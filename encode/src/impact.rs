@@ -11,14 +11,15 @@
 //! | `selectedBy` | the pods, and what makes pods, that the selector of the changed object means |
 //! | `cascaded` | the custom resources that list a touched object or pod among what their operator makes; those near it whose operator deletes claims |
 //! | `podsOwnedBy` | the controllers above such a pod |
-//! | `referrers`, `resolvesIn` | what it refers to, what refers to it |
-//! | `ownersIn`, `wantedBy`, … | its owners and its dependents |
+//! | `resolvesIn`, `target`, `targetWriters`, `scaled` | what refers to it, who else writes what it writes |
+//! | `referrers`, `autoscalers` | what it refers to |
+//! | `ownersIn`, `wantedBy`, … | its dependents |
 //! | `mostWanted` | its owners and dependents, what it scales, and theirs |
 //! | `hostClaims`, `hostClaimants` | who claims what it claims |
 //! | `instances` | the definition of its kind |
 //! | `volume` | claim and volume of each other |
 //! | `admittedNodes` | pods, volumes and what makes pods, if a changed node has what they ask for in one state and not in another; of who asks no more than whether there are any, if a state has none; of who asks only where nodes are restricted, those that restrict them |
-//! | `writers`, `targetWriters` | what it writes, and who else writes that |
+//! | `writers` | what it writes |
 //! | `possibleNodes` | every instance, if a node or class changes in what decides; else what refers to it, and what follows pods |
 //! | `unplaced` | what runs touched pods or refers to a touched object; if nodes, or pods that take room, change, whatever lacks pods |
 //! | `preempted` | what the new pods of touched workloads preempt; if nodes, classes, budgets, defaults or pods that take room change, of all that lack pods |
@@ -33,8 +34,7 @@
 //! A node that changes reaches the workloads that have pods on it, and those whose new pods a spread constraint places over
 //! domains of which one may come or go (`domains.rs`). Where no more changes than which pods it takes from now on, it reaches
 //! those of them that may make pods. To the new pods of others all nodes are the same; that a node comes, which is one more
-//! place, is not judged for them.
-//! Of a DaemonSet whose rollout is done it reaches what is on that node: each pod fares by its own node.
+//! place, is not judged for them. Of a DaemonSet whose rollout is done it reaches what is on that node.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -105,14 +105,21 @@ pub struct Impact<'s, 'a> {
     looked: bool,
     /// Whether those were that a budget of theirs has beside them.
     looked_at_budgets: bool,
-    touched_pods: Option<Rc<TouchedPods<'s>>>,
-    selecting: Option<Rc<BTreeSet<Key>>>,
-    selected: Option<Rc<BTreeSet<Key>>>,
-    referring: Option<Rc<BTreeSet<Key>>>,
-    owners_and_dependents: Option<Rc<BTreeSet<Key>>>,
+    found: Found<'s>,
     admitting: Option<Rc<Admitting>>,
     /// The kinds of the objects that some state has.
     kinds: OnceCell<BTreeSet<Kind>>,
+}
+
+/// What was found by what is touched, as far as it was asked.
+#[derive(Default)]
+struct Found<'s> {
+    touched_pods: Option<Rc<TouchedPods<'s>>>,
+    selecting: Option<Rc<BTreeSet<Key>>>,
+    selected: Option<Rc<BTreeSet<Key>>>,
+    referrers: Option<Rc<BTreeSet<Key>>>,
+    referred_to: Option<Rc<BTreeSet<Key>>>,
+    dependents: Option<Rc<BTreeSet<Key>>>,
 }
 
 /// Which kinds may be instances, each asked for once.
@@ -154,11 +161,7 @@ impl<'s, 'a> Impact<'s, 'a> {
             touch: Touch::default(),
             looked: false,
             looked_at_budgets: false,
-            touched_pods: None,
-            selecting: None,
-            selected: None,
-            referring: None,
-            owners_and_dependents: None,
+            found: Found::default(),
             admitting: None,
             kinds: OnceCell::new(),
         };
@@ -286,7 +289,7 @@ impl<'s, 'a> Impact<'s, 'a> {
         if !std::mem::replace(&mut self.looked, true) {
             self.touch = Touch::of(&self.seeds);
             // found without the pods
-            (self.referring, self.owners_and_dependents) = (None, None);
+            self.found = Found::default();
         }
     }
 
@@ -304,8 +307,7 @@ impl<'s, 'a> Impact<'s, 'a> {
                 let owned = inverse::below(&self.seeds, &self.touch.pods);
                 self.seeds.followers.extend(owned);
             }
-            (self.touched_pods, self.selecting, self.selected) = (None, None, None);
-            (self.referring, self.owners_and_dependents) = (None, None);
+            self.found = Found::default();
         }
     }
 
@@ -416,8 +418,10 @@ impl<'s, 'a> Impact<'s, 'a> {
             Inverse::Selected => keys.extend(may_be.among(self.selected().iter())),
             Inverse::Deleting => keys.extend(may_be.among(&inverse::deleting(&self.seeds, &self.touch))),
             Inverse::Controllers => keys.extend(may_be.among(&self.touch.controllers)),
-            Inverse::References => keys.extend(may_be.among(self.referring().iter())),
-            Inverse::Owners => keys.extend(may_be.among(self.owners_and_dependents().iter())),
+            Inverse::Referrers => keys.extend(may_be.among(self.referrers().iter())),
+            Inverse::Referred => keys.extend(may_be.among(self.referred_to().iter())),
+            Inverse::Written => keys.extend(may_be.among(&inverse::written(&self.seeds))),
+            Inverse::Dependents => keys.extend(may_be.among(self.dependents().iter())),
             Inverse::Wanting => keys.extend(may_be.among(&inverse::wanting(&self.seeds))),
             Inverse::Hosts => keys.extend(inverse::claimants(&self.seeds)),
             Inverse::Definitions => keys.extend(inverse::definitions(&self.seeds)),
@@ -432,7 +436,7 @@ impl<'s, 'a> Impact<'s, 'a> {
                     keys.extend(self.open_of_kinds(may_be.analysis, None, |_| true));
                     return;
                 }
-                keys.extend(may_be.among(self.referring().iter()));
+                keys.extend(may_be.among(self.referrers().iter().chain(&*self.referred_to())));
                 keys.extend(may_be.among(&inverse::volumes(&self.seeds)));
                 if self.touches(|kind| kind.has(KindTraits::runs_pods) || self.adapted.contains(kind)) {
                     let before = self.seeds.before;
@@ -452,7 +456,7 @@ impl<'s, 'a> Impact<'s, 'a> {
     /// pods that take room, whatever lacks pods.
     fn of_room(&mut self, may_be: &mut MayBe<'_>) -> BTreeSet<Key> {
         let mut found: BTreeSet<Key> = may_be.among(&self.touch.controllers).collect();
-        found.extend(may_be.among(self.referring().iter()));
+        found.extend(may_be.among(self.referrers().iter().chain(&*self.referred_to())));
         found.extend(may_be.among(&inverse::volumes(&self.seeds)));
         match room::changed(&self.seeds) {
             Changed::Pods(pods) if pods.is_empty() => {}
@@ -513,24 +517,27 @@ impl<'s, 'a> Impact<'s, 'a> {
 
     /// The pods that may meet other fates.
     fn touched_pods(&mut self) -> Rc<TouchedPods<'s>> {
-        self.touched_pods.get_or_insert_with(|| Rc::new(TouchedPods::of(&self.seeds, &self.touch.pods))).clone()
+        self.found.touched_pods.get_or_insert_with(|| Rc::new(TouchedPods::of(&self.seeds, &self.touch.pods))).clone()
     }
 
     fn selecting(&mut self) -> Rc<BTreeSet<Key>> {
-        self.selecting.get_or_insert_with(|| Rc::new(inverse::selecting(&self.seeds, &self.touch))).clone()
+        self.found.selecting.get_or_insert_with(|| Rc::new(inverse::selecting(&self.seeds, &self.touch))).clone()
     }
 
     fn selected(&mut self) -> Rc<BTreeSet<Key>> {
-        self.selected.get_or_insert_with(|| Rc::new(inverse::selected(&self.seeds))).clone()
+        self.found.selected.get_or_insert_with(|| Rc::new(inverse::selected(&self.seeds))).clone()
     }
 
-    fn referring(&mut self) -> Rc<BTreeSet<Key>> {
-        self.referring.get_or_insert_with(|| Rc::new(inverse::referring(&self.seeds, &self.touch))).clone()
+    fn referrers(&mut self) -> Rc<BTreeSet<Key>> {
+        self.found.referrers.get_or_insert_with(|| Rc::new(inverse::referrers(&self.seeds))).clone()
     }
 
-    fn owners_and_dependents(&mut self) -> Rc<BTreeSet<Key>> {
-        let find = || Rc::new(inverse::owners_and_dependents(&self.seeds, &self.touch));
-        self.owners_and_dependents.get_or_insert_with(find).clone()
+    fn referred_to(&mut self) -> Rc<BTreeSet<Key>> {
+        self.found.referred_to.get_or_insert_with(|| Rc::new(inverse::referred_to(&self.seeds, &self.touch))).clone()
+    }
+
+    fn dependents(&mut self) -> Rc<BTreeSet<Key>> {
+        self.found.dependents.get_or_insert_with(|| Rc::new(inverse::dependents(&self.seeds, &self.touch))).clone()
     }
 
     fn admitting(&mut self) -> Rc<Admitting> {

@@ -142,10 +142,14 @@ pub enum Inverse {
     Deleting,
     /// As a controller above a touched pod.
     Controllers,
-    /// As what refers to a touched object, or what one refers to.
-    References,
-    /// As owner or dependent of a touched object.
-    Owners,
+    /// As what refers to a touched object, or writes what one writes.
+    Referrers,
+    /// As what a touched object refers to.
+    Referred,
+    /// As what a touched object writes.
+    Written,
+    /// As dependent of a touched object.
+    Dependents,
     /// As what a touched workload, custom resource or autoscaler may be counted for: owners, dependents, what is scaled.
     Wanting,
     /// As what claims a host that a changed object claims.
@@ -182,8 +186,10 @@ impl Inverse {
             | Self::Budgets
             | Self::Deleting
             | Self::Controllers
-            | Self::References
-            | Self::Owners
+            | Self::Referrers
+            | Self::Referred
+            | Self::Written
+            | Self::Dependents
             | Self::Placement
             | Self::Room
             | Self::Preemption
@@ -344,6 +350,8 @@ pub enum Alone {
     No,
     /// Its labels, annotations, owner references and `spec`.
     Body,
+    /// Its `spec`, and whether it is done: then it stays so.
+    Spec,
     /// A text of it, by the name in the next argument.
     Text(TextOf),
     /// Its owner references.
@@ -411,7 +419,7 @@ const fn beside(reads: &'static [Read], kinds: Beside, lift: Lift) -> Relations 
 
 /// A function of a reference in a state.
 const fn of_reference(reads: &'static [Read], lift: Lift, detail: Detail) -> Relations {
-    swapped(reads, Source::After(Func::References), Inverse::References, lift, detail)
+    swapped(reads, Source::After(Func::References), Inverse::Referrers, lift, detail)
 }
 
 /// A function that hands an object on as it is.
@@ -485,7 +493,7 @@ pub const fn relations(func: Func) -> Relations {
         Surge | Taken => part(&[], Tells::Nothing, Detail::All, NoAnnotations),
         Ready => part(PODS, Tells::Nothing, Detail::All, NoAnnotations),
         Requests => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations),
-        RestrictsNodes => part(NODES, Tells::Nothing, Detail::Nodes, NoAnnotations),
+        RestrictsNodes => part(NODES, Tells::Nothing, Detail::Nodes, NoAnnotations).alone(Alone::Spec),
         ObjectName | ServedVersions => part(&[], Tells::Identity, Detail::All, NoAnnotations),
         PodZone => part(PODS, Tells::Nodes, Detail::All, NoAnnotations),
         PodNode => Relations { source: Source::Node, ..part(PODS, Tells::Nodes, Detail::All, NoAnnotations) },
@@ -503,17 +511,17 @@ pub const fn relations(func: Func) -> Relations {
         ExistsIn => presence(Lift::Exists).alone(Alone::Exists),
         LiveIn => presence(Lift::Lives).alone(Alone::Lives),
         // owners are of any kind, and are watched as they are seen; parents have an adapter
-        OwnersIn => swapped(ADAPTED, Source::Object, Inverse::Owners, Lift::Listed(Held::Owner), Detail::Owners),
-        UnresolvedOwners => swapped(ADAPTED, Source::Object, Inverse::Owners, Lift::Dangling, Detail::Names),
+        OwnersIn => swapped(ADAPTED, Source::Object, Inverse::Dependents, Lift::Listed(Held::Owner), Detail::Owners),
+        UnresolvedOwners => swapped(ADAPTED, Source::Object, Inverse::Dependents, Lift::Dangling, Detail::Names),
         // a confirmation stays as it is, also that of what is gone; it names the uid of its object (`symmetry_memo.rs`)
         Meant => swapped(CONFIRMING, Source::Object, Inverse::Nothing, Lift::Meant, Detail::Names),
         ResolvesIn => of_reference(REFERRED, Lift::Target, Detail::Names),
         Target => of_reference(REFERRED, Lift::Listed(Held::There), Detail::All),
         TargetWriters => of_reference(ADAPTED, Lift::Listed(Held::Live), Detail::All),
-        Writers => swapped(ADAPTED, Source::Object, Inverse::References, Lift::Listed(Held::Live), Detail::All),
+        Writers => swapped(ADAPTED, Source::Object, Inverse::Written, Lift::Listed(Held::Live), Detail::All),
         SelectedBy => related(SELECTING, Inverse::Selected, Lift::Listed(Held::There), Tells::Nothing, Detail::All),
-        Autoscalers => object(SCALERS, Inverse::References, Lift::Listed(Held::There)),
-        Scaled => object(SCALED, Inverse::References, Lift::Listed(Held::There)),
+        Autoscalers => object(SCALERS, Inverse::Referred, Lift::Listed(Held::There)),
+        Scaled => object(SCALED, Inverse::Referrers, Lift::Listed(Held::There)),
         Cascaded => object(CASCADED, Inverse::Deleting, Lift::Listed(Held::There)),
         RightsLost => object(RIGHTS, Inverse::Rights, Lift::Rights),
         PossibleNodes => object(PLACES, Inverse::Placement, Lift::Places),
@@ -524,19 +532,19 @@ pub const fn relations(func: Func) -> Relations {
         Preempted | Preemptors => object(ROOM, Inverse::Preemption, Lift::Listed(Held::Live)),
         PodLabel => part(ADAPTED, Tells::Nothing, Detail::All, NoAnnotations).alone(Alone::Text(pod_label)),
         PodSpec | ReplicaRange | SameTemplate => part(ADAPTED, Tells::Identity, Detail::All, NoAnnotations),
-        References => related(ADAPTED, Inverse::References, Lift::Values, Tells::OwnNames, Detail::Names),
+        References => related(ADAPTED, Inverse::Itself, Lift::Values, Tells::OwnNames, Detail::Names),
         HasSelector => related(ADAPTED, Inverse::Selecting, Lift::Scenario, Tells::Nothing, Detail::All),
         AdmittedNodes => related(NODES, Inverse::Nodes, Lift::Listed(Held::Live), Tells::Identity, Detail::Nodes),
-        Referrers => object(&[Read::Referring, Read::Adapted], Inverse::References, Lift::Referrers),
-        WantedBy => object(ADAPTED, Inverse::Owners, Lift::Listed(Held::Wanting)),
-        Parents => object(ADAPTED, Inverse::Owners, Lift::Listed(Held::There)),
+        Referrers => object(&[Read::Referring, Read::Adapted], Inverse::Referred, Lift::Referrers),
+        WantedBy => object(ADAPTED, Inverse::Dependents, Lift::Listed(Held::Wanting)),
+        Parents => object(ADAPTED, Inverse::Dependents, Lift::Listed(Held::There)),
         Selects => object(PODS, Inverse::Selecting, Lift::Selected(Held::There)),
         Endpoints => object(PODS, Inverse::Selecting, Lift::Selected(Held::Ready)),
         PodsOwnedBy => object(PODS, Inverse::Controllers, Lift::Below),
         StandingSelector => object(PODS, Inverse::Everything, Lift::Refused),
         WantedReplicas => object(WANTED, Inverse::Selecting, Lift::Scenario),
         // by its controller's label as well
-        IsQuorumGroup => object(GROUPS, Inverse::Owners, Lift::Scenario).alone(Alone::Votes),
+        IsQuorumGroup => object(GROUPS, Inverse::Dependents, Lift::Scenario).alone(Alone::Votes),
         Unscaled | DisruptionsWhenSettled => object(DISRUPTIONS, Inverse::Budgets, Lift::Budget),
         Instances => object(INSTANCES, Inverse::Definitions, Lift::Listed(Held::There)),
         Volume => object(VOLUMES, Inverse::Volumes, Lift::Listed(Held::There)),

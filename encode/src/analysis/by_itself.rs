@@ -238,13 +238,19 @@ fn binds(expr: &Expr, name: &Str) -> bool {
     found
 }
 
-/// Whether an expression, of which the rest is unknown, is the `spec` of the instance, or whether there is one.
+/// Whether an expression, of which the rest is unknown, is the `spec` of the instance, whether there is one, or what a function
+/// says by it.
 fn is_spec(expr: &Expr, var: &Str) -> bool {
-    let (Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field }) = &expr.node
-    else {
-        return false;
-    };
-    **field == *"spec" && matches!(&base.node, Node::Var(name) if name == var || **name == *HERE)
+    let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if name == var || **name == *HERE);
+    match &expr.node {
+        Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } => {
+            **field == *"spec" && is_instance(base)
+        }
+        Node::Call { func, args } => {
+            matches!(relations(*func).alone, Alone::Spec) && args.first().is_some_and(is_instance)
+        }
+        _ => false,
+    }
 }
 
 /// Makes unknown all that the instance does not decide by itself.
@@ -262,8 +268,12 @@ fn keep_known(expr: &mut Expr, var: &Str, spec: bool) {
             }
         }
         Node::Call { func, args } => {
-            let reads_body = matches!(relations(*func).alone, Alone::Body | Alone::Text(_) | Alone::Owners);
-            let of_instance = reads_body && args.first_mut().is_some_and(|arg| is_instance(arg, var));
+            let reads_alone = match relations(*func).alone {
+                Alone::Body | Alone::Text(_) | Alone::Owners => true,
+                Alone::Spec => spec,
+                Alone::No | Alone::Exists | Alone::Lives | Alone::Votes => false,
+            };
+            let of_instance = reads_alone && args.first_mut().is_some_and(|arg| is_instance(arg, var));
             if of_instance {
                 args.iter_mut().skip(1).for_each(|arg| keep_known(arg, var, spec));
                 return;

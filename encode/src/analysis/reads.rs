@@ -83,7 +83,7 @@ impl Reads {
     pub(super) fn beside_instance(compiled: &CompiledInvariant, notes: Notes, uses: &Uses, all: &Self) -> Self {
         let mut reads = Self { instances: Self::of_instances(compiled).instances, ..Self::default() };
         reads.future(compiled, notes, uses, all);
-        reads.owners = compiled.functions.iter().any(|func| relations(*func).inverse == Inverse::Owners);
+        reads.owners = compiled.functions.iter().any(|func| relations(*func).inverse == Inverse::Dependents);
         reads
     }
 

@@ -397,6 +397,9 @@ fn what_its_labels_and_spec_decide_an_instance_decides_by_itself() {
         ("!o.liveIn(now) || !o.at(now).isQuorumGroup(now)", true),
         ("!o.at(now).isQuorumGroup(now)", false),
         ("!o.liveIn(now) || o.at(now).isQuorumGroup(now)", false),
+        ("!o.liveIn(now) || !o.at(now).restrictsNodes()", true),
+        ("o.restrictsNodes()", false),
+        ("!o.at(now).restrictsNodes()", false),
     ] {
         assert_eq!(holds_alone(&about(expression), "app"), holds, "{expression}");
     }
@@ -481,6 +484,7 @@ fn a_pod_does_not_hold_by_itself_for_where_it_is() {
     assert!(!of(&bare, "o.label('app') == ''"), "who adopts it may make another one of its name");
     assert!(!holds("o.spec.nodeName == 'n1'"), "another one of its body is elsewhere");
     assert!(!holds("!o.liveIn(now) || o.at(now).spec.nodeName == 'n1'"));
+    assert!(!holds("!o.liveIn(now) || !o.at(now).restrictsNodes()"));
     assert!(holds("o.label('app') == '' || o.spec.nodeName == 'n1'"), "what else it reads decides");
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use suture_model::adapter::AdapterFacts;
 use suture_model::fields::{self, NodeConstraint};
 use suture_model::kinds::{Kind, KindTraits, TakesAlong};
 use suture_model::navigate::{self, HostClaim};
@@ -67,31 +68,40 @@ pub(super) fn deleting(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
     found
 }
 
-/// What refers to a touched object, and what a touched object, or a pod that a touched workload makes, refers to.
-pub(super) fn referring(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
+/// What refers to a touched object, and who else writes what one writes, whether that is there or not.
+pub(super) fn referrers(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
+    let written: BTreeSet<Key> = writes(seeds).collect();
+    let targets = seeds.touched().chain(&written);
+    targets.flat_map(|key| seeds.states().flat_map(|state| state.referrers(key))).map(|o| o.key.clone()).collect()
+}
+
+/// What a touched object, or a pod that a touched workload makes, refers to.
+pub(super) fn referred_to(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
-    for key in seeds.touched() {
-        for state in seeds.states() {
-            found.extend(state.referrers(key).into_iter().map(|o| o.key.clone()));
-        }
-    }
     let makers = touch.controllers.iter().filter_map(|key| seeds.states().find_map(|state| state.get(key)));
     let mut seen: BTreeSet<(&Str, *const Body)> = BTreeSet::new();
     for object in seeds.touched_versions().chain(touch.distinct_pods()).chain(makers) {
         // a pod's own name tells nothing of what it refers to
-        if object.key.kind.is("Pod") && !seen.insert((&object.key.ns, Arc::as_ptr(&object.body))) {
-            continue;
-        }
-        found.extend(referred(seeds.before, object));
-        // who else writes what it writes, whether that is there or not
-        let adapters = seeds.before.base().adapters().as_ref();
-        for written in references(object, adapters).iter().filter(|r| r.write) {
-            for state in seeds.states() {
-                found.extend(state.referrers(&written.target).into_iter().map(|o| o.key.clone()));
-            }
+        if !object.key.kind.is("Pod") || seen.insert((&object.key.ns, Arc::as_ptr(&object.body))) {
+            found.extend(referred(seeds.before, object));
         }
     }
     found
+}
+
+/// What a touched object writes.
+pub(super) fn written(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
+    let there = |key: &Key| seeds.before.resolve(key).map(|object| object.key.clone());
+    writes(seeds).flat_map(|key| [there(&key), Some(key)]).flatten().collect()
+}
+
+/// By which names touched objects write others: nothing but an adapter says that of a reference.
+fn writes(seeds: &Seeds<'_, '_>) -> impl Iterator<Item = Key> {
+    let adapters = seeds.before.base().adapters();
+    let facts = seeds.touched_versions().filter_map(|object| adapters.facts(object));
+    let written =
+        |facts: &AdapterFacts| facts.references.iter().filter(|r| r.write).map(|r| r.target.clone()).collect();
+    facts.flat_map(move |facts| -> Vec<Key> { written(&facts) })
 }
 
 /// What an object, or a pod that it makes, refers to.
@@ -128,13 +138,11 @@ pub(super) fn below(seeds: &Seeds<'_, '_>, pods: &[Arc<Object>]) -> BTreeSet<Key
     seeds.states().flat_map(of_state).collect()
 }
 
-/// Owners and dependents of touched objects.
-pub(super) fn owners_and_dependents(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
+/// Dependents of touched objects.
+pub(super) fn dependents(seeds: &Seeds<'_, '_>, touch: &Touch) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
     for state in seeds.states() {
-        for object in seeds.touched_versions().chain(touch.distinct_pods()) {
-            let owners = object.owners().iter().filter_map(|o| navigate::owner_object(state, object, o));
-            found.extend(owners.map(|o| o.key.clone()));
+        for object in seeds.touched_versions() {
             let children = state.adapter(object).and_then(|f| f.children.clone()).unwrap_or_default();
             found.extend(children.iter().filter_map(|c| state.resolve(c)).map(|c| c.key.clone()));
             found.extend(children);

@@ -270,5 +270,5 @@ fn leads_to_nodes(first: Func, row: Relations) -> bool {
 /// Whether a function asks how many pods an owner of the instance wants, or what the instance scales: no DaemonSet is either,
 /// so that nodes do not matter.
 fn leads_to_replicas(first: Func, func: Func) -> bool {
-    func == Func::WantedReplicas && (relations(first).inverse == Inverse::Owners || first == Func::Scaled)
+    func == Func::WantedReplicas && (relations(first).inverse == Inverse::Dependents || first == Func::Scaled)
 }
