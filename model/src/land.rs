@@ -165,12 +165,13 @@ fn with_owners(pod: &Object, owners: Val) -> Object {
 /// other.
 fn tells_controllers(state: &State<'_>, pod: &Key, owned: Option<&Object>, request: &Request) -> bool {
     let target = &request.target;
-    let is_near = || {
-        let above = owned.map(|pod| navigate::all_above(state, pod)).unwrap_or_default();
-        let above_target = state.get(target).map(|target| navigate::all_above(state, target)).unwrap_or_default();
-        above.contains(target) || !above.is_disjoint(&above_target)
+    let is_beside = |pod: &Object| {
+        let above = navigate::all_above(state, pod);
+        let above_target = || state.get(target).map(|target| navigate::all_above(state, target)).unwrap_or_default();
+        above.contains(target) || !above.is_disjoint(&above_target())
     };
-    let moves = may_move_pods(state, target, &pod.ns) && (!target.kind.has(KindTraits::decides) || is_near());
+    let moves = may_move_pods(state, target, &pod.ns)
+        && (!target.kind.has(KindTraits::decides) || owned.is_some_and(is_beside));
     moves || owned.is_some_and(|pod| navigate::is_below(state, pod, target))
 }
 

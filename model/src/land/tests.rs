@@ -134,6 +134,36 @@ fn a_controller_is_told_by_what_may_move_its_pods_or_take_them_along() {
 }
 
 #[test]
+fn a_controller_is_told_by_a_deployment_that_adopts_it() {
+    let snapshot = cluster(
+        "
+{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: n, uid: r, labels: {app: r}},
+  spec: {replicas: 1, selector: {matchLabels: {app: r}}, template: {metadata: {labels: {app: r}}}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: n, uid: p, labels: {app: r},
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r, controller: true}]}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: over, namespace: n, uid: d}, spec: {replicas: 1, selector: {matchLabels: {app: r}}}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: other, namespace: n, uid: o}, spec: {replicas: 1, selector: {matchLabels: {app: o}}}}
+",
+    );
+    let (state, pod) = (State::new(&snapshot), Key::of("Pod", "n", "p"));
+    let patch = |key: Key, changes: &str| {
+        let changes = serde_json::from_str::<Val>(changes).unwrap();
+        Request::patch(User::admin(), &state, key, &changes, "").unwrap()
+    };
+    let is_owned_after = |name: &str| {
+        let mut scenario = Scenario::observed(&snapshot);
+        scenario.land(&patch(pod.clone(), r#"{"metadata":{"labels":{"app":"x"}}}"#));
+        scenario.land(&patch(Key::of("Deployment", "n", name), r#"{"spec":{"replicas":2}}"#));
+        scenario.state.get(&pod).unwrap().controller().is_some()
+    };
+    assert!(is_owned_after("over"), "it scales the ReplicaSet that it adopts");
+    assert!(!is_owned_after("other"));
+}
+
+#[test]
 fn what_gives_a_pod_to_a_controller_that_releases_it_changes_what_that_has() {
     let snapshot = cluster(OWNED);
     let (state, pod) = (State::new(&snapshot), Key::of("Pod", "n", "p"));

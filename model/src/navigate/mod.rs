@@ -38,8 +38,8 @@ pub use definitions::{definition_of, definitions_of_scales, instances, scale_pat
 pub use hosts::{HostClaim, host_claimants, host_claims, host_claims_as_named, host_rivals};
 pub use known::{UnknownKind, failing_adapters, known};
 pub use owners::{
-    adopting_deployment, all_above, controller_of, is_below, is_never_collected, leaves_with_controller, owner_object,
-    owner_resolves, parents, top_controller, unread_owners, wanted_by,
+    adopting_deployment, all_above, controller_of, directly_above, is_below, is_never_collected,
+    leaves_with_controller, owner_object, owner_resolves, parents, top_controller, unread_owners, wanted_by,
 };
 pub use placement::{
     admitted_nodes, daemon_nodes, daemon_pod_on, differs_beyond_cordon, differs_beyond_scheduling, keeps_daemon_pod,

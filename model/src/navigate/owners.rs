@@ -84,12 +84,17 @@ pub fn is_below(state: &State, object: &Object, above: &Key) -> bool {
     false
 }
 
-/// What is above an object at any depth: its owners, and the custom resources whose adapter lists it.
+/// The owners of an object, and the custom resources whose adapter lists it.
+pub fn directly_above<'s>(state: &'s State, object: &Object) -> Vec<&'s Arc<Object>> {
+    let owners = object.owners().iter().filter_map(|owner| owner_object(state, object, owner));
+    owners.chain(parents(state, object)).collect()
+}
+
+/// All that is above an object, at any depth; a Deployment also of the ReplicaSets that it adopts.
 pub fn all_above(state: &State, object: &Object) -> BTreeSet<Key> {
     let (mut found, mut open) = (BTreeSet::new(), vec![object]);
     while let Some(child) = open.pop() {
-        let owners = child.owners().iter().filter_map(|owner| owner_object(state, child, owner));
-        let above = owners.chain(parents(state, child));
+        let above = directly_above(state, child).into_iter().chain(adopting_deployment(state, child));
         open.extend(above.filter(|above| found.insert(above.key.clone())).map(|above| &**above));
     }
     found
