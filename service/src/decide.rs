@@ -117,8 +117,8 @@ fn idle_confirmation(request: &Request) -> Option<Verdict> {
 /// Whether that says too little: it would be another decision beside fewer.
 fn by_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>) -> (Decision, bool) {
     let unbound = policy.grants.unbound(question.change, &policy.invariants);
-    let bound = policy.invariants.iter().map(|invariant| invariant.name.clone());
-    let bound: Vec<Str> = bound.filter(|name| !unbound.contains(name)).collect();
+    let bound = policy.invariants.iter().map(|invariant| &**invariant);
+    let bound: Vec<&CompiledInvariant> = bound.filter(|invariant| !unbound.contains(&invariant.name)).collect();
     let of_target = requests(&(question.writers)(&target_facts(question.snapshot, &question.change.requests)));
     let few = question.ways_max.min(WAYS_TOGETHER_MAX);
     // what matters to all of them does so to each
@@ -140,7 +140,7 @@ fn by_invariants(policy: &Policy, engine: &mut Engine, question: &Question<'_>) 
 /// Invariants that are judged together, and in how many ways requests in flight may have landed for that.
 #[derive(Clone, Copy)]
 struct Part<'p> {
-    invariants: &'p [Str],
+    invariants: &'p [&'p CompiledInvariant],
     ways_max: usize,
 }
 
@@ -148,16 +148,19 @@ struct Part<'p> {
 /// those in flight that matter to it.
 fn in_parts(policy: &Policy, engine: &mut Engine, question: &Question<'_>, all: Part<'_>) -> (Decision, bool) {
     let (mut decision, mut crowded) = (Decision::of(uid(question), []), false);
-    let mut open: Vec<&[Str]> = halves(all.invariants).into();
+    let mut open: Vec<&[&CompiledInvariant]> = halves(all.invariants).collect();
     while let Some(invariants) = open.pop() {
-        let ways_max = if invariants.len() > 1 { all.ways_max } else { question.ways_max };
-        match beside_writers(policy, engine, question, Part { invariants, ways_max }, &Facts::default()) {
-            Ok(found) => decision.join(found),
-            Err(_) if invariants.len() > 1 => open.extend(halves(invariants)),
-            Err(why) => {
+        let (alone, ways_max) = match *invariants {
+            [one] => (Some(one), question.ways_max),
+            _ => (None, all.ways_max),
+        };
+        let part = Part { invariants, ways_max };
+        match (beside_writers(policy, engine, question, part, &Facts::default()), alone) {
+            (Ok(found), _) => decision.join(found),
+            (Err(_), None) => open.extend(halves(invariants)),
+            (Err(why), Some(invariant)) => {
                 crowded = true;
-                let those = policy.invariants.iter().filter(|invariant| invariants.contains(&invariant.name));
-                decision.add(those.map(|invariant| unclear(invariant, &instance(question), &why.to_string())));
+                decision.add([unclear(invariant, &instance(question), &why.to_string())]);
             }
         }
     }
@@ -168,10 +171,10 @@ fn in_parts(policy: &Policy, engine: &mut Engine, question: &Question<'_>, all: 
     (decision, crowded && !is_denied)
 }
 
-/// Both halves of some invariants, the first one last.
-fn halves(invariants: &[Str]) -> [&[Str]; 2] {
-    let (first, second) = invariants.split_at(invariants.len() / 2);
-    [second, first]
+/// Both halves of a list, the first one last, as far as there is anything in them.
+fn halves<T>(list: &[T]) -> impl Iterator<Item = &[T]> {
+    let (first, second) = list.split_at(list.len() / 2);
+    [second, first].into_iter().filter(|half| !half.is_empty())
 }
 
 /// Decides by some invariants, beside those in flight that may change what is read for it: these may make it read more, which
@@ -243,7 +246,7 @@ fn judge_invariants(
     in_flight: &[Request],
     part: Part<'_>,
 ) -> Decision {
-    let names: BTreeSet<&Str> = part.invariants.iter().collect();
+    let names: BTreeSet<&Str> = part.invariants.iter().map(|invariant| &invariant.name).collect();
     let left_out: Vec<&Unread> = question.unread.iter().filter(|(i, _)| names.contains(&i.name)).collect();
     let others = policy.invariants.iter().map(|invariant| &invariant.name).filter(|name| !names.contains(name));
     let skipped = others.chain(left_out.iter().map(|(i, _)| &i.name)).cloned().collect();

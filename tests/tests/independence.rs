@@ -227,7 +227,7 @@ impl Tried {
         let moment = Moment::random(&mut random(seed, at), pool);
         let all = moment.decide_beside_all();
         let (some, taken) = moment.decide(Facts::clone);
-        assert_eq!(all, some, "history {at}: beside all, and beside what matters\n{}", moment.told);
+        assert_eq!(all, some, "history {at} of seed {seed}: beside all, and beside what matters\n{}", moment.told);
         if let Some((alone, crowded)) = moment.decide_in_ways(WAYS_FEW) {
             // beside more that is in flight more is undecided
             let undecided: BTreeSet<_> = all.iter().chain(&alone).filter(|(.., f)| *f == Finding::Undecided).collect();
@@ -235,7 +235,12 @@ impl Tried {
                 crowded.contains(invariant) || undecided.iter().any(|(i, o, _)| i == invariant && o == instance)
             };
             let decided = |found: &Found| -> Found { found.iter().filter(|one| !is_open(one)).cloned().collect() };
-            assert_eq!(decided(&all), decided(&alone), "history {at}: without {crowded:?}\n{}", moment.told);
+            assert_eq!(
+                decided(&all),
+                decided(&alone),
+                "history {at} of seed {seed}: without {crowded:?}\n{}",
+                moment.told
+            );
             self.in_parts += usize::from(!crowded.is_empty());
         }
         self.kept += taken;

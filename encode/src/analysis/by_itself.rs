@@ -199,7 +199,7 @@ fn adapter_says_quorum(object: &Object, worlds: Worlds<'_>) -> bool {
 fn named<'e>(exprs: impl Iterator<Item = &'e Expr>, var: &Str, params: &Value) -> Option<Named> {
     let mut env = Env::without_worlds();
     env.bind("params", Ok(params.clone()));
-    let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if name == var || **name == *HERE);
+    let is_instance = |expr: &Expr| is_var(expr, var) || is_var(expr, HERE);
     let (mut found, mut met, mut told) = (Named::default(), 0_usize, 0_usize);
     for expr in exprs {
         expr.walk(&mut |part| {
@@ -241,7 +241,7 @@ fn binds(expr: &Expr, name: &Str) -> bool {
 /// Whether an expression, of which the rest is unknown, is the `spec` of the instance, whether there is one, or what a function
 /// says by it.
 fn is_spec(expr: &Expr, var: &Str) -> bool {
-    let is_instance = |expr: &Expr| matches!(&expr.node, Node::Var(name) if name == var || **name == *HERE);
+    let is_instance = |expr: &Expr| is_var(expr, var) || is_var(expr, HERE);
     match &expr.node {
         Node::Select { base, field } | Node::HasField { base, field } | Node::OptSelect { base, field } => {
             **field == *"spec" && is_instance(base)
@@ -319,7 +319,12 @@ fn is_instance(expr: &mut Expr, var: &Str) -> bool {
     if is_here {
         expr.node = Node::Var(HERE.into());
     }
-    is_here || matches!(&expr.node, Node::Var(name) if name == var)
+    is_here || is_var(expr, var)
+}
+
+/// Whether an expression is the variable of this name.
+fn is_var(expr: &Expr, name: &str) -> bool {
+    matches!(&expr.node, Node::Var(var) if **var == *name)
 }
 
 /// Whether a name is that of a state, a request or the time.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use suture_model::adapter::AdapterFacts;
 use suture_model::fields::{self, NodeConstraint};
 use suture_model::kinds::{Kind, KindTraits, TakesAlong};
 use suture_model::navigate::{self, HostClaim};
@@ -99,9 +98,8 @@ pub(super) fn written(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
 fn writes(seeds: &Seeds<'_, '_>) -> impl Iterator<Item = Key> {
     let adapters = seeds.before.base().adapters();
     let facts = seeds.touched_versions().filter_map(|object| adapters.facts(object));
-    let written =
-        |facts: &AdapterFacts| facts.references.iter().filter(|r| r.write).map(|r| r.target.clone()).collect();
-    facts.flat_map(move |facts| -> Vec<Key> { written(&facts) })
+    let references = facts.flat_map(|facts| facts.references.clone());
+    references.filter(|reference| reference.write).map(|reference| reference.target)
 }
 
 /// What an object, or a pod that it makes, refers to.
@@ -173,8 +171,7 @@ pub(super) fn wanting(seeds: &Seeds<'_, '_>) -> BTreeSet<Key> {
         }
         let mut above: Vec<Arc<Object>> = Vec::new();
         for object in &near {
-            let owners = object.owners().iter().filter_map(|owner| navigate::owner_object(state, object, owner));
-            above.extend(owners.chain(navigate::parents(state, object)).cloned());
+            above.extend(navigate::directly_above(state, object).into_iter().cloned());
         }
         for object in near.iter().chain(&above) {
             let children = state.adapter(object).and_then(|facts| facts.children.clone()).unwrap_or_default();

@@ -253,13 +253,12 @@ fn differences(compared: &[(&Scenario<'_>, &Scenario<'_>)]) -> Option<BTreeSet<K
     if found.iter().any(|key| key.ns.is_empty()) {
         return None;
     }
-    let nodes = |(with, without): &(&Scenario<'_>, &Scenario<'_>)| {
-        let [with, without] = [&with.state, &without.state];
-        let in_flight = |node: &Key| [with, without].iter().any(|state| state.delta().contains_key(node));
-        let nodes = found.iter().flat_map(|key| with_other_room(key, [with, without]));
-        nodes.filter(in_flight).collect::<BTreeSet<Key>>()
-    };
-    let nodes: BTreeSet<Key> = compared.iter().flat_map(nodes).collect();
+    let nodes = compared.iter().flat_map(|(with, without)| {
+        let states = [&with.state, &without.state];
+        let in_flight = move |node: &Key| states.iter().any(|state| state.delta().contains_key(node));
+        found.iter().flat_map(move |key| with_other_room(key, states)).filter(in_flight)
+    });
+    let nodes: BTreeSet<Key> = nodes.collect();
     found.extend(nodes);
     Some(found)
 }
